@@ -229,7 +229,8 @@ consumers: build languages .ci/consumers/node_modules/.all ## Use the binary thr
 consumers-ci: build .ci/consumers/node_modules/.ci ## Use the binary through the clients of two generators, and lint the contract with Spectral.
 	node .ci/consumers/run.mjs ci
 
-contract: ## Send 20,000 generated requests, check that they find injected faults, and compare 100,000 validations with creates.
+contract: ## Send 20,000 generated requests, check that they find injected faults, compare 100,000 validations with creates, and race creates.
+	go test -count=1 -timeout 30m -run '^TestSQLite$$/./^creates_' ./store -rapid.checks=2500
 	go test -count=1 -v -timeout 30m -tags slow -run '^Test(Contract|EveryRule|ValidationPredicts)' ./server -rapid.checks=5000 | \
 		{ grep -Ev '^=== |^ *--- PASS|\[rapid\]' || true; }
 

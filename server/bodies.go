@@ -22,7 +22,7 @@ const (
 	firstRead = 512
 
 	// parsingCost is the memory per byte of a body while it is parsed and validated; maxParsingCost is the most that any
-	// body, or the comparison of two records, takes.
+	// body takes.
 	parsingCost    = 132
 	maxParsingCost = 34 << 20
 	// recordCost is the memory per byte of a record from the parsed body to the rendered response, and writingCost that
@@ -148,11 +148,6 @@ func (r *bodyReservation) parse(ctx context.Context, body []byte, parseAndValida
 		return overload
 	}
 	return err
-}
-
-// compare waits for memory and calls compareRecords. The stored record may be much larger than the body in flight.
-func (b *bodies) compare(ctx context.Context, compareRecords func() error) error {
-	return withMemory(ctx, b.largeParsing, maxParsingCost, compareRecords)
 }
 
 func withMemory(ctx context.Context, memory *semaphore.Weighted, cost int64, do func() error) error {

@@ -67,7 +67,7 @@ func TestDamagedToken(t *testing.T) {
 	h := start(t)
 	body := encode(t, minimal(oauth2Path))
 	for id, statement := range []string{
-		"operations = '{bad'", "operations = '7'", "operations = 'null'", "operations = ''", "revoked_at = x'00'",
+		"operations = '{bad'", "operations = '7'", "operations = 'null'", "operations = ''",
 	} {
 		token := h.newToken(t, "x", time.Hour, oauth2Operation)
 		h.tamper(t, fmt.Sprintf("UPDATE tokens SET %s WHERE id = %d", statement, id+2))

@@ -148,7 +148,7 @@ func acceptedKey(pointer string, value any) string { return fmt.Sprintf("%s %v",
 func (i *inspector) inspectRecord(t testing.TB, p plan, got answer) error {
 	t.Helper()
 	var record map[string]any
-	var pk struct{ PK int32 }
+	var pk struct{ PK int64 }
 	if err := errors.Join(decodeNumbers(got.body, &record), json.Unmarshal(got.body, &pk)); err != nil {
 		return err
 	}

@@ -48,7 +48,6 @@ func createRequest(ctx context.Context, name string, idempotencyKey *string) sto
 		CreatedBy:      current.token.Name,
 		RequestID:      current.requestID,
 		IdempotencyKey: idempotencyKey,
-		BodyDigest:     current.bodyDigest,
 		RemoteAddress:  current.remoteAddress,
 		ValidateOnly:   current.validateOnly,
 		Timing:         current.spans.createTiming(),

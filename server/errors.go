@@ -15,9 +15,6 @@ import (
 
 const problemMediaType = "application/problem+json"
 
-const noPKLeftDetail = "No pk is left for another provider; trying again does not help. Nothing was stored. " +
-	"Report this to the operator of the server."
-
 const damagedDetail = "The record that the Idempotency-Key created is damaged; trying again does not help. " +
 	"Nothing was stored. Report this to the operator of the server."
 
@@ -62,8 +59,6 @@ func storeRefusal(err error) *refusal {
 		return &refusal{slug: overloaded, header: retryAfterSecond()}
 	case errors.Is(err, store.ErrOutcomeUnknown):
 		return &refusal{slug: outcomeUnknown, header: retryAfterSecond(), cause: err}
-	case errors.Is(err, store.ErrNoPKLeft):
-		return unavailableUntilRepaired(noPKLeftDetail, err)
 	case errors.Is(err, store.ErrDamaged):
 		return unavailableUntilRepaired(damagedDetail, err)
 	case errors.Is(err, store.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):

@@ -31,8 +31,6 @@ type exchange struct {
 	body io.Reader
 	// validateOnly is true for a validation, which stores nothing.
 	validateOnly bool
-	// bodyDigest distinguishes bodies sent with the same idempotency key; nil without a key.
-	bodyDigest []byte
 	// replayed is true if the response is a record that an earlier request created.
 	replayed bool
 	// refused is why the request was refused; nil if it was not.

@@ -35,19 +35,24 @@ func (a answer) differs(t *testing.T) []string {
 }
 
 // bothWays sends a body with a key, and then another body, as a validation and as a create. They must differ in these
-// fields.
+// fields; if there are none, the answer must be a replay.
 func (h *harness) bothWays(t *testing.T, key, path string, first, second map[string]any, want []string) {
 	t.Helper()
 	pk := h.post(t, path, encode(t, first), set(keyHeader, key)).record(t)["pk"]
 	for _, query := range []string{validateOnly, ""} {
 		got := h.post(t, path+query, encode(t, second), set(keyHeader, key))
-		if differs := got.differs(t); !slices.Equal(differs, want) {
-			t.Errorf("%s, then %s: %q differ, want %q", encode(t, first), encode(t, second), differs, want)
+		if len(want) == 0 && !got.replayed() {
+			t.Errorf("%s, then %s: the answer is %d %s", encode(t, first), encode(t, second), got.status, got.body)
 		}
-		var problem map[string]any
-		got.decode(t, &problem)
-		if problem["pk"] != pk {
-			t.Errorf("pk is %v, want %v", problem["pk"], pk)
+		if len(want) > 0 {
+			if differs := got.differs(t); !slices.Equal(differs, want) {
+				t.Errorf("%s, then %s: %q differ, want %q", encode(t, first), encode(t, second), differs, want)
+			}
+		}
+		var answer map[string]any
+		got.decode(t, &answer)
+		if answer["pk"] != pk {
+			t.Errorf("pk is %v, want %v", answer["pk"], pk)
 		}
 	}
 }
@@ -90,8 +95,8 @@ func twoValues(t *testing.T, schema *openapi3.Schema) []any {
 	return nil
 }
 
-// Fields are listed in the order of the contract. Omitted and explicit defaults are equal, and generated credentials
-// equal omitted ones.
+// Fields are listed in the order of the contract. Omitted and explicit defaults are equal, and so are notations of JSON.
+// Bodies that mean the same are replays.
 func TestReusedKeyComparesWhatIsMeant(t *testing.T) {
 	t.Parallel()
 	h := start(t)
@@ -129,22 +134,58 @@ func TestReusedKeyComparesWhatIsMeant(t *testing.T) {
 			with(directory, "credentials", json.RawMessage(`{"a":1.50}`)),
 			[]string{"/credentials"},
 		},
+		"an exponent": {
+			workspaceDirectoryPath, with(directory, "credentials", json.RawMessage(`{"a":1.10}`)),
+			with(directory, "credentials", json.RawMessage(`{"a":11e-1}`)),
+			[]string{"/credentials"},
+		},
 		"the order of members and a default": {
-			workspaceDirectoryPath, with(directory, "credentials", json.RawMessage(`{"a":1,"b":{"c":"<é","d":2}}`)),
-			with(with(directory, "credentials", json.RawMessage(`{"b":{"d":2,"c":"\u003c\u00e9"},"a":1}`)), "filter_group", nil), nil,
+			workspaceDirectoryPath, with(directory, "credentials", json.RawMessage(`{"a":1,"b":{"c":"<é/","d":2}}`)),
+			with(with(directory, "credentials", json.RawMessage(`{ "b":{"d":2,"c":"\u003c\u00e9\/"},"a":1 }`)), "filter_group", nil), nil,
+		},
+		"values in another order": {
+			workspaceDirectoryPath, with(directory, "credentials", json.RawMessage(`{"a":1,"b":2}`)),
+			with(directory, "credentials", json.RawMessage(`{"b":1,"a":2}`)),
+			[]string{"/credentials"},
+		},
+		"a list in another order": {
+			workspaceDirectoryPath, with(directory, "credentials", json.RawMessage(`{"a":[1,2]}`)),
+			with(directory, "credentials", json.RawMessage(`{"a":[2,1]}`)),
+			[]string{"/credentials"},
 		},
 	} {
 		h.bothWays(t, strings.ReplaceAll(title, " ", "-"), test.path, test.first, test.second, test.want)
 	}
-	lenient := set("Prefer", "handling=lenient")
-	h.post(t, oauth2Path, encode(t, oauth2), set(keyHeader, "k")).record(t)
-	got := h.post(t, oauth2Path, encode(t, with(oauth2, "x", 1)), set(keyHeader, "k"), lenient)
-	if differs := got.differs(t); len(differs) != 0 || !strings.Contains(string(got.body), "with the same meaning") {
-		t.Errorf("a field that is ignored differs: %s", got.body)
-	}
 }
 
-// After an update, a body that means the same as the record is a replay, and the first body is refused.
+// What the server has chosen equals an omitted value, and so does a request for exactly that value. Fields that lenient
+// handling ignores do not matter.
+func TestReusedKeyTakesWhatTheServerChose(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	body, key := minimal(oauth2Path), set(keyHeader, "chosen")
+	first := h.post(t, oauth2Path, encode(t, body), key)
+	record := first.record(t)
+	chosen := with(with(body, "client_id", record["client_id"]), "client_secret", record["client_secret"])
+	for title, again := range map[string]map[string]any{
+		"the values": chosen, "a field that is ignored": with(chosen, "x", 1),
+		"the client_id": with(body, "client_id", record["client_id"]), "nothing": body,
+	} {
+		got := h.post(t, oauth2Path, encode(t, again), key, set("Prefer", "handling=lenient"))
+		if !got.replayed() || string(got.body) != string(first.body) {
+			t.Errorf("%s: the answer is %d %s", title, got.status, got.body)
+		}
+		if got := h.post(t, oauth2Path+validateOnly, encode(t, again), key, set("Prefer", "handling=lenient")); !got.replayed() {
+			t.Errorf("%s: the validation is %d %s", title, got.status, got.body)
+		}
+	}
+	// A value of the first request is not taken for one that the server chose, even if it looks like one.
+	h.bothWays(t, "sent", oauth2Path, with(with(body, "client_id", strings.Repeat("a", 40)), "client_secret", strings.Repeat("a", 128)),
+		body, []string{"/client_id", "/client_secret"})
+}
+
+// A retry is compared with the record as it stands: after an update, a body that means the same is a replay, and the first
+// body is refused.
 func TestRetryAfterUpdate(t *testing.T) {
 	t.Parallel()
 	h := start(t)
@@ -152,11 +193,11 @@ func TestRetryAfterUpdate(t *testing.T) {
 	for path, field := range map[string]string{oauth2Path: "redirect_uris", workspaceDirectoryPath: "scopes"} {
 		body := minimal(path)
 		created := h.post(t, path, encode(t, body), key).record(t)
-		pk, err := strconv.ParseInt(fmt.Sprint(created["pk"]), 10, 32)
+		pk, err := strconv.ParseInt(fmt.Sprint(created["pk"]), 10, 64)
 		if err != nil {
 			t.Fatal(err)
 		}
-		planned, err := h.database.Provider(t.Context(), int32(pk))
+		planned, err := h.database.Provider(t.Context(), pk)
 		if err != nil {
 			t.Fatal(err)
 		}

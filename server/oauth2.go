@@ -21,20 +21,15 @@ func (s *Server) ProvidersOauth2Create(
 	ctx context.Context, request api.ProvidersOauth2CreateRequestObject,
 ) (api.ProvidersOauth2CreateResponseObject, error) {
 	requested := createRequest(ctx, request.Body.Name, request.Params.IdempotencyKey)
-	settings := FromAPIOAuth2(*request.Body)
+	settings, generated := FromAPIOAuth2(*request.Body)
+	requested.Generated = generated
 	record, replayed, err := s.store.CreateOAuth2Provider(ctx, requested, settings)
 	if err != nil {
-		record, err = explainReuse(ctx, s, err, func(stored store.OAuth2Provider) (any, any) {
-			return ToAPIOAuth2(stored), ToAPIOAuth2(RequestedOAuth2(*request.Body, stored))
-		})
-		if err != nil {
-			return nil, err
-		}
-		replayed = true
+		return nil, s.explainReuse(ctx, err)
 	}
 	if requested.ValidateOnly {
 		return api.ProvidersOauth2Create200JSONResponse{
-			Body: toValidatedOAuth2(record, *request.Body, settings),
+			Body: toValidatedOAuth2(record),
 			Headers: api.ProvidersOauth2Create200ResponseHeaders{
 				CacheControl:        noStore,
 				IdempotencyReplayed: replayedHeader(replayed),
@@ -57,48 +52,26 @@ func (s *Server) ProvidersOauth2Create(
 }
 
 // toValidatedOAuth2 returns the response to a validation, without a secret: the record that the idempotency key already
-// created or, if prior is the zero value, the one that a create would store, without what it would generate.
-func toValidatedOAuth2(
-	prior store.OAuth2Provider, request api.OAuth2ProviderRequest, settings store.OAuth2Settings,
-) api.OAuth2Provider {
-	if prior.PK == 0 {
-		prior.Name, prior.OAuth2Settings = request.Name, settings
-		prior.ClientID = valueOr(request.ClientID, "")
+// created, or the one that a create would store, without what it would generate.
+func toValidatedOAuth2(record store.OAuth2Provider) api.OAuth2Provider {
+	if record.PK == 0 && record.Generated&store.GeneratedClientID != 0 {
+		record.ClientID = ""
 	}
-	prior.ClientSecret = store.Secret{}
-	return ToAPIOAuth2(prior)
+	record.ClientSecret = store.Secret{}
+	return ToAPIOAuth2(record)
 }
 
-// RequestedOAuth2 returns the record that the request would have created instead of the stored one, for the comparison
-// of a retry. Credentials that the request omits are the stored ones if those look generated.
-func RequestedOAuth2(request api.OAuth2ProviderRequest, stored store.OAuth2Provider) store.OAuth2Provider {
-	requested := stored
-	requested.Name, requested.OAuth2Settings = request.Name, FromAPIOAuth2(request)
-	if request.ClientID == nil && looksGenerated(stored.ClientID, clientIDLength) {
-		requested.ClientID = stored.ClientID
-	}
-	isPublic := requested.ClientType == string(api.ClientTypeEnumPublic)
-	if request.ClientSecret == nil && !isPublic && looksGenerated(stored.ClientSecret.Reveal(), clientSecretLength) {
-		requested.ClientSecret = stored.ClientSecret
-	}
-	return requested
-}
-
-// looksGenerated reports whether the server may have generated a text.
-func looksGenerated(text string, length int) bool {
-	return len(text) == length && store.IsAlphanumeric(text)
-}
-
-// FromAPIOAuth2 converts a valid request to settings. Fields that are absent or null get their defaults.
-func FromAPIOAuth2(request api.OAuth2ProviderRequest) store.OAuth2Settings {
+// FromAPIOAuth2 converts a valid request to settings, and returns which of them it has chosen. Fields that are absent
+// or null get their defaults.
+func FromAPIOAuth2(request api.OAuth2ProviderRequest) (settings store.OAuth2Settings, generated store.Generated) {
 	clientType := valueOr(request.ClientType, api.ClientTypeEnumConfidential)
-	return store.OAuth2Settings{
+	settings = store.OAuth2Settings{
 		AuthenticationFlow:     request.AuthenticationFlow,
 		AuthorizationFlow:      request.AuthorizationFlow,
 		PropertyMappings:       valueOr(request.PropertyMappings, []uuid.UUID{}),
 		ClientType:             string(clientType),
-		ClientID:               clientID(request.ClientID),
-		ClientSecret:           store.NewSecret(clientSecret(request.ClientSecret, clientType)),
+		ClientID:               valueOr(request.ClientID, ""),
+		ClientSecret:           store.NewSecret(valueOr(request.ClientSecret, "")),
 		AccessCodeValidity:     valueOr(request.AccessCodeValidity, "minutes=1"),
 		AccessTokenValidity:    valueOr(request.AccessTokenValidity, "hours=1"),
 		RefreshTokenValidity:   valueOr(request.RefreshTokenValidity, "days=30"),
@@ -109,12 +82,24 @@ func FromAPIOAuth2(request api.OAuth2ProviderRequest) store.OAuth2Settings {
 		IssuerMode:             string(valueOr(request.IssuerMode, api.IssuerModeEnumPerProvider)),
 		JWKSSources:            valueOr(request.JWKSSources, []uuid.UUID{}),
 	}
+	if request.ClientID == nil {
+		generated |= store.GeneratedClientID
+		settings.ClientID = store.RandomAlphanumeric(clientIDLength)
+	}
+	if request.ClientSecret == nil {
+		generated |= store.GeneratedSecret
+		// Only a confidential client can keep a secret.
+		if clientType != api.ClientTypeEnumPublic {
+			settings.ClientSecret = store.NewSecret(store.RandomAlphanumeric(clientSecretLength))
+		}
+	}
+	return settings, generated
 }
 
 // ToAPIOAuth2 converts a record to its form in the API.
 func ToAPIOAuth2(record store.OAuth2Provider) api.OAuth2Provider {
 	return api.OAuth2Provider{
-		PK:                                 int64(record.PK),
+		PK:                                 record.PK,
 		Name:                               record.Name,
 		AuthenticationFlow:                 record.AuthenticationFlow,
 		AuthorizationFlow:                  record.AuthorizationFlow,
@@ -139,24 +124,5 @@ func ToAPIOAuth2(record store.OAuth2Provider) api.OAuth2Provider {
 		SubMode:                            api.SubModeEnum(record.SubMode),
 		IssuerMode:                         api.IssuerModeEnum(record.IssuerMode),
 		JWKSSources:                        record.JWKSSources,
-	}
-}
-
-func clientID(sent *string) string {
-	if sent != nil {
-		return *sent
-	}
-	return store.RandomAlphanumeric(clientIDLength)
-}
-
-// clientSecret generates a secret only for a client that can keep one.
-func clientSecret(sent *string, clientType api.ClientTypeEnum) string {
-	switch {
-	case sent != nil:
-		return *sent
-	case clientType == api.ClientTypeEnumPublic:
-		return ""
-	default:
-		return store.RandomAlphanumeric(clientSecretLength)
 	}
 }

@@ -93,6 +93,6 @@ func TestStorageUnavailable(t *testing.T) {
 func TestFaultOfTheServer(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	h.tamper(t, "DROP TABLE oauth2_providers")
+	h.tamper(t, "DROP TABLE providers")
 	h.post(t, oauth2Path, encode(t, minimal(oauth2Path))).problem(t, http.StatusInternalServerError, "internal")
 }

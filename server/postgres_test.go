@@ -13,8 +13,8 @@ const clusterVariable = "PROVIDERD_TEST_CLUSTER"
 
 const (
 	// ofTheStore selects tests that depend on what the database stores, finds and refuses.
-	ofTheStore = "^Test(Contract$|Fields$|ValidationPredicts|Credentials|OneRequestHas|Retry|ReusedKeyCompares|KeyIs|KeyBelongs|" +
-		"BodiesAre|LargeList|TokenMust)"
+	ofTheStore = "^Test(Contract$|Fields$|ValidationPredicts|Credentials|OneRequestHas|Retry|ReusedKey|KeyIs|KeyBelongs|" +
+		"LargeList|TokenMust)"
 	// ofSQLite selects one that accesses the database directly, which store/postgres tests in its own way.
 	ofSQLite = "^TestRetryOfWhatIsDamaged$"
 )

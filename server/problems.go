@@ -145,10 +145,10 @@ func problemKinds() []problemKind {
 		},
 		{
 			idempotencyKeyReused, http.StatusUnprocessableEntity, "Idempotency key reused",
-			"This Idempotency-Key was already used with a different body. Send the first body again, or use a new key.",
-			"The caller already used this Idempotency-Key with a different body. Nothing was stored. pk names the record that " +
-				"the key created, and errors the fields whose values differ.",
-			"Send the first body again to get its record, or use a new key for the new body.",
+			"This Idempotency-Key already created a provider with other values. Send its values, or use a new key.",
+			"The caller already used this Idempotency-Key, and the record that it created has other values than the request. " +
+				"Nothing was stored. pk names the record, and errors the fields whose values differ.",
+			"Send the values of the record to get it, or use a new key for another record.",
 			"Idempotency-Key: intranet",
 			"Idempotency-Key: intranet-2",
 		},
@@ -189,8 +189,7 @@ func problemKinds() []problemKind {
 		{
 			storageUnavailable, http.StatusServiceUnavailable, "Storage unavailable",
 			"The database is not available. Nothing was stored; try again later.",
-			"The database cannot be reached, its disk is full, no pk is left, or the record or token is corrupt. Nothing was " +
-				"stored.",
+			"The database cannot be reached, its disk is full, or the record or token is corrupt. Nothing was stored.",
 			"Try again after as many seconds as the Retry-After header says.",
 			`curl "$URL" -d @provider.json`,
 			`curl --retry 5 -H "Idempotency-Key: intranet" "$URL" -d @provider.json`,

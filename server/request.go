@@ -127,7 +127,7 @@ func (s *Server) log(c echo.Context, current *exchange) {
 	attributes = append(attributes, current.addresses(c.Request().RemoteAddr)...)
 	if current.token.ID != 0 {
 		attributes = append(attributes,
-			slog.String("caller", current.token.Name), slog.Int64("token_id", int64(current.token.ID)))
+			slog.String("caller", current.token.Name), slog.Int64("token_id", current.token.ID))
 	}
 	if current.traceID != "" {
 		attributes = append(attributes, slog.String("trace_id", current.traceID))

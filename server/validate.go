@@ -46,9 +46,6 @@ func accept(c echo.Context, op *contract.Operation, reserved *bodyReservation) e
 		if err != nil {
 			return err
 		}
-		if err := recordBodyDigest(request, body); err != nil {
-			return err
-		}
 		lenient := isLenient(request.Header)
 		if lenient {
 			c.Response().Header().Set(preferenceAppliedHeader, handlingLenient)

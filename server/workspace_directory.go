@@ -21,19 +21,13 @@ func (s *Server) ProvidersWorkspaceDirectoryCreate(
 	settings := FromAPIWorkspaceDirectory(*request.Body)
 	record, replayed, err := s.store.CreateWorkspaceDirectoryProvider(ctx, requested, settings)
 	if err != nil {
-		record, err = explainReuse(ctx, s, err, func(stored store.WorkspaceDirectoryProvider) (any, any) {
-			requested := stored
-			requested.Name, requested.WorkspaceDirectorySettings = request.Body.Name, FromAPIWorkspaceDirectory(*request.Body)
-			return ToAPIWorkspaceDirectory(stored), ToAPIWorkspaceDirectory(requested)
-		})
-		if err != nil {
-			return nil, err
-		}
-		replayed = true
+		return nil, s.explainReuse(ctx, err)
 	}
 	if requested.ValidateOnly {
+		// The response to a validation has no secret.
+		record.Credentials = store.NewSecret("{}")
 		return api.ProvidersWorkspaceDirectoryCreate200JSONResponse{
-			Body: toValidatedWorkspaceDirectory(record, request.Body.Name, settings),
+			Body: ToAPIWorkspaceDirectory(record),
 			Headers: api.ProvidersWorkspaceDirectoryCreate200ResponseHeaders{
 				CacheControl:        noStore,
 				IdempotencyReplayed: replayedHeader(replayed),
@@ -55,18 +49,6 @@ func (s *Server) ProvidersWorkspaceDirectoryCreate(
 	}, nil
 }
 
-// toValidatedWorkspaceDirectory returns the response to a validation, without the credentials: the record that the
-// idempotency key already created or, if prior is the zero value, the one that a create would store.
-func toValidatedWorkspaceDirectory(
-	prior store.WorkspaceDirectoryProvider, name string, settings store.WorkspaceDirectorySettings,
-) api.WorkspaceDirectoryProvider {
-	if prior.PK == 0 {
-		prior.Name, prior.WorkspaceDirectorySettings = name, settings
-	}
-	prior.Credentials = store.NewSecret("{}")
-	return ToAPIWorkspaceDirectory(prior)
-}
-
 // FromAPIWorkspaceDirectory converts a valid request to settings. Fields that are absent or null get their defaults.
 func FromAPIWorkspaceDirectory(request api.WorkspaceDirectoryProviderRequest) store.WorkspaceDirectorySettings {
 	return store.WorkspaceDirectorySettings{
@@ -84,7 +66,8 @@ func FromAPIWorkspaceDirectory(request api.WorkspaceDirectoryProviderRequest) st
 }
 
 // compactJSON removes white space and unnecessary escapes from valid JSON. A replay may send that shortest form, and
-// the memory reserved for its response is estimated from the body.
+// the memory reserved for its response is estimated from the body. The store relies on the equal length of credentials
+// that are the same.
 func compactJSON(text json.RawMessage) string {
 	short, err := jsontext.AppendFormat(nil, text, jsontext.AllowDuplicateNames(true))
 	if err != nil {
@@ -96,7 +79,7 @@ func compactJSON(text json.RawMessage) string {
 // ToAPIWorkspaceDirectory converts a record to its form in the API.
 func ToAPIWorkspaceDirectory(record store.WorkspaceDirectoryProvider) api.WorkspaceDirectoryProvider {
 	return api.WorkspaceDirectoryProvider{
-		PK:                                 int64(record.PK),
+		PK:                                 record.PK,
 		Name:                               record.Name,
 		PropertyMappings:                   record.PropertyMappings,
 		PropertyMappingsGroup:              record.PropertyMappingsGroup,

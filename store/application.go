@@ -16,7 +16,7 @@ import (
 // provider, ErrProviderLinked, or ErrUnavailable; nothing is stored then.
 func (s *Store) CreateApplication(ctx context.Context, application Application) (Application, error) {
 	var created Application
-	err := s.database.Change(ctx, func(tx *gorm.DB) error {
+	err := s.database.Write(ctx, func(tx *gorm.DB) error {
 		if err := checkLinks(tx, application); err != nil {
 			return err
 		}
@@ -85,12 +85,12 @@ func checkLinks(tx *gorm.DB, application Application) error {
 	return nil
 }
 
-func linkable(tx *gorm.DB, pk int32) (Provider, error) {
-	var provider Provider
-	if err := withApplications(tx).First(&provider, pk).Error; err != nil {
+func linkable(tx *gorm.DB, pk int64) (Provider, error) {
+	providers := make([]Provider, 1)
+	if err := tx.Take(&providers[0], pk).Error; err != nil {
 		return Provider{}, fmt.Errorf("provider %d: %w", pk, found(err))
 	}
-	return provider, nil
+	return providers[0], addApplications(tx, providers)
 }
 
 // Applications returns all applications with their backchannels, oldest first. On ErrUnavailable the sequence ends.
@@ -113,7 +113,7 @@ func (s *Store) Applications(ctx context.Context) iter.Seq2[Application, error] 
 // It returns ErrNotFound for each application that does not exist, or ErrUnavailable; nothing is deleted then. It can
 // also return ErrOutcomeUnknown.
 func (s *Store) DeleteApplications(ctx context.Context, slugs []string) error {
-	err := s.database.Change(ctx, func(tx *gorm.DB) error {
+	err := s.database.Write(ctx, func(tx *gorm.DB) error {
 		var refusals []error
 		for _, slug := range slices.Compact(slices.Sorted(slices.Values(slugs))) {
 			refusals = append(refusals, deleteApplication(tx, slug))

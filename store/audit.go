@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"iter"
 	"time"
+
+	"example.com/providerd/store/database"
 )
 
 // Events returns the events after a cursor that the filter selects, oldest first. On ErrUnavailable the sequence ends.
@@ -84,9 +86,8 @@ func tokenRows(at string, event EventKind) string {
 		'' AS request_id, '' AS remote_address, '' AS os_user, '[]' AS fields, id AS number FROM tokens`
 }
 
-// eventSources select no secrets. SQLite stores times as text, which sorts correctly because all are in UTC. The
-// creation of a provider stays in the same source when the provider is deleted, so that no reader of pages gets it
-// twice.
+// eventSources select no secrets. The creation of a provider stays in the same source when the provider is deleted, so
+// that no reader of pages gets it twice.
 func (s *Store) eventSources() []eventSource {
 	return []eventSource{
 		{
@@ -126,12 +127,12 @@ func (s *Store) eventsOf(
 	since, first := source.start(filter.Since.UTC(), after)
 	rows := pages(func(last *eventRow) ([]eventRow, error) {
 		query := filter.where(s.reader(ctx).Table("("+source.rows+") AS events"), "id", "creator")
-		at, number := since, first
+		at, number := database.TimeOf(since), first
 		if last != nil {
 			at, number = last.At, last.Number
 		}
 		if source.isInOrder {
-			query = query.Where("at >= ? AND number > ?", since, number).Order("number")
+			query = query.Where("at >= ? AND number > ?", database.TimeOf(since), number).Order("number")
 		} else {
 			query = query.Where("(at, number) > (?, ?)", at, number).Order("at, number")
 		}
@@ -187,7 +188,7 @@ func (h *eventHead) advance() error {
 // oldestOf returns the sequence with the oldest next event; nil if all have ended.
 func oldestOf(heads []*eventHead) (oldest *eventHead) {
 	for _, head := range heads {
-		if !head.ended && (oldest == nil || head.event.At.Before(oldest.event.At)) {
+		if !head.ended && (oldest == nil || head.event.At.Before(oldest.event.At.Time)) {
 			oldest = head
 		}
 	}

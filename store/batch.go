@@ -1,95 +1,233 @@
 package store
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
+
+	"example.com/providerd/store/database"
 )
 
-// Timing holds the times of a create's steps. A time is zero if the create did not reach the step.
-type Timing struct {
-	// Queued is when it began to wait for its transaction.
-	Queued time.Time
-	// Begun is when its transaction began, and Ended when it was durable or had failed.
-	Begun, Ended time.Time
-	// BatchSize is the number of creates in the transaction.
-	BatchSize int
-	// HasFailed is true if the transaction failed, and with it all of its creates.
-	HasFailed bool
-}
-
-// queued records when a create was queued, if its caller wants its timing.
-func (c *create) queued() {
-	if c.timing != nil {
-		c.timing.Queued = time.Now()
-	}
-}
-
-// recordTiming records the transaction that has just ended, for callers that want the timing of their create.
-func (b batch) recordTiming(begun time.Time, err error) {
-	var ended time.Time
-	for _, c := range b {
-		if c.timing == nil {
-			continue
-		}
-		if ended.IsZero() {
-			ended = time.Now()
-		}
-		c.timing.Begun, c.timing.Ended = begun, ended
-		c.timing.BatchSize, c.timing.HasFailed = len(b), err != nil
-	}
-}
+const (
+	// queueLength is how many creates can wait; with more, callers would give up before their turn.
+	queueLength = 512
+	// maxBatch is the maximum number of creates in a batch.
+	maxBatch = 256
+	// sharedLanes is the number of concurrent batches on a shared database: the next batch is sent while one waits for its
+	// commit.
+	sharedLanes = 2
+)
 
 // create is a create in flight.
 type create struct {
-	creation Creation
-	// digest is that of the body; nil without a key.
-	digest   []byte
-	settings settings
-	// validateOnly is true if nothing must be stored.
-	validateOnly bool
+	requested Record
+	// common, clientID and secret are those of the record. common is filled in: it has the pk once done is closed and err
+	// is nil.
+	common   *Provider
+	clientID *string
+	secret   Secret
+	// row holds the columns of the record, sealed with the keys of version.
+	row     []any
+	version []byte
 	// timing is filled in unless it is nil.
 	timing *Timing
-	// deadline is when its caller gives up; the zero time for never.
+	// deadline is when its caller gives up; the zero time for a database without deadlines.
 	deadline time.Time
 	// claimed is set by the first of the batcher, which starts it, and the caller, which cancels it.
 	claimed atomic.Bool
 	done    chan struct{}
-	// replays is the pk of the record that the key already created, or 0; err is why nothing is stored. Both are valid
-	// once done is closed.
-	replays int32
 	err     error
 }
 
-// batch is the creates of one transaction.
-type batch []*create
-
-// certainInserts counts the creates that cannot be replays and will be inserted.
-func (b batch) certainInserts() (count int) {
-	for _, c := range b {
-		if c.creation.IdempotencyKey == nil && !c.validateOnly {
-			count++
-		}
-	}
-	return count
+// Timing holds the times of a create's steps. A time is zero if the create did not reach the step.
+type Timing struct {
+	// Queued is when it began to wait for its batch.
+	Queued time.Time
+	// Begun is when its batch began, and Ended when it was durable or had failed.
+	Begun, Ended time.Time
+	// BatchSize is the number of creates in the batch.
+	BatchSize int
+	// HasFailed is true if the batch failed, and with it all of its creates.
+	HasFailed bool
 }
 
-// finish reports the outcome to every caller. A non-nil err is the outcome of all creates.
-func (b batch) finish(err error) {
-	for _, c := range b {
-		if err != nil {
-			c.err = err
+// batcher inserts all waiting creates with one statement (group commit). It does not wait for a batch to fill: a lone
+// create is inserted at once, in the goroutine of its caller, which avoids waking another goroutine.
+type batcher struct {
+	inserter
+	queue chan *create
+	// wake receives a value when a create is queued, to wake a waiting lane.
+	wake chan struct{}
+	// mutex guards closed, so that nothing is sent to a closed queue.
+	mutex  sync.RWMutex
+	closed bool
+	// lanes holds a value for each lane that inserts: a goroutine of the batcher, or that of a caller.
+	lanes chan struct{}
+	ended sync.WaitGroup
+	// crowded is true if the last batch had several creates. If it had one, yielding would only wake a thread.
+	crowded atomic.Bool
+	// watcher is called for each batch; nil if there is none.
+	watcher atomic.Pointer[func(creates int, took time.Duration)]
+}
+
+func startBatcher(db database.Database, keys *keyCache) *batcher {
+	lanes := 1
+	if db.IsShared() {
+		lanes = sharedLanes
+	}
+	b := &batcher{
+		inserter: newInserter(db, keys), queue: make(chan *create, queueLength),
+		wake: make(chan struct{}, lanes), lanes: make(chan struct{}, lanes),
+	}
+	for range lanes {
+		b.ended.Go(b.run)
+	}
+	return b
+}
+
+// submit queues a create and waits for its outcome. If the context ends before the batch of the create begins, the
+// create is left out. A batch that has begun runs to its end.
+func (b *batcher) submit(ctx context.Context, c *create) error {
+	if err := ctx.Err(); err != nil {
+		return gaveUp(err)
+	}
+	if b.leastTime > 0 {
+		c.deadline, _ = ctx.Deadline()
+	}
+	if err := b.seal(ctx, c); err != nil {
+		return err
+	}
+	if c.timing != nil {
+		c.timing.Queued = time.Now()
+	}
+	if b.acquire() {
+		defer b.release()
+		b.insert([]*create{c})
+		return c.err
+	}
+	if err := b.enqueue(c); err != nil {
+		return err
+	}
+	select {
+	case <-c.done:
+	case <-ctx.Done():
+		if c.claimed.CompareAndSwap(false, true) {
+			return gaveUp(ctx.Err())
+		}
+		<-c.done
+	}
+	return c.err
+}
+
+func gaveUp(err error) error { return fmt.Errorf("caller canceled: %w", err) }
+
+// acquire reports whether the caller may insert now: nobody waits, and no other batch is in progress.
+func (b *batcher) acquire() bool {
+	if b.crowded.Load() {
+		// Let callers that are ready to run enqueue first, so that they form a batch.
+		runtime.Gosched()
+	}
+	b.mutex.RLock()
+	defer b.mutex.RUnlock()
+	if b.closed || len(b.queue) > 0 || len(b.lanes) > 0 {
+		return false
+	}
+	select {
+	case b.lanes <- struct{}{}:
+		b.ended.Add(1)
+		return true
+	default:
+		return false
+	}
+}
+
+func (b *batcher) release() {
+	<-b.lanes
+	b.ended.Done()
+}
+
+func (b *batcher) enqueue(c *create) error {
+	b.mutex.RLock()
+	defer b.mutex.RUnlock()
+	if b.closed {
+		return ErrUnavailable
+	}
+	select {
+	case b.queue <- c:
+	default:
+		return ErrOverloaded
+	}
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// run inserts batches until the queue is closed and empty.
+func (b *batcher) run() {
+	for open := true; open; {
+		_, open = <-b.wake
+		// Let callers that are ready to run enqueue too. This returns at once if there are none.
+		runtime.Gosched()
+		b.lanes <- struct{}{}
+		for batch := b.next(); len(batch) > 0; batch = b.next() {
+			b.insert(batch)
+		}
+		<-b.lanes
+	}
+}
+
+// next returns all waiting creates, up to a batch.
+func (b *batcher) next() (batch []*create) {
+	for len(batch) < maxBatch {
+		select {
+		case c, ok := <-b.queue:
+			if !ok {
+				return batch
+			}
+			if c.claimed.CompareAndSwap(false, true) {
+				batch = append(batch, c)
+			}
+		default:
+			return batch
+		}
+	}
+	return batch
+}
+
+// insert inserts a batch and reports its outcome to each caller. None of their contexts cancels it.
+func (b *batcher) insert(batch []*create) {
+	begun := time.Now()
+	b.crowded.Store(len(batch) > 1)
+	finish := func(c *create) {
+		if c.timing != nil {
+			c.timing.Begun, c.timing.Ended, c.timing.BatchSize = begun, time.Now(), len(batch)
+			c.timing.HasFailed = errors.Is(c.err, ErrUnavailable) || errors.Is(c.err, ErrOutcomeUnknown)
 		}
 		close(c.done)
 	}
-}
-
-func pksOf(creates batch) []int32 {
-	pks := make([]int32, len(creates))
-	for n, c := range creates {
-		pks[n] = c.creation.PK
+	last := b.insertAll(batch, finish)
+	if watch := b.watcher.Load(); watch != nil {
+		(*watch)(len(batch), time.Since(begun))
 	}
-	return pks
+	for _, c := range last {
+		finish(c)
+	}
 }
 
-// isInserted reports whether the transaction has written the rows of the create.
-func (c *create) isInserted() bool { return c.err == nil && c.replays == 0 && !c.validateOnly }
+// close refuses further creates and waits until the waiting ones are stored. It can be called twice.
+func (b *batcher) close() {
+	b.mutex.Lock()
+	if !b.closed {
+		b.closed = true
+		close(b.queue)
+		close(b.wake)
+	}
+	b.mutex.Unlock()
+	b.ended.Wait()
+}

@@ -4,14 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
-	"slices"
-	"time"
 
 	"gorm.io/gorm"
-
-	"example.com/providerd/store/seal"
 )
 
 // ErrChanged means that a provider was changed or deleted since the change was planned.
@@ -22,25 +17,21 @@ var ErrKeyTaken = errors.New("idempotency key is taken by another provider")
 
 // Change is a change of a stored provider.
 type Change struct {
-	// Planned is the record that the change was planned with. If the stored one differs, the change is refused.
+	// Planned is the opened record that the change was planned with. If the stored one differs, the change is refused.
 	Planned Record
-	// Requested has the name, the idempotency key and the settings that the record gets; nil deletes it.
+	// Requested has the name, the idempotency key, what the server chose and the settings that the record gets; nil
+	// deletes it.
 	Requested Record
 	// Fields are the names of the settings that differ, for the audit.
 	Fields []string
-	// BodyDigest is the digest of the body that a retry with the idempotency key sends. If it is nil, a body counts as the
-	// same if it means the same as the record.
-	BodyDigest []byte
 }
 
 // pk returns the pk of the provider.
-func (c Change) pk() int32 { return c.Planned.Common().PK }
+func (c Change) pk() int64 { return c.Planned.Common().PK }
 
 // isRename reports whether the change replaces the idempotency key.
 func (c Change) isRename() bool {
-	before, _ := c.Planned.Common().idempotencyScope()
-	after, _ := c.Requested.Common().idempotencyScope()
-	return before != after
+	return comparePointers(c.Planned.Common().IdempotencyKey, c.Requested.Common().IdempotencyKey) != 0
 }
 
 // ChangeProviders makes changes of different providers, all or none, in one transaction; pass at most 200. Two of them
@@ -53,8 +44,8 @@ func (s *Store) ChangeProviders(ctx context.Context, changes []Change, osUser st
 	if len(changes) == 0 {
 		return nil
 	}
-	err := s.database.Change(ctx, func(tx *gorm.DB) error {
-		keys, err := s.keys.forChange(tx)
+	err := s.database.Write(ctx, func(tx *gorm.DB) error {
+		keys, err := s.keys.latest(tx)
 		if err != nil {
 			return err
 		}
@@ -71,90 +62,67 @@ func (s *Store) ChangeProviders(ctx context.Context, changes []Change, osUser st
 }
 
 // checkPlanned returns ErrChanged unless each stored record is the planned one.
-func checkPlanned(tx *gorm.DB, keys *seal.Keys, changes []Change) error {
-	var pks []int32
+func checkPlanned(tx *gorm.DB, keys *loadedKeys, changes []Change) error {
+	var pks []int64
 	for _, change := range changes {
 		pks = append(pks, change.pk())
 	}
-	stored, err := recordsIn(tx, keys, pks)
+	rows, err := recordsIn(tx.Where("pk IN ?", pks))
 	if err != nil {
 		return err
 	}
+	stored := map[int64]readable[Record]{}
+	for _, row := range rows {
+		stored[row.value.Common().PK] = row
+	}
 	for _, change := range changes {
-		record, ok := stored[change.pk()]
-		switch {
-		case record.damaged != nil:
-			return record.damaged
-		case !ok, !isSame(record.value, change.Planned):
+		row, ok := stored[change.pk()]
+		if row.damaged != nil {
+			return row.damaged
+		}
+		if !ok {
+			return fmt.Errorf("provider %d: %w", change.pk(), ErrChanged)
+		}
+		record, err := open(keys, row.value)
+		if err != nil {
+			return err
+		}
+		if !isSame(record, change.Planned) {
 			return fmt.Errorf("provider %d: %w", change.pk(), ErrChanged)
 		}
 	}
 	return nil
 }
 
-// recordsIn returns the records of pks, read in a transaction.
-func recordsIn(tx *gorm.DB, keys *seal.Keys, pks []int32) (map[int32]readable[Record], error) {
-	var page []Provider
-	if err := withApplications(tx).Where("pk IN ?", padded(pks)).Find(&page).Error; err != nil {
-		return nil, fmt.Errorf("read providers: %w", err)
-	}
-	stored := map[int32]readable[Record]{}
-	if err := readWith[oauth2Row](tx, keys, ofKind(page, KindOAuth2), stored); err != nil {
-		return nil, err
-	}
-	err := readWith[workspaceDirectoryRow](tx, keys, ofKind(page, KindWorkspaceDirectory), stored)
-	return stored, err
-}
-
-// isSame reports whether two records have the same creation and settings, whatever they are linked to.
+// isSame reports whether two opened records are equal, whatever they are linked to and whichever key seals their
+// secrets.
 func isSame(a, b Record) bool {
-	return reflect.DeepEqual(a.Common().Creation, b.Common().Creation) && reflect.DeepEqual(settingsOf(a), settingsOf(b))
-}
-
-// settingsOf returns the settings of a record.
-func settingsOf(record Record) settings {
-	switch record := record.(type) {
-	case OAuth2Provider:
-		return &record.OAuth2Settings
-	case WorkspaceDirectoryProvider:
-		return &record.WorkspaceDirectorySettings
-	default:
-		panic(fmt.Sprintf("a record is a %T", record))
+	plain := func(record Record) Record {
+		common := record.Common()
+		common.Sealed, common.Application, common.Backchannel = nil, Application{}, Backchannel{}
+		_, secret := record.secret()
+		return record.with(common, secret)
 	}
-}
-
-// readWith adds the records of providers of one kind, read in a transaction.
-func readWith[Row kindRow](
-	tx *gorm.DB, keys *seal.Keys, providers map[int32]Provider, read map[int32]readable[Record],
-) error {
-	if len(providers) == 0 {
-		return nil
-	}
-	rows, err := readRows[Row](tx.Where("pk IN ?", padded(slices.Sorted(maps.Keys(providers)))))
-	if err != nil {
-		return fmt.Errorf("read settings of providers: %w", err)
-	}
-	addRecords(rows, keys, providers, read)
-	return nil
+	return reflect.DeepEqual(plain(a), plain(b))
 }
 
 // changing makes changes in a transaction.
 type changing struct {
 	tx     *gorm.DB
-	keys   *seal.Keys
+	keys   *loadedKeys
 	osUser string
-	at     time.Time
+	at     Time
 }
 
 // apply deletes before it updates, and frees client_ids before it assigns them, so that each can pass to another
 // provider.
 func (c changing) apply(changes []Change) error {
-	var deleted []int32
+	var deleted []int64
 	var updated []Change
-	leaves := map[int32]Leaf{}
+	leaves := map[int64]Leaf{}
 	for _, change := range changes {
 		var err error
-		if leaves[change.pk()], err = leafOf(c.tx, c.keys, change.Planned); err != nil {
+		if leaves[change.pk()], err = leafOf(c.keys, change.Planned); err != nil {
 			return err
 		}
 		if change.Requested == nil {
@@ -179,7 +147,7 @@ func (c changing) apply(changes []Change) error {
 	return c.addEvents(changes, leaves)
 }
 
-func (c changing) delete(pks []int32, leaves map[int32]Leaf) error {
+func (c changing) delete(pks []int64, leaves map[int64]Leaf) error {
 	if len(pks) == 0 {
 		return nil
 	}
@@ -191,66 +159,55 @@ func (c changing) delete(pks []int32, leaves map[int32]Leaf) error {
 
 // free replaces the unique values that a change replaces by temporary ones.
 func (c changing) free(change Change) error {
-	before, after := settingsOf(change.Planned), settingsOf(change.Requested)
-	if before.uniqueValue() != after.uniqueValue() {
+	before, after := change.Planned.clientID(), change.Requested.clientID()
+	row := c.tx.Table(providersTable).Where("pk = ?", change.pk())
+	if comparePointers(before, after) != 0 {
 		const length = 64
-		row := c.tx.Model(&oauth2Row{}).Where("pk = ?", change.pk())
-		err := row.UpdateColumn("client_id", RandomAlphanumeric(length)).Error
-		if err != nil {
+		if err := row.UpdateColumn("client_id", RandomAlphanumeric(length)).Error; err != nil {
 			return fmt.Errorf("free client_id: %w", err)
 		}
 	}
 	if !change.isRename() {
 		return nil
 	}
-	err := c.tx.Model(&Creation{}).Where("pk = ?", change.pk()).UpdateColumn("idempotency_key", nil).Error
+	err := c.tx.Table(providersTable).Where("pk = ?", change.pk()).UpdateColumn("idempotency_key", nil).Error
 	if err != nil {
 		return fmt.Errorf("free idempotency key: %w", err)
 	}
 	return nil
 }
 
-// update writes the rows of a provider.
+// update writes the row of a provider.
 func (c changing) update(change Change) error {
+	common := change.Planned.Common()
 	requested := change.Requested.Common()
-	var fingerprint []byte
-	if change.BodyDigest != nil {
-		var err error
-		if fingerprint, err = c.keys.Fingerprint(change.BodyDigest); err != nil {
-			return fmt.Errorf("compute fingerprint: %w", err)
-		}
-	}
-	columns := map[string]any{
-		"name": requested.Name, "idempotency_key": requested.IdempotencyKey, "fingerprint": fingerprint,
-	}
-	err := c.tx.Model(&Creation{}).Where("pk = ?", change.pk()).UpdateColumns(columns).Error
-	if errors.Is(err, gorm.ErrDuplicatedKey) {
-		return ErrKeyTaken
-	}
+	common.Name, common.IdempotencyKey, common.Generated = requested.Name, requested.IdempotencyKey, requested.Generated
+	_, secret := change.Requested.secret()
+	sealed, err := c.keys.Seal(secret, placeOf(common))
 	if err != nil {
-		return fmt.Errorf("update provider: %w", err)
-	}
-	var rows kindRows
-	if err := settingsOf(change.Requested).addRow(&rows, c.keys, change.pk()); err != nil {
 		return err
 	}
-	for _, row := range rows.all() {
-		err := c.tx.Select("*").Omit("pk").Updates(row).Error
-		if errors.Is(err, gorm.ErrDuplicatedKey) {
-			return ErrClientIDTaken
-		}
-		if err != nil {
-			return fmt.Errorf("update settings: %w", err)
-		}
+	columns := map[string]any{
+		"name": common.Name, "idempotency_key": common.IdempotencyKey, "generated": common.Generated, "secret": sealed,
 	}
-	return nil
+	for _, column := range change.Requested.settings() {
+		columns[column.name] = column.value
+	}
+	err = c.tx.Table(providersTable).Where("pk = ?", change.pk()).UpdateColumns(columns).Error
+	if !errors.Is(err, gorm.ErrDuplicatedKey) {
+		return err
+	}
+	if change.isRename() && comparePointers(change.Planned.clientID(), change.Requested.clientID()) == 0 {
+		return ErrKeyTaken
+	}
+	return ErrClientIDTaken
 }
 
 // changeRow is the row of a change in the audit.
 type changeRow struct {
-	ID     int32 `gorm:"primaryKey"`
-	At     time.Time
-	PK     int32
+	ID     int64 `gorm:"primaryKey"`
+	At     Time
+	PK     int64
 	Change string
 	Fields List[string]
 	OSUser string `gorm:"column:os_user"`
@@ -263,7 +220,7 @@ type changeRow struct {
 func (changeRow) TableName() string { return "provider_changes" }
 
 // addEvents adds the rows of updates to the audit.
-func (c changing) addEvents(changes []Change, leaves map[int32]Leaf) error {
+func (c changing) addEvents(changes []Change, leaves map[int64]Leaf) error {
 	var rows []changeRow
 	add := func(change Change, name string, fields List[string]) {
 		rows = append(rows, changeRow{

@@ -53,7 +53,7 @@ func TestChangesAreRerun(t *testing.T) {
 		{createApplication("shop"), createApplication("other")},
 		{rotate, func() error { return nil }},
 	} {
-		faulty.failNextChange(conflicting(t, step.others))
+		faulty.failNextWrite(conflicting(t, step.others))
 		if err := step.change(); err != nil {
 			t.Error(err)
 		}
@@ -79,72 +79,31 @@ func TestResealSkipsDamagedSecrets(t *testing.T) {
 	t.Parallel()
 	opened, faulty := newFaulty(t)
 	for i := range 3 {
-		if err := opened.Submit(t.Context(), fmt.Sprint(i)).Wait(); err != nil {
+		if err := add(t.Context(), opened, fmt.Sprint(i)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if _, err := opened.RotateKey(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	execute(t, faulty.path, `UPDATE oauth2_providers SET client_secret =
-		(SELECT client_secret FROM oauth2_providers WHERE pk = 3) WHERE pk = 2`)
+	execute(t, faulty.path, "UPDATE providers SET secret = (SELECT secret FROM providers WHERE pk = 3) WHERE pk = 2")
 	for _, want := range []int64{3, 1} {
 		faulty.count(func(f *faultyDatabase) {
-			f.changes = []fault{passing, conflicting(t, func() error { return nil })}
+			f.writes = []fault{passing, conflicting(t, func() error { return nil })}
 		})
 		var outdated int64
 		removed, err := opened.Reseal(t.Context(), func(_, total int64) { outdated = total })
 		joined, ok := err.(interface{ Unwrap() []error })
 		if !ok || len(joined.Unwrap()) != 1 || !errors.Is(err, store.ErrDamaged) ||
-			!strings.Contains(err.Error(), "provider 2: client_secret") || outdated != want || removed != 0 {
+			!strings.Contains(err.Error(), "provider 2: secret") || outdated != want || removed != 0 {
 			t.Errorf("%d secrets, want %d; removed %d keys; error is %v, want one ErrDamaged", outdated, want, removed, err)
 		}
 	}
-	if err := opened.DeleteProviders(t.Context(), []int32{2}, "operator"); err != nil {
+	if err := opened.DeleteProviders(t.Context(), []int64{2}, "operator"); err != nil {
 		t.Fatal(err)
 	}
 	if removed, err := opened.Reseal(t.Context(), func(int64, int64) {}); err != nil || removed != 1 {
 		t.Errorf("removed %d keys, want 1, %v", removed, err)
-	}
-}
-
-// A second run of a batch keeps nothing of the first: neither the lack of pks, nor that a key and a client_id were
-// free, which another program has since taken.
-func TestBatchIsRerun(t *testing.T) {
-	t.Parallel()
-	opened, faulty := newFaulty(t)
-	other := create(t, faulty.path)
-	var first int32
-	again := func(run func(statements) error, what statements) error {
-		faulty.count(func(f *faultyDatabase) { f.maxPKs = 4 })
-		defer faulty.count(func(f *faultyDatabase) { f.maxPKs = 0 })
-		return conflicting(t, func() (err error) {
-			faulty.count(func(f *faultyDatabase) { f.maxPKs = 0 })
-			first, _, err = keyedCreate(t, other, "key")
-			return errors.Join(err, other.Submit(t.Context(), "taken").Wait())
-		})(run, what)
-	}
-	errs := faulty.inOneQueue(t, opened, 10, func(i int) error {
-		switch i {
-		case 0:
-			pk, replayed, err := keyedCreate(t, opened, "key")
-			if pk != first || !replayed {
-				t.Errorf("replayed is %v: %d, want %d", replayed, pk, first)
-			}
-			return err
-		case 1:
-			return opened.Submit(t.Context(), "taken").Wait()
-		default:
-			return opened.Submit(t.Context(), fmt.Sprint(i)).Wait()
-		}
-	}, again)
-	for i, err := range errs {
-		if isTaken := errors.Is(err, store.ErrClientIDTaken); isTaken != (i == 1) || !isTaken && err != nil {
-			t.Errorf("create %d: %v", i, err)
-		}
-	}
-	if stored := names(t, opened); len(stored) != 11 {
-		t.Errorf("names are %v", stored)
 	}
 }
 
@@ -163,7 +122,7 @@ func TestFailedChange(t *testing.T) {
 		"after":  {losing(store.ErrOutcomeUnknown), store.ErrOutcomeUnknown, 1},
 	} {
 		opened, faulty := newFaulty(t)
-		faulty.failNextChange(test.fault)
+		faulty.failNextWrite(test.fault)
 		text, _, err := opened.CreateToken(t.Context(), grant)
 		if !errors.Is(err, test.want) || text != "" {
 			t.Errorf("%s: error is %v, want %v", name, err, test.want)

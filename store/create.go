@@ -4,103 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
 )
-
-// CreateOAuth2Provider stores a provider and returns its record once it is on disk. If the idempotency key of the
-// request already created a record, it returns that record with replayed set. With ValidateOnly, it returns the same
-// outcome but stores nothing; a record that would be created has no pk.
-//
-// It returns ErrClientIDTaken, ErrKeyReused, ErrOverloaded, ErrNoPKLeft, ErrUnavailable, or ErrDamaged if the record to
-// replay is corrupt; nothing is stored then. It returns ErrOutcomeUnknown if the record may have been stored.
-func (s *Store) CreateOAuth2Provider(
-	ctx context.Context, request CreateRequest, settings OAuth2Settings,
-) (record OAuth2Provider, replayed bool, err error) {
-	c := newCreate(request, &settings)
-	if record, replayed, err = submit[OAuth2Provider](ctx, s, c); err != nil || replayed {
-		return record, replayed, err
-	}
-	return OAuth2Provider{Provider: Provider{Creation: c.creation}, OAuth2Settings: settings}, false, nil
-}
-
-// CreateWorkspaceDirectoryProvider is like CreateOAuth2Provider. It never returns ErrClientIDTaken, because this kind
-// has no unique field.
-func (s *Store) CreateWorkspaceDirectoryProvider(
-	ctx context.Context, request CreateRequest, settings WorkspaceDirectorySettings,
-) (record WorkspaceDirectoryProvider, replayed bool, err error) {
-	c := newCreate(request, &settings)
-	if record, replayed, err = submit[WorkspaceDirectoryProvider](ctx, s, c); err != nil || replayed {
-		return record, replayed, err
-	}
-	record = WorkspaceDirectoryProvider{Provider: Provider{Creation: c.creation}, WorkspaceDirectorySettings: settings}
-	return record, false, nil
-}
-
-// submit waits for the outcome of a create and, for a replay, reads the record.
-func submit[R Record](ctx context.Context, s *Store, c *create) (record R, replayed bool, err error) {
-	if err = s.checkKeyset(ctx); err == nil {
-		err = s.batcher.submit(ctx, c)
-	}
-	if err != nil {
-		return record, false, fmt.Errorf("create %s provider: %w", c.creation.Kind, err)
-	}
-	if c.replays == 0 {
-		return record, false, nil
-	}
-	scope, _ := c.creation.idempotencyScope()
-	stored, err := s.recordOfKey(ctx, c.replays, scope)
-	if err != nil {
-		return record, false, fmt.Errorf("replay: %w", err)
-	}
-	record, ok := stored.(R)
-	if !ok {
-		return record, false, fmt.Errorf("replay: provider %d is a %T", c.replays, stored)
-	}
-	return record, true, nil
-}
-
-// PriorRecord returns the record that a reused idempotency key created. It returns ErrDamaged or ErrUnavailable.
-func (s *Store) PriorRecord(ctx context.Context, reused *KeyReusedError) (Record, error) {
-	record, err := s.recordOfKey(ctx, reused.PK, reused.scope)
-	if err != nil {
-		return nil, fmt.Errorf("read record of reused idempotency key: %w", err)
-	}
-	return record, nil
-}
-
-// recordOfKey reads the record that an idempotency key created. It is read after the transaction that found it; if a
-// standby was promoted in between, the pk may be missing or belong to another record, which is ErrUnavailable.
-func (s *Store) recordOfKey(ctx context.Context, pk int32, scope idempotencyScope) (Record, error) {
-	record, err := s.Provider(ctx, pk)
-	if err != nil && !errors.Is(err, ErrNotFound) {
-		return nil, err
-	}
-	if err == nil && scope.created(record) {
-		return record, nil
-	}
-	return nil, fmt.Errorf("%w: provider %d changed while it was read", ErrUnavailable, pk)
-}
-
-func newCreate(request CreateRequest, settings settings) *create {
-	return &create{
-		creation: Creation{
-			Kind:           settings.kind(),
-			Name:           request.Name,
-			CreatedBy:      request.CreatedBy,
-			RequestID:      request.RequestID,
-			RemoteAddress:  request.RemoteAddress,
-			IdempotencyKey: request.IdempotencyKey,
-		},
-		digest:       request.BodyDigest,
-		settings:     settings,
-		validateOnly: request.ValidateOnly,
-		timing:       request.Timing,
-	}
-}
 
 // CreateRequest holds what a create has beside its settings.
 type CreateRequest struct {
 	// Name of the provider; not unique.
 	Name string
+	// Generated says which of the settings the caller omitted, so that the server chose them.
+	Generated Generated
 	// CreatedBy is the caller: the name of the access token.
 	CreatedBy string
 	// RequestID is the X-Request-Id of the HTTP request.
@@ -108,12 +22,183 @@ type CreateRequest struct {
 	// IdempotencyKey lets a retry find the record of the first attempt; nil for none. It is scoped to the caller and the
 	// kind of provider.
 	IdempotencyKey *string
-	// BodyDigest identifies the request body; nil without IdempotencyKey. Only an HMAC of it is stored.
-	BodyDigest []byte
 	// RemoteAddress is the IP address of the client.
 	RemoteAddress string
 	// ValidateOnly makes a create find its outcome and store nothing, not even the key.
 	ValidateOnly bool
 	// Timing, if not nil, is filled in even if the create is refused.
 	Timing *Timing
+}
+
+// ErrKeyReused means that the caller already used the idempotency key for another request. It is returned as a
+// KeyReusedError.
+var ErrKeyReused = errors.New("idempotency key was used for another request")
+
+// KeyReusedError is ErrKeyReused with the record that the key created.
+type KeyReusedError struct {
+	// PK is the pk of the record.
+	PK int64
+	// Fields are the names of the fields that differ.
+	Fields []string
+}
+
+// Error names the provider that the key created.
+func (e *KeyReusedError) Error() string { return fmt.Sprintf("%v, provider %d", ErrKeyReused, e.PK) }
+
+// Unwrap returns ErrKeyReused.
+func (*KeyReusedError) Unwrap() error { return ErrKeyReused }
+
+// maxTries is how often a create is tried while others take its key and free it again, or the keys change.
+const maxTries = 4
+
+// CreateOAuth2Provider stores a provider and returns its record once it is on disk. If the idempotency key already
+// created a record from an equal request, it returns that record with replayed set. With ValidateOnly, it returns the
+// same outcome but stores nothing; a record that would be created has no pk.
+//
+// It returns ErrClientIDTaken, a KeyReusedError, ErrOverloaded, ErrUnavailable, or ErrDamaged if the record of the key
+// cannot be read; nothing is stored then. It returns ErrOutcomeUnknown if the record may have been stored.
+func (s *Store) CreateOAuth2Provider(
+	ctx context.Context, request CreateRequest, settings OAuth2Settings,
+) (record OAuth2Provider, replayed bool, err error) {
+	requested := OAuth2Provider{request.provider(KindOAuth2), settings}
+	prior, err := s.create(ctx, request, &requested, &requested.Provider)
+	if err != nil {
+		return record, false, fmt.Errorf("create oauth2 provider: %w", err)
+	}
+	if prior != nil {
+		return prior.(OAuth2Provider), true, nil
+	}
+	return requested, false, nil
+}
+
+// CreateWorkspaceDirectoryProvider is like CreateOAuth2Provider. It never returns ErrClientIDTaken, because this kind
+// has no unique field.
+func (s *Store) CreateWorkspaceDirectoryProvider(
+	ctx context.Context, request CreateRequest, settings WorkspaceDirectorySettings,
+) (record WorkspaceDirectoryProvider, replayed bool, err error) {
+	requested := WorkspaceDirectoryProvider{request.provider(KindWorkspaceDirectory), settings}
+	prior, err := s.create(ctx, request, &requested, &requested.Provider)
+	if err != nil {
+		return record, false, fmt.Errorf("create workspace_directory provider: %w", err)
+	}
+	if prior != nil {
+		return prior.(WorkspaceDirectoryProvider), true, nil
+	}
+	return requested, false, nil
+}
+
+// provider returns what the request has in common with requests for the other kind, with a new uid.
+func (r CreateRequest) provider(kind Kind) Provider {
+	return Provider{
+		UID: uuid.Must(uuid.NewV7()), Kind: kind, Name: r.Name, CreatedBy: r.CreatedBy, RequestID: r.RequestID,
+		RemoteAddress: r.RemoteAddress, IdempotencyKey: r.IdempotencyKey, Generated: r.Generated,
+	}
+}
+
+// create stores a record, and fills in what it has in common with those of the other kind. If the idempotency key
+// already created a record, it returns that one instead.
+func (s *Store) create(
+	ctx context.Context, request CreateRequest, requested Record, common *Provider,
+) (prior Record, err error) {
+	submit := s.batcher.submit
+	if request.ValidateOnly {
+		submit = s.validate
+	}
+	for range maxTries {
+		if prior, err = s.replay(ctx, requested); prior != nil || err != nil {
+			return prior, err
+		}
+		_, secret := requested.secret()
+		err = submit(ctx, &create{
+			requested: requested, common: common, clientID: requested.clientID(), secret: secret,
+			timing: request.Timing, done: make(chan struct{}),
+		})
+		if !errors.Is(err, errKeyExists) {
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("%w: other requests create and delete the record of the idempotency key", ErrUnavailable)
+}
+
+// replay returns the record that the idempotency key of a request already created, or nil. It returns a KeyReusedError
+// if the request differs from it.
+//
+// The first search is only a hint: another server may have the record, which the insert then meets. What is found is
+// read again, so that it will survive the loss of the server.
+func (s *Store) replay(ctx context.Context, requested Record) (record Record, err error) {
+	common := requested.Common()
+	if common.IdempotencyKey == nil {
+		return nil, nil
+	}
+	const ofKey = "created_by = ? AND kind = ? AND idempotency_key = ?"
+	key := []any{common.CreatedBy, common.Kind, *common.IdempotencyKey}
+	var pks []int64
+	if err := s.reader(ctx).Raw("SELECT pk FROM providers WHERE "+ofKey, key...).Scan(&pks).Error; err != nil {
+		return nil, fmt.Errorf("find the idempotency key: %w", err)
+	}
+	if len(pks) == 0 {
+		return nil, nil
+	}
+	// Records that are compared take memory that the requests do not account for.
+	leave, err := enter(ctx, s.comparing)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	err = s.database.Read(ctx, func(tx *gorm.DB) error {
+		record, err = s.openedIn(tx.Where(ofKey, key...))
+		return err
+	})
+	if errors.Is(err, ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the record of the idempotency key: %w", err)
+	}
+	fields, err := s.differing(ctx, record, requested)
+	if err != nil {
+		return nil, err
+	}
+	if len(fields) > 0 {
+		return nil, &KeyReusedError{PK: record.Common().PK, Fields: fields}
+	}
+	return record, nil
+}
+
+// differing is Differing within the memory of the server.
+func (s *Store) differing(ctx context.Context, stored, requested Record) (fields []string, err error) {
+	if isReordered(stored, requested) {
+		leave, err := enter(ctx, s.reordering)
+		if err != nil {
+			return nil, err
+		}
+		defer leave()
+	}
+	return Differing(stored, requested)
+}
+
+// enter waits until there is room in a channel, which the caller makes again with leave.
+func enter(ctx context.Context, room chan struct{}) (leave func(), err error) {
+	select {
+	case room <- struct{}{}:
+		return func() { <-room }, nil
+	case <-ctx.Done():
+		return nil, gaveUp(ctx.Err())
+	}
+}
+
+// validate returns the error that an insert of the create would return.
+func (s *Store) validate(ctx context.Context, c *create) error {
+	// While creates are refused, a validation must not promise one.
+	if err := errors.Join(s.database.Check(ctx), s.batcher.seal(ctx, c)); err != nil {
+		return err
+	}
+	return s.database.Read(ctx, func(tx *gorm.DB) error {
+		met, err := findMet(tx, []*create{c})
+		if err != nil {
+			return err
+		}
+		_ = met.outcome(c)
+		return c.err
+	})
 }

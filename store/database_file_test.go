@@ -24,7 +24,7 @@ func TestDatabaseBehindASymbolicLink(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := create(t, link)
-	if err := first.Submit(t.Context(), "x").Wait(); err != nil {
+	if err := add(t.Context(), first, "x"); err != nil {
 		t.Error(err)
 	}
 	entries, err := os.ReadDir(dir)
@@ -68,7 +68,7 @@ func TestConcurrentFirstStarts(t *testing.T) {
 				stores[i], err = storetest.OpenSQLite(t.Context(), path, "")
 			}
 			if err == nil {
-				err = stores[i].Submit(t.Context(), fmt.Sprint(i)).Wait()
+				err = add(t.Context(), stores[i], fmt.Sprint(i))
 			}
 			if err != nil {
 				t.Error(err)

@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"gorm.io/gorm"
 )
 
 // Deletable returns the providers with these pks, ordered by pk, without their settings, which may be damaged. It
 // returns the errors of DeleteProviders.
-func (s *Store) Deletable(ctx context.Context, pks []int32) ([]Provider, error) {
+func (s *Store) Deletable(ctx context.Context, pks []int64) ([]Provider, error) {
 	return deletable(s.reader(ctx), pks)
 }
 
@@ -21,20 +20,21 @@ func (s *Store) Deletable(ctx context.Context, pks []int32) ([]Provider, error) 
 // deletion stay; the latter have osUser as the user who deleted them.
 //
 // It returns ErrNotFound for each provider that does not exist, ErrProviderInUse for each that is linked to an
-// application, or ErrUnavailable; nothing is deleted then. It can also return ErrOutcomeUnknown.
-func (s *Store) DeleteProviders(ctx context.Context, pks []int32, osUser string) error {
-	err := s.database.Change(ctx, func(tx *gorm.DB) error {
-		keys, err := s.keys.forChange(tx)
-		if err != nil {
-			return err
-		}
+// application, or ErrUnavailable; nothing is deleted then. It can also return
+// ErrOutcomeUnknown.
+func (s *Store) DeleteProviders(ctx context.Context, pks []int64, osUser string) error {
+	err := s.database.Write(ctx, func(tx *gorm.DB) error {
 		if _, err := deletable(tx, pks); err != nil {
 			return err
 		}
 		for chunk := range slices.Chunk(slices.Compact(slices.Sorted(slices.Values(pks))), pageSize) {
-			leaves, err := leavesOf(tx, keys, chunk)
+			read, err := s.leavesIn(tx.Where("pk IN ?", chunk))
 			if err != nil {
 				return err
+			}
+			leaves := map[int64]Leaf{}
+			for pk, leaf := range read {
+				leaves[pk] = leaf.value
 			}
 			if err := deleteChunk(tx, chunk, leaves, osUser, now()); err != nil {
 				return err
@@ -49,16 +49,19 @@ func (s *Store) DeleteProviders(ctx context.Context, pks []int32, osUser string)
 }
 
 // deletable reports which providers cannot be deleted and why; a violated constraint reports neither.
-func deletable(tx *gorm.DB, pks []int32) ([]Provider, error) {
+func deletable(tx *gorm.DB, pks []int64) ([]Provider, error) {
 	var providers []Provider
 	for chunk := range slices.Chunk(slices.Compact(slices.Sorted(slices.Values(pks))), pageSize) {
 		var page []Provider
-		if err := withApplications(tx).Where("pk IN ?", padded(chunk)).Order("pk").Find(&page).Error; err != nil {
+		if err := tx.Where("pk IN ?", chunk).Order("pk").Find(&page).Error; err != nil {
 			return nil, fmt.Errorf("read providers: %w", err)
+		}
+		if err := addApplications(tx, page); err != nil {
+			return nil, err
 		}
 		providers = append(providers, page...)
 	}
-	found := map[int32]bool{}
+	found := map[int64]bool{}
 	var refusals []error
 	for _, provider := range providers {
 		found[provider.PK] = true
@@ -79,11 +82,11 @@ func deletable(tx *gorm.DB, pks []int32) ([]Provider, error) {
 // insertDeleted copies what is kept of providers into deleted_providers.
 const insertDeleted = `INSERT INTO deleted_providers
 	(pk, kind, name, created_at, created_by, request_id, remote_address, client_id, deleted_at)
-	SELECT providers.pk, kind, name, created_at, created_by, request_id, remote_address, coalesce(client_id, ''), ?
-	FROM providers LEFT JOIN oauth2_providers ON oauth2_providers.pk = providers.pk WHERE providers.pk IN ?`
+	SELECT pk, kind, name, created_at, created_by, request_id, remote_address, coalesce(client_id, ''), ?
+	FROM providers WHERE pk IN ?`
 
 // deleteChunk deletes providers and adds their rows to the audit.
-func deleteChunk(tx *gorm.DB, pks []int32, leaves map[int32]Leaf, osUser string, at time.Time) error {
+func deleteChunk(tx *gorm.DB, pks []int64, leaves map[int64]Leaf, osUser string, at Time) error {
 	rows := make([]changeRow, len(pks))
 	for i, pk := range pks {
 		rows[i] = changeRow{
@@ -93,14 +96,11 @@ func deleteChunk(tx *gorm.DB, pks []int32, leaves map[int32]Leaf, osUser string,
 	if err := tx.Create(&rows).Error; err != nil {
 		return fmt.Errorf("insert changes: %w", err)
 	}
-	pks = padded(pks)
 	if err := tx.Exec(insertDeleted, at, pks).Error; err != nil {
 		return fmt.Errorf("insert deleted providers: %w", err)
 	}
-	for _, table := range []any{&oauth2Row{}, &workspaceDirectoryRow{}, &Creation{}} {
-		if err := tx.Delete(table, "pk IN ?", pks).Error; err != nil {
-			return fmt.Errorf("delete providers: %w", err)
-		}
+	if err := tx.Delete(&Provider{}, "pk IN ?", pks).Error; err != nil {
+		return fmt.Errorf("delete providers: %w", err)
 	}
 	return nil
 }

@@ -41,8 +41,6 @@ var (
 	// ErrUnavailable means that the database cannot be used: it is unreachable, locked, corrupt or out of space. Nothing
 	// was stored.
 	ErrUnavailable = database.ErrUnavailable
-	// ErrNoPKLeft means that every pk up to the maximum of int32 was assigned. It wraps ErrUnavailable.
-	ErrNoPKLeft = fmt.Errorf("%w: no pk is left", ErrUnavailable)
 	// ErrNoKeyset means that the keyset file is missing, though the database has sealed secrets.
 	ErrNoKeyset = seal.ErrNoKeyset
 	// ErrKeysetUnusable means that the keyset file is unreadable, readable by others, or lacks the master key of the

@@ -3,10 +3,8 @@ package store
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
-	"time"
 
 	"gorm.io/gorm"
 )
@@ -33,7 +31,7 @@ const (
 // Event is an entry of the audit trail. It contains no secrets.
 type Event struct {
 	// At is in UTC, in whole microseconds.
-	At    time.Time `json:"at"`
+	At    Time      `json:"at"`
 	Event EventKind `json:"event"`
 	// ID is the pk of the provider, or the id of the token or the key.
 	ID int64 `json:"id"`
@@ -92,7 +90,7 @@ func (c *EventCursor) UnmarshalText(text []byte) error {
 		}
 		*part = int64(number)
 	}
-	if c.micros > maxMicros || c.number > math.MaxInt32 {
+	if c.micros > maxMicros {
 		return errCursor
 	}
 	return nil
@@ -100,8 +98,8 @@ func (c *EventCursor) UnmarshalText(text []byte) error {
 
 // keyEvent is the row of an event of a key.
 type keyEvent struct {
-	ID    int32 `gorm:"primaryKey"`
-	At    time.Time
+	ID    int64 `gorm:"primaryKey"`
+	At    Time
 	Event EventKind
 	KeyID uint32
 }

@@ -63,7 +63,7 @@ type logTable struct {
 
 func logTables() [logSize]logTable {
 	return [logSize]logTable{
-		LogCreates: {Creation{}.TableName(), "SELECT " + createdColumns + " FROM providers UNION ALL " +
+		LogCreates: {providersTable, "SELECT " + createdColumns + " FROM providers UNION ALL " +
 			"SELECT " + createdColumns + " FROM deleted_providers"},
 		LogChanges: {changeRow{}.TableName(), "SELECT " + changedColumns + changedTables},
 		{"tokens", tokenRows("created_at", EventTokenCreated)},
@@ -163,7 +163,8 @@ func (s *Store) addLeaves(ctx context.Context, table int, page []eventRow) error
 		pks, keys = append(pks, row.ID), append(keys, row.Number)
 	}
 	// Read before the changes, a record has the last version that they lead to, or a later change is found.
-	current, err := s.leavesOf(ctx, pks)
+	pks = slices.Compact(slices.Sorted(slices.Values(pks)))
+	current, err := s.leavesIn(s.reader(ctx).Where("pk IN ?", pks))
 	if err != nil {
 		return err
 	}
@@ -174,7 +175,7 @@ func (s *Store) addLeaves(ctx context.Context, table int, page []eventRow) error
 			Number     int64
 			LeafBefore []byte
 		}
-		if err := s.reader(ctx).Raw(statement, padded(keys)).Scan(&rows).Error; err != nil {
+		if err := s.reader(ctx).Raw(statement, keys).Scan(&rows).Error; err != nil {
 			return fmt.Errorf("read leaves: %w", err)
 		}
 		for _, row := range rows {
@@ -189,31 +190,4 @@ func (s *Store) addLeaves(ctx context.Context, table int, page []eventRow) error
 		page[i].Leaf = &leaf
 	}
 	return nil
-}
-
-// leavesOf returns the leaves of stored records.
-func (s *Store) leavesOf(ctx context.Context, pks []int64) (map[int64]readable[Leaf], error) {
-	reader := s.reader(ctx)
-	keys, err := s.keys.current(reader)
-	if err != nil {
-		return nil, err
-	}
-	var providers []Provider
-	if err := reader.Where("pk IN ?", padded(slices.Compact(slices.Sorted(slices.Values(pks))))).
-		Find(&providers).Error; err != nil {
-		return nil, fmt.Errorf("read providers: %w", err)
-	}
-	records, err := s.recordsByPK(ctx, providers)
-	if err != nil {
-		return nil, err
-	}
-	leaves := map[int64]readable[Leaf]{}
-	for pk, record := range records {
-		leaf := readable[Leaf]{damaged: record.damaged}
-		if leaf.damaged == nil {
-			leaf.value, leaf.damaged = leafOf(reader, keys, record.value)
-		}
-		leaves[int64(pk)] = leaf
-	}
-	return leaves, nil
 }

@@ -36,7 +36,7 @@ func fill(t *testing.T, database *store.Store, name string) {
 	const limit = 5000
 	for i := range limit {
 		before := database.Stats().Database.WAL.Pages
-		if err := database.Submit(t.Context(), fmt.Sprint(name, i)).Wait(); err != nil {
+		if err := add(t.Context(), database, fmt.Sprint(name, i)); err != nil {
 			t.Fatal(err)
 		}
 		if database.Stats().Database.WAL.Pages < before {

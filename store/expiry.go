@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"gorm.io/gorm"
+
+	"example.com/providerd/store/database"
 )
 
 // TokenExpiry is when callers are left without a valid token. The newest token of a caller counts, unless its lifetime
@@ -31,11 +33,11 @@ func (s *Store) TokenExpiry(ctx context.Context, notice time.Duration) (expiry T
 	}
 	callers := map[string]bool{}
 	for _, token := range tokens {
-		if token.ExpiresAt.Sub(token.CreatedAt) <= notice {
+		if token.ExpiresAt.Sub(token.CreatedAt.Time) <= notice {
 			continue
 		}
 		if expiry.First.IsZero() {
-			expiry.First = token.ExpiresAt
+			expiry.First = token.ExpiresAt.Time
 		}
 		if token.ExpiresAt.Before(at.Add(notice)) {
 			callers[token.Name] = true
@@ -45,10 +47,9 @@ func (s *Store) TokenExpiry(ctx context.Context, notice time.Duration) (expiry T
 	return expiry, nil
 }
 
-// activeTokens selects the tokens that are valid at a time. SQLite stores times as text, which sorts correctly because
-// all are in UTC.
+// activeTokens selects the tokens that are valid at a time.
 func activeTokens(tx *gorm.DB, at time.Time) *gorm.DB {
-	return tx.Model(&Token{}).Where("revoked_at IS NULL AND expires_at > ?", at.UTC())
+	return tx.Model(&Token{}).Where("revoked_at IS NULL AND expires_at > ?", database.TimeOf(at))
 }
 
 // NewestKeyCreated returns when the data key that seals was created; the zero value if that is not recorded. It returns
@@ -69,5 +70,5 @@ func keyCreated(tx *gorm.DB, id uint32) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read events of key %d: %w", id, err)
 	}
-	return created.At, nil
+	return created.At.Time, nil
 }

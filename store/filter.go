@@ -25,7 +25,7 @@ type Filter struct {
 func (f Filter) isOfProviders() bool { return f.Kind != "" || f.ClientID != "" || f.CreatedBy != "" }
 
 // withClientID selects the pks of providers, including deleted ones, by client_id.
-const withClientID = ` IN (SELECT pk FROM oauth2_providers WHERE client_id = @id
+const withClientID = ` IN (SELECT pk FROM providers WHERE client_id = @id
 	UNION SELECT pk FROM deleted_providers WHERE client_id = @id)`
 
 // where applies the filter, except Since, to a query. pk and createdBy name its columns.

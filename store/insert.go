@@ -1,150 +1,276 @@
 package store
 
 import (
+	"bytes"
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
-	"maps"
 	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
-	"example.com/providerd/store/seal"
 )
 
-// insertion writes the rows of a batch in an open transaction. Rows with a unique value that is taken are skipped, and
-// their creates refused. Nothing else that a caller sends makes a statement fail, which would abort the transaction.
-type insertion struct {
-	database.Batch
-	keys *seal.Keys
+// inserter inserts creates.
+type inserter struct {
+	database database.Database
+	keys     *keyCache
+	columns  []string
+	// settings are the places of the settings of each kind in a row, and createdAt is that of the time.
+	settings  map[Kind][]int
+	createdAt int
+	// leastTime is how much time a create must have left when it is inserted; 0 for a database without deadlines.
+	leastTime time.Duration
 }
 
-// insert writes the common rows first, because the rows of the kinds reference them. Each table is written in the order
-// of its unique values, so that concurrent transactions wait for each other in one order and cannot deadlock.
-func (i insertion) insert(creates batch) error {
-	fresh, err := i.withoutDecided(creates)
-	if err != nil {
-		return err
+// leastTime is enough for an insert over the network, including its commit.
+const leastTime = 1500 * time.Millisecond
+
+func newInserter(db database.Database, keys *keyCache) inserter {
+	i := inserter{database: db, keys: keys, settings: map[Kind][]int{}}
+	if db.IsShared() {
+		i.leastTime = leastTime
 	}
-	slices.SortStableFunc(fresh, func(a, b *create) int { return a.creation.compareScope(b.creation) })
-	if fresh, err = i.withPKs(fresh); err != nil || len(fresh) == 0 {
-		return err
+	for _, column := range (Provider{}).columns() {
+		i.columns = append(i.columns, column.name)
 	}
-	refused, err := i.write(fresh)
-	if err != nil || len(refused) == 0 {
-		return err
+	i.createdAt = slices.Index(i.columns, createdAt)
+	for _, record := range []Record{
+		OAuth2Provider{Provider: Provider{Kind: KindOAuth2}},
+		WorkspaceDirectoryProvider{Provider: Provider{Kind: KindWorkspaceDirectory}},
+	} {
+		kind := record.Common().Kind
+		for _, column := range record.settings() {
+			place := slices.Index(i.columns, column.name)
+			if place < 0 {
+				place, i.columns = len(i.columns), append(i.columns, column.name)
+			}
+			i.settings[kind] = append(i.settings[kind], place)
+		}
 	}
-	return i.removeRefused(refused)
+	return i
 }
 
-// withoutDecided returns the creates to be written: all except replays and validations.
-func (i insertion) withoutDecided(creates batch) (batch, error) {
-	// Unique values come before keys: if another program commits a create with both in between, a create that finds the
-	// client_id taken also finds the key.
-	taken, err := creates.takenValues(i.Batch)
-	if err != nil {
-		return nil, err
+// seal seals the secret of a create and makes its row.
+func (i inserter) seal(ctx context.Context, c *create) error {
+	keys := i.keys.fresh()
+	if keys == nil {
+		var err error
+		if keys, err = i.keys.load(i.database.Reader().WithContext(ctx)); err != nil {
+			return err
+		}
 	}
-	fresh, err := creates.withoutReplays(i.Batch, i.keys)
-	if err != nil {
-		return nil, err
-	}
-	return fresh.withoutValidated(i.Batch, taken)
+	return i.sealWith(c, keys)
 }
 
-// removeRefused refuses creates whose client_id is taken and removes their common rows.
-func (i insertion) removeRefused(creates batch) error {
-	taken := map[string]bool{}
-	for _, c := range creates {
-		taken[c.settings.uniqueValue()] = true
-		c.err = ErrClientIDTaken
+func (i inserter) sealWith(c *create, keys *loadedKeys) (err error) {
+	if c.common.Sealed, err = keys.Seal(c.secret, placeOf(*c.common)); err != nil {
+		return err
 	}
-	var count int64
-	err := i.DB().Model(&oauth2Row{}).Where("client_id IN ?", padded(slices.Sorted(maps.Keys(taken)))).Count(&count).Error
-	if err != nil {
-		return fmt.Errorf("find taken client_ids: %w", err)
+	c.version, c.row = keys.version, make([]any, len(i.columns))
+	for n, column := range c.common.columns() {
+		c.row[n] = column.value
 	}
-	if count != int64(len(taken)) {
-		return fmt.Errorf("%w: it deleted a provider with a taken client_id", database.ErrRetry)
-	}
-	if err := i.DB().Delete(&Creation{}, "pk IN ?", padded(pksOf(creates))).Error; err != nil {
-		return fmt.Errorf("remove rows of refused creates: %w", err)
+	places := i.settings[c.common.Kind]
+	for n, column := range c.requested.settings() {
+		c.row[places[n]] = column.value
 	}
 	return nil
 }
 
-// withPKs assigns pks and refuses the creates for which none is left. All get the time of the batch, so that pks and
-// times are in the same order.
-func (i insertion) withPKs(creates batch) (batch, error) {
-	if len(creates) == 0 {
-		return nil, nil
+// insertAll inserts creates and sets the outcome of each. Whatever a statement does not store is looked up after its
+// commit, so that the outcomes are those of some order of single creates. Those that others need not wait for are
+// finished early; it returns the last.
+func (i inserter) insertAll(creates []*create, finish func(*create)) (last []*create) {
+	rest := slices.Clone(creates)
+	for range maxTries {
+		before := slices.Clone(rest)
+		if rest = i.inTime(rest); len(rest) > 0 {
+			rest = i.insertOnce(rest, false)
+		}
+		if len(rest) == 0 {
+			return before
+		}
+		for _, c := range before {
+			if !slices.Contains(rest, c) {
+				finish(c)
+			}
+		}
 	}
-	pks, err := i.ReservePKs(len(creates))
-	if err != nil {
-		return nil, fmt.Errorf("reserve pks: %w", err)
-	}
-	at := now()
+	fail(rest, fmt.Errorf("%w: other requests create and delete the same values", ErrUnavailable))
+	return rest
+}
+
+// insertEach inserts creates one at a time, so that only the cause is refused. Those that wait for other transactions
+// are tried again after the others. If the server fails, it does so for all.
+func (i inserter) insertEach(creates []*create) (again []*create) {
 	for n, c := range creates {
-		if n >= len(pks) {
-			c.err = ErrNoPKLeft
+		left := i.insertOnce([]*create{c}, true)
+		again = append(again, left...)
+		hasFailed := errors.Is(c.err, ErrUnavailable) || errors.Is(c.err, ErrOutcomeUnknown)
+		if hasFailed && len(left) == 0 && !errors.Is(c.err, database.ErrLocked) && !i.isLate(c) {
+			fail(creates[n+1:], fmt.Errorf("%w: an earlier create failed", ErrUnavailable))
+			return again
+		}
+	}
+	return again
+}
+
+// insertOnce inserts creates with one statement and returns those that must be tried again. If the outcome of the
+// statement is unknown, they can be: as long as the row of a uid may be stored, no other is.
+func (i inserter) insertOnce(creates []*create, isAlone bool) (again []*create) {
+	pks, err := i.statement(creates, isAlone)
+	switch {
+	case errors.Is(err, database.ErrInsertAlone) && len(creates) > 1:
+		return i.insertEach(creates)
+	case errors.Is(err, ErrOutcomeUnknown):
+		fail(creates, err)
+	case err != nil:
+		return i.notStored(creates, isAlone, err)
+	}
+	var left []*create
+	for _, c := range creates {
+		if pk, ok := pks[c.common.UID]; ok {
+			c.common.PK, c.err = pk, nil
+		} else {
+			left = append(left, c)
+		}
+	}
+	if left = i.inTime(left); len(left) == 0 {
+		return nil
+	}
+	again, err = i.lookUp(left)
+	if err != nil {
+		fail(left, err)
+	}
+	return again
+}
+
+// notStored sets the outcome of creates of which a statement has stored none, and returns those that must be tried
+// again: those that have not waited long for others, or that the deadline of another one has cut short.
+func (i inserter) notStored(creates []*create, isAlone bool, err error) (again []*create) {
+	isBrief := isAlone && errors.Is(err, database.ErrLocked) && !errors.Is(creates[0].err, database.ErrLocked)
+	fail(creates, err)
+	if isBrief || errors.Is(err, ErrUnavailable) && slices.ContainsFunc(creates, i.isLate) {
+		return creates
+	}
+	return nil
+}
+
+// isLate reports whether too little time is left to insert a create.
+func (i inserter) isLate(c *create) bool {
+	return !c.deadline.IsZero() && time.Until(c.deadline) < i.leastTime
+}
+
+// inTime refuses creates that are late, so that their deadlines do not cut a statement short, and returns the others.
+func (i inserter) inTime(creates []*create) (others []*create) {
+	for _, c := range creates {
+		if i.isLate(c) {
+			fail([]*create{c}, fmt.Errorf("%w: no time left for a transaction", ErrUnavailable))
+		} else {
+			others = append(others, c)
+		}
+	}
+	return others
+}
+
+// untilDeadline returns a context that ends at the earliest deadline.
+func untilDeadline(creates []*create) (context.Context, context.CancelFunc) {
+	var first time.Time
+	for _, c := range creates {
+		if !c.deadline.IsZero() && (first.IsZero() || c.deadline.Before(first)) {
+			first = c.deadline
+		}
+	}
+	if first.IsZero() {
+		return context.Background(), func() {}
+	}
+	return context.WithDeadline(context.Background(), first)
+}
+
+// fail sets the outcome of creates, unless an earlier statement may have stored them.
+func fail(creates []*create, err error) {
+	for _, c := range creates {
+		if !errors.Is(c.err, ErrOutcomeUnknown) {
+			c.err = err
+		}
+	}
+}
+
+// statement inserts the rows of creates. They are in the order of their unique values, so that concurrent statements
+// rarely deadlock, and get the same time, so that pks and times are in the same order.
+func (i inserter) statement(creates []*create, isAlone bool) (pks map[uuid.UUID]int64, err error) {
+	slices.SortStableFunc(creates, compareCreates)
+	at := now()
+	insertion := database.Insertion{
+		Table: providersTable, Columns: i.columns, Rows: make([][]any, 0, len(creates)), KeysetVersion: creates[0].version,
+		IsAlone: isAlone,
+	}
+	for _, c := range creates {
+		if !bytes.Equal(c.version, insertion.KeysetVersion) {
+			// It was sealed before or after a change of the keys, and is tried again.
 			continue
 		}
-		c.creation.PK, c.creation.CreatedAt = pks[n], at
+		c.common.CreatedAt, c.row[i.createdAt] = at, at.Time
+		insertion.Rows = append(insertion.Rows, c.row)
 	}
-	return creates[:len(pks)], nil
+	ctx, cancel := untilDeadline(creates)
+	defer cancel()
+	return i.database.Insert(ctx, insertion)
 }
 
-// write writes the rows and returns the creates with a taken unique value, of which only the common rows are written.
-func (i insertion) write(creates batch) (refused batch, err error) {
-	common, err := i.commonRows(creates)
-	if err != nil {
-		return nil, err
+func compareCreates(a, b *create) int {
+	return cmp.Or(
+		cmp.Compare(a.common.CreatedBy, b.common.CreatedBy), cmp.Compare(a.common.Kind, b.common.Kind),
+		comparePointers(a.common.IdempotencyKey, b.common.IdempotencyKey), comparePointers(a.clientID, b.clientID),
+	)
+}
+
+func comparePointers(a, b *string) int {
+	switch {
+	case a == nil && b == nil:
+		return 0
+	case a == nil:
+		return -1
+	case b == nil:
+		return 1
+	default:
+		return cmp.Compare(*a, *b)
 	}
-	var kinds kindRows
-	for _, c := range creates {
-		if err := c.settings.addRow(&kinds, i.keys, c.creation.PK); err != nil {
-			return nil, err
+}
+
+// lookUp sets the outcome of creates that were not stored, and returns those for which there is no reason: the keys
+// were changed, and seal them again, or what they met was deleted.
+func (i inserter) lookUp(creates []*create) (again []*create, err error) {
+	ctx, cancel := untilDeadline(creates)
+	defer cancel()
+	err = i.database.Read(ctx, func(tx *gorm.DB) error {
+		again = nil
+		keys, err := i.keys.latest(tx)
+		if err != nil {
+			return err
 		}
-	}
-	slices.SortFunc(kinds.oauth2, func(a, b *oauth2Row) int { return cmp.Compare(a.ClientID, b.ClientID) })
-	left, err := i.Insert(common, kinds.oauth2, kinds.directories)
-	if err != nil {
-		return nil, fmt.Errorf("insert rows: %w", err)
-	}
-	switch commonLeft, oauth2Left, directoriesLeft := left[0], left[1], left[2]; {
-	case commonLeft > 0:
-		return nil, fmt.Errorf("%w: it used the same idempotency key", database.ErrRetry)
-	case directoriesLeft > 0:
-		return nil, fmt.Errorf("%d rows were skipped, though none of their values can be taken", directoriesLeft)
-	case oauth2Left == 0:
-		return nil, nil
-	}
-	missing, err := i.findMissing(kinds.oauth2)
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(creates, func(c *create) bool { return !slices.Contains(missing, c.creation.PK) }), nil
-}
-
-// commonRows returns the rows in the table that both kinds share.
-func (i insertion) commonRows(creates batch) ([]*Creation, error) {
-	rows := make([]*Creation, len(creates))
-	for n, c := range creates {
-		if err := c.addFingerprint(i.keys); err != nil {
-			return nil, err
+		met, err := findMet(tx, creates)
+		if err != nil {
+			return err
 		}
-		rows[n] = &c.creation
+		for _, c := range creates {
+			if met.outcome(c) {
+				continue
+			}
+			if err := i.sealWith(c, keys); err != nil {
+				return err
+			}
+			again = append(again, c)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look up what creates met: %w", err)
 	}
-	return rows, nil
-}
-
-// findMissing returns the pks of the rows that were skipped.
-func (i insertion) findMissing(rows []*oauth2Row) ([]int32, error) {
-	pks := make([]int32, len(rows))
-	for n, row := range rows {
-		pks[n] = row.PK
-	}
-	var stored []int32
-	if err := i.DB().Model(&oauth2Row{}).Where("pk IN ?", padded(pks)).Pluck("pk", &stored).Error; err != nil {
-		return nil, fmt.Errorf("find skipped rows: %w", err)
-	}
-	return slices.DeleteFunc(pks, func(pk int32) bool { return slices.Contains(stored, pk) }), nil
+	return again, nil
 }

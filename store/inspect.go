@@ -43,7 +43,7 @@ func (i Inspection) KeyCreated(ctx context.Context, id uint32) (time.Time, error
 // Newest returns when the newest provider, token or event of a key was stored; the zero time if there is none. It
 // returns ErrUnavailable.
 func (i Inspection) Newest(ctx context.Context) (time.Time, error) {
-	var provider Creation
+	var provider Provider
 	var token Token
 	var event keyEvent
 	for _, last := range []struct {
@@ -55,22 +55,13 @@ func (i Inspection) Newest(ctx context.Context) (time.Time, error) {
 			return time.Time{}, fmt.Errorf("read the newest rows: %w", err)
 		}
 	}
-	newest := provider.CreatedAt
-	for _, at := range []time.Time{token.CreatedAt, event.At} {
+	newest := provider.CreatedAt.Time
+	for _, at := range []time.Time{token.CreatedAt.Time, event.At.Time} {
 		if at.After(newest) {
 			newest = at
 		}
 	}
 	return newest, nil
-}
-
-// LargestPK returns the largest pk of a stored provider; 0 if there is none. It returns ErrUnavailable.
-func (i Inspection) LargestPK(ctx context.Context) (int32, error) {
-	var last Creation
-	if err := i.reader(ctx).Select("pk").Order("pk DESC").Limit(1).Find(&last).Error; err != nil {
-		return 0, fmt.Errorf("read the largest pk: %w", err)
-	}
-	return last.PK, nil
 }
 
 // HasActiveTokens reports whether a token is valid at the given time. It returns ErrUnavailable.
@@ -81,7 +72,7 @@ func (i Inspection) HasActiveTokens(ctx context.Context, at time.Time) (bool, er
 // Expiring returns the names, in order and at most limit, of callers with a token that is valid at one time and none
 // that is valid at a later one. It returns ErrUnavailable.
 func (i Inspection) Expiring(ctx context.Context, at, later time.Time, limit int) (names []string, err error) {
-	err = activeTokens(i.reader(ctx), at).Group("name").Having("max(expires_at) <= ?", later.UTC()).
+	err = activeTokens(i.reader(ctx), at).Group("name").Having("max(expires_at) <= ?", database.TimeOf(later)).
 		Order("name").Limit(limit).Pluck("name", &names).Error
 	if err != nil {
 		return nil, fmt.Errorf("find tokens: %w", err)

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"gorm.io/gorm"
 
+	"example.com/providerd/store/database"
 	"example.com/providerd/store/seal"
 )
 
@@ -58,7 +58,7 @@ type keysetChange struct {
 
 // changeKeyset changes the keyset of the database in one transaction.
 func (s *Store) changeKeyset(ctx context.Context, do func(tx *gorm.DB, change *keysetChange) error) error {
-	return s.database.Change(ctx, func(tx *gorm.DB) error { return s.saveKeyset(tx, do) })
+	return s.database.Write(ctx, func(tx *gorm.DB) error { return s.saveKeyset(tx, do) })
 }
 
 // saveKeyset is changeKeyset within a transaction.
@@ -92,7 +92,7 @@ type Key struct {
 	Kind string `json:"kind"`
 	ID   uint32 `json:"id"`
 	// CreatedAt is nil for a master key, or if it is not recorded.
-	CreatedAt *time.Time `json:"created_at"`
+	CreatedAt *Time `json:"created_at"`
 	// Secrets is the number of secrets sealed with a data key; nil for a master key.
 	Secrets *int64 `json:"secrets"`
 	// InUse is true for the data key that seals new secrets, and the master key that encrypts the data keys.
@@ -123,7 +123,7 @@ func (s *Store) Keys(ctx context.Context) (list []Key, err error) {
 		}
 		key := Key{Kind: "data", ID: id, Secrets: new(uses[id]), InUse: id == primary}
 		if !created.IsZero() {
-			key.CreatedAt = &created
+			key.CreatedAt = new(database.TimeOf(created))
 		}
 		list = append(list, key)
 	}
@@ -141,22 +141,19 @@ func (s *Store) Keys(ctx context.Context) (list []Key, err error) {
 
 // countKeyUses counts the secrets that each key has sealed.
 func countKeyUses(reader *gorm.DB) (map[uint32]int64, error) {
+	var found []struct {
+		Prefix  []byte
+		Secrets int64
+	}
+	const prefix = "substr(secret, 1, 5)"
+	err := reader.Table(providersTable).Select(prefix + " AS prefix, count(*) AS secrets").Group(prefix).Find(&found).Error
+	if err != nil {
+		return nil, fmt.Errorf("count secrets by key: %w", err)
+	}
 	uses := map[uint32]int64{}
-	for _, column := range sealedColumns() {
-		const prefix = "substr(%[1]s, 1, 5)"
-		var found []struct {
-			Prefix  []byte
-			Secrets int64
-		}
-		err := reader.Table(column.table).Select(fmt.Sprintf(prefix+" AS prefix, count(*) AS secrets", column.name)).
-			Group(fmt.Sprintf(prefix, column.name)).Find(&found).Error
-		if err != nil {
-			return nil, fmt.Errorf("count secrets by key: %w", err)
-		}
-		for _, use := range found {
-			id, _ := seal.KeyID(use.Prefix)
-			uses[id] += use.Secrets
-		}
+	for _, use := range found {
+		id, _ := seal.KeyID(use.Prefix)
+		uses[id] = use.Secrets
 	}
 	return uses, nil
 }

@@ -57,7 +57,7 @@ func TestNothingIsSealedWithRemovedKeys(t *testing.T) {
 	t.Parallel()
 	opened, faulty := newFaulty(t)
 	other, records := create(t, faulty.path), 1
-	if err := opened.Submit(t.Context(), "first").Wait(); err != nil {
+	if err := add(t.Context(), opened, "first"); err != nil {
 		t.Fatal(err)
 	}
 	interfered := false
@@ -66,9 +66,13 @@ func TestNothingIsSealedWithRemovedKeys(t *testing.T) {
 		rotateAndReseal(t, other)
 		return run(what)
 	}
-	faulty.count(func(f *faultyDatabase) { f.commits = []fault{interfering} })
+	faulty.inserts = []insertFault{func(run func() error) error {
+		interfered = true
+		rotateAndReseal(t, other)
+		return run()
+	}}
 	for step := 0; step == 0 || interfered; step++ {
-		if err := opened.Submit(t.Context(), fmt.Sprint(step)).Wait(); err != nil {
+		if err := add(t.Context(), opened, fmt.Sprint(step)); err != nil {
 			t.Fatal(err)
 		}
 		records++
@@ -77,7 +81,7 @@ func TestNothingIsSealedWithRemovedKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 		interfered = false
-		faulty.count(func(f *faultyDatabase) { f.changes = append(slices.Repeat([]fault{passing}, step), interfering) })
+		faulty.count(func(f *faultyDatabase) { f.writes = append(slices.Repeat([]fault{passing}, step), interfering) })
 		if _, err := opened.Reseal(t.Context(), func(int64, int64) {}); err != nil {
 			t.Fatal(err)
 		}
@@ -88,11 +92,11 @@ func TestNothingIsSealedWithRemovedKeys(t *testing.T) {
 	}
 }
 
-// Each reseal is interrupted one transaction later than the one before it, and continues what that one left. The last is
-// not interrupted, and finds nothing left to seal.
+// Each reseal is interrupted in one of its transactions, and continues what the one before it left. The last is not
+// interrupted, and finds nothing left to seal.
 func TestNextResealCompletesInterruptedOne(t *testing.T) {
 	t.Parallel()
-	const count, transactions = 450, 6
+	const count, never = 450, 100
 	dir := t.TempDir()
 	if err := storetest.FillSQLite(t.Context(), filepath.Join(dir, "test.db"), count); err != nil {
 		t.Fatal(err)
@@ -103,12 +107,13 @@ func TestNextResealCompletesInterruptedOne(t *testing.T) {
 	}
 	failures := []fault{losing(store.ErrOutcomeUnknown), failing(store.ErrUnavailable), rollingBack}
 	left, removed := int64(count), 0
-	for step := range transactions + 1 {
-		failure := failures[step%len(failures)]
-		faulty.count(func(f *faultyDatabase) { f.changes = append(slices.Repeat([]fault{passing}, step), failure) })
+	// The beginning, the first page, the second, the end of the pages, and the removal of the key.
+	for i, step := range []int{0, 1, 2, 3, 3, never} {
+		failure := failures[i%len(failures)]
+		faulty.count(func(f *faultyDatabase) { f.writes = append(slices.Repeat([]fault{passing}, step), failure) })
 		var err error
 		removed, err = opened.Reseal(t.Context(), func(_, total int64) { left = total })
-		if (err == nil) != (step == transactions) {
+		if (err == nil) != (step == never) {
 			t.Errorf("reseal %d: %v", step, err)
 		}
 		if stored := names(t, opened); len(stored) != count {
@@ -125,7 +130,7 @@ func TestNextResealCompletesInterruptedOne(t *testing.T) {
 func TestSecretResealedMeanwhileIsRead(t *testing.T) {
 	t.Parallel()
 	opened, faulty := newFaulty(t)
-	if err := opened.Submit(t.Context(), "x").Wait(); err != nil {
+	if err := add(t.Context(), opened, "x"); err != nil {
 		t.Fatal(err)
 	}
 	_, before := faulty.copied(t)
@@ -133,8 +138,7 @@ func TestSecretResealedMeanwhileIsRead(t *testing.T) {
 	if err := opened.Ready(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	// The reads are of the common row, then the row of the kind.
-	faulty.elsewhere, faulty.readsElsewhere = before.Database, 2
+	faulty.elsewhere, faulty.readsElsewhere = before.Database, 1
 	if _, err := opened.Provider(t.Context(), 1); err != nil || faulty.readsElsewhere != 0 {
 		t.Errorf("%d reads remain: %v", faulty.readsElsewhere, err)
 	}
@@ -144,7 +148,7 @@ func TestSecretResealedMeanwhileIsRead(t *testing.T) {
 func TestKeysetIsAway(t *testing.T) {
 	t.Parallel()
 	opened, faulty := newFaulty(t)
-	pk, _, err := keyedCreate(t, opened, "x")
+	pk, _, err := addKeyed(t, opened, "x")
 	if err := errors.Join(err, os.Rename(faulty.keyset, faulty.keyset+".away")); err != nil {
 		t.Fatal(err)
 	}
@@ -152,11 +156,11 @@ func TestKeysetIsAway(t *testing.T) {
 	key := 0
 	processtest.WaitUntil(t, "creates are refused", func() bool {
 		key++
-		_, _, err := keyedCreate(t, opened, fmt.Sprint(key))
+		_, _, err := addKeyed(t, opened, fmt.Sprint(key))
 		return errors.Is(err, store.ErrNoKeyset)
 	})
 	readyErr := opened.Ready(t.Context())
-	_, _, createErr := keyedCreate(t, opened, "y")
+	_, _, createErr := addKeyed(t, opened, "y")
 	_, readErr := opened.Provider(t.Context(), pk)
 	for _, err := range []error{readyErr, createErr, readErr} {
 		if !errors.Is(err, store.ErrNoKeyset) || !errors.Is(err, store.ErrUnavailable) {
@@ -166,7 +170,7 @@ func TestKeysetIsAway(t *testing.T) {
 	if err := os.Rename(faulty.keyset+".away", faulty.keyset); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := keyedCreate(t, opened, "y"); err != nil {
+	if _, _, err := addKeyed(t, opened, "y"); err != nil {
 		t.Error(err)
 	}
 }
@@ -191,7 +195,7 @@ func TestMasterKeyIsReplaced(t *testing.T) {
 	dir := t.TempDir()
 	path, backup, old := filepath.Join(dir, "test.db"), filepath.Join(dir, "backup.db"), filepath.Join(dir, "keyset.json")
 	server := create(t, path)
-	if err := server.Submit(t.Context(), "x").Wait(); err != nil {
+	if err := add(t.Context(), server, "x"); err != nil {
 		t.Fatal(err)
 	}
 	execute(t, path, "VACUUM INTO '"+backup+"'")
@@ -217,7 +221,7 @@ func TestMasterKeyIsReplaced(t *testing.T) {
 		}
 	}
 	expectMissing(rewrapping.Close(), 0)
-	expectMissing(server.Submit(t.Context(), "y").Wait(), second.PrimaryID())
+	expectMissing(add(t.Context(), server, "y"), second.PrimaryID())
 	for _, test := range []struct {
 		path, keyset string
 		missing      uint32
@@ -243,10 +247,10 @@ func TestThousandKeys(t *testing.T) {
 	t.Parallel()
 	const rotations = 1000
 	opened, faulty := newFaulty(t)
-	if err := opened.Submit(t.Context(), "first").Wait(); err != nil {
+	if err := add(t.Context(), opened, "first"); err != nil {
 		t.Fatal(err)
 	}
-	if err := faulty.Change(t.Context(), func(tx *gorm.DB) error {
+	if err := faulty.Write(t.Context(), func(tx *gorm.DB) error {
 		var row struct {
 			Version, DatabaseID []byte
 			seal.Wrapped        `gorm:"embedded"`
@@ -267,7 +271,7 @@ func TestThousandKeys(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := opened.Submit(t.Context(), "second").Wait(); err != nil {
+	if err := add(t.Context(), opened, "second"); err != nil {
 		t.Error(err)
 	}
 	keys := dataKeys(t, opened)

@@ -19,7 +19,7 @@ import (
 
 // keysetRow is the only row of its table.
 type keysetRow struct {
-	PK int32 `gorm:"primaryKey;autoIncrement:false"`
+	PK int64 `gorm:"primaryKey;autoIncrement:false"`
 	// Version is random and changes with every change of the row. It is empty in the target of an unfinished copy.
 	Version    []byte
 	DatabaseID []byte
@@ -44,7 +44,7 @@ func findKeyset(tx *gorm.DB) (row keysetRow, err error) {
 	db := tx.Session(&gorm.Session{NewDB: true})
 	switch err = found(tx.Take(&row).Error); {
 	case errors.Is(err, ErrNotFound):
-		var sealed []Creation
+		var sealed []Provider
 		if err := db.Select("pk").Limit(1).Find(&sealed).Error; err != nil {
 			return row, fmt.Errorf("read the keyset of the database: %w", err)
 		}
@@ -112,6 +112,7 @@ func newKeysetRow(keys *seal.Keys, master *seal.MasterKeys) (row keysetRow, err 
 
 // keyCache holds the data keys of a database in memory. It is safe for concurrent use.
 type keyCache struct {
+	database database.Database
 	// path is that of the keyset file.
 	path string
 	// loaded is nil if the keys cannot be read.
@@ -130,7 +131,10 @@ type loadedKeys struct {
 const keysMaxAge = 5 * time.Second
 
 // load reads the keys from the database and the keyset file. It returns ErrUnavailable.
-func (c *keyCache) load(tx *gorm.DB) (*seal.Keys, error) {
+//
+// A migration changes the version of the keyset, and inserts with an older version store nothing. So the schema is
+// checked once the version is read, and then no insert needs to check it.
+func (c *keyCache) load(tx *gorm.DB) (*loadedKeys, error) {
 	keys, err := c.read(tx)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
@@ -139,8 +143,11 @@ func (c *keyCache) load(tx *gorm.DB) (*seal.Keys, error) {
 }
 
 // read is load with the errors of findKeyset, ErrNoKeyset and ErrKeysetUnusable.
-func (c *keyCache) read(tx *gorm.DB) (*seal.Keys, error) {
+func (c *keyCache) read(tx *gorm.DB) (*loadedKeys, error) {
 	row, err := findKeyset(tx)
+	if err == nil {
+		err = c.database.CheckSchema(tx)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -149,53 +156,37 @@ func (c *keyCache) read(tx *gorm.DB) (*seal.Keys, error) {
 		c.loaded.Store(nil)
 		return nil, err
 	}
-	c.loaded.Store(&loadedKeys{keys, row.Version, time.Now()})
-	return keys, nil
+	loaded := &loadedKeys{keys, row.Version, time.Now()}
+	c.loaded.Store(loaded)
+	return loaded, nil
 }
 
-// isFresh reports whether the keys were read in the last 5 seconds.
-func (c *keyCache) isFresh() bool {
-	loaded := c.loaded.Load()
-	return loaded != nil && time.Since(loaded.at) < keysMaxAge
+// fresh returns the keys if they were read in the last 5 seconds, or nil.
+func (c *keyCache) fresh() *loadedKeys {
+	if loaded := c.loaded.Load(); loaded != nil && time.Since(loaded.at) < keysMaxAge {
+		return loaded
+	}
+	return nil
 }
 
-// current returns the keys for reading. They may lack keys that were added since. It returns ErrUnavailable.
-func (c *keyCache) current(tx *gorm.DB) (*seal.Keys, error) {
+// current returns the keys in memory, which may be older than those of the database. It returns ErrUnavailable.
+func (c *keyCache) current(tx *gorm.DB) (*loadedKeys, error) {
 	if loaded := c.loaded.Load(); loaded != nil {
-		return loaded.Keys, nil
+		return loaded, nil
 	}
 	return c.load(tx)
 }
 
-// forVersion returns the keys for sealing in a transaction, which has read the version of the keyset: keys of any other
-// version may have been removed. It returns ErrUnavailable.
-func (c *keyCache) forVersion(tx *gorm.DB, version []byte) (*seal.Keys, error) {
-	if loaded := c.loaded.Load(); loaded != nil && bytes.Equal(loaded.version, version) {
-		return loaded.Keys, nil
-	}
-	return c.load(tx)
-}
-
-// forChange is forVersion for a transaction that has not read the version.
-func (c *keyCache) forChange(tx *gorm.DB) (*seal.Keys, error) {
+// latest returns the keys of the database as a transaction sees them. It returns ErrUnavailable.
+func (c *keyCache) latest(tx *gorm.DB) (*loadedKeys, error) {
 	var row keysetRow
 	if err := tx.Select("version").Take(&row).Error; err != nil {
 		return nil, fmt.Errorf("read the version of the keyset: %w", err)
 	}
-	return c.forVersion(tx, row.Version)
-}
-
-// checkKeyset reads the keyset file unless it was read in the last 5 seconds, and returns ErrUnavailable if it cannot
-// be used. Then no transaction is begun. What else is wrong with the database, the transaction finds out.
-func (s *Store) checkKeyset(ctx context.Context) error {
-	if s.keys.isFresh() {
-		return nil
+	if loaded := c.loaded.Load(); loaded != nil && bytes.Equal(loaded.version, row.Version) {
+		return loaded, nil
 	}
-	_, err := s.keys.load(s.reader(ctx))
-	if errors.Is(err, ErrNoKeyset) || errors.Is(err, ErrKeysetUnusable) {
-		return err
-	}
-	return nil
+	return c.load(tx)
 }
 
 // ID returns an identifier of the database and its copies, derived from its keyset. It returns ErrUnavailable.
@@ -204,7 +195,7 @@ func (s *Store) ID(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	mac, err := keys.AuthenticateSecret(seal.Secret{}, "database")
+	mac, err := keys.Digest(NewSecret("database"))
 	if err != nil {
 		return "", fmt.Errorf("compute id: %w", err)
 	}

@@ -1,61 +1,39 @@
 package store
 
 import (
-	"context"
 	"fmt"
-	"reflect"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/mod/sumdb/tlog"
 	"gorm.io/gorm"
-
-	"example.com/providerd/store/database"
-	"example.com/providerd/store/seal"
 )
 
-// Leaf is the leaf hash (RFC 6962, section 2.1) of the canonical JSON (RFC 8785) of a row: an object with each column
-// that is not NULL, in which a MAC stands for a secret. Rotating keys, resealing and copying leave it unchanged. It is
-// nil if it is not known.
+// Leaf is the leaf hash (RFC 6962, section 2.1) of the canonical JSON (RFC 8785) of a record: an object with each
+// column that is not NULL, in which a MAC stands for the secret. Rotating keys, resealing and copying leave it
+// unchanged. It is nil if it is not known.
 type Leaf []byte
 
-// leafOf returns the leaf of a record, whose rows are one in providers and one in the table of its kind. It returns
-// ErrDamaged if the record is not UTF-8.
-func leafOf(db *gorm.DB, keys *seal.Keys, record Record) (Leaf, error) {
-	creation, settings := record.Common().Creation, settingsOf(record)
-	creation.CreatedAt = creation.CreatedAt.UTC()
-	columns := map[string]any{}
-	for _, row := range []any{&creation, settings} {
-		if err := addColumns(db, row, columns); err != nil {
-			return nil, err
+// leafOf returns the leaf of an opened record. It returns ErrDamaged if the record is not UTF-8.
+func leafOf(keys *loadedKeys, record Record) (Leaf, error) {
+	common := record.Common()
+	_, secret := record.secret()
+	digest, err := keys.Digest(secret)
+	if err != nil {
+		return nil, err
+	}
+	columns := map[string]any{"pk": common.PK}
+	for _, column := range append(common.columns(), record.settings()...) {
+		if column.value != nil {
+			columns[column.name] = column.value
 		}
 	}
-	column, secret := settings.secret()
-	var err error
-	if columns[column.name], err = keys.AuthenticateSecret(secret, column.table+"."+column.name); err != nil {
-		return nil, fmt.Errorf("authenticate secret: %w", err)
-	}
+	columns["secret"] = digest
 	leaf, err := hashColumns(columns)
 	if err != nil {
-		return nil, fmt.Errorf("provider %d: %w: %w", creation.PK, ErrDamaged, err)
+		return nil, fmt.Errorf("provider %d: %w: %w", common.PK, ErrDamaged, err)
 	}
 	return leaf, nil
-}
-
-// addColumns adds the columns of a row that are not NULL.
-func addColumns(db *gorm.DB, row any, columns map[string]any) error {
-	table, err := database.TableOf(db, row)
-	if err != nil {
-		return fmt.Errorf("read the model: %w", err)
-	}
-	for _, field := range table.Fields {
-		value := field.ReflectValueOf(context.Background(), reflect.ValueOf(row).Elem())
-		if kind := value.Kind(); (kind == reflect.Pointer || kind == reflect.Slice) && value.IsNil() {
-			continue
-		}
-		columns[field.DBName] = value.Interface()
-	}
-	return nil
 }
 
 // hashColumns returns the leaf of the columns of a row. It returns an error if they are not UTF-8.
@@ -71,20 +49,31 @@ func hashColumns(columns map[string]any) (Leaf, error) {
 	return hash[:], nil
 }
 
-// leavesOf returns the leaves of stored records, except for damaged ones.
-func leavesOf(tx *gorm.DB, keys *seal.Keys, pks []int32) (map[int32]Leaf, error) {
-	records, err := recordsIn(tx, keys, pks)
+// leavesIn returns the leaves of the records that a query selects, or why they cannot be computed.
+func (s *Store) leavesIn(query *gorm.DB) (map[int64]readable[Leaf], error) {
+	keys, err := s.keys.latest(query.Session(&gorm.Session{NewDB: true}))
 	if err != nil {
 		return nil, err
 	}
-	leaves := map[int32]Leaf{}
-	for pk, record := range records {
-		if record.damaged != nil {
-			continue
+	records, err := recordsIn(query)
+	if err != nil {
+		return nil, err
+	}
+	leaves := map[int64]readable[Leaf]{}
+	for _, record := range records {
+		leaf := readable[Leaf]{damaged: record.damaged}
+		if leaf.damaged == nil {
+			leaf.value, leaf.damaged = leafOfSealed(keys, record.value)
 		}
-		if leaf, err := leafOf(tx, keys, record.value); err == nil {
-			leaves[pk] = leaf
-		}
+		leaves[record.value.Common().PK] = leaf
 	}
 	return leaves, nil
+}
+
+func leafOfSealed(keys *loadedKeys, record Record) (Leaf, error) {
+	opened, err := open(keys, record)
+	if err != nil {
+		return nil, err
+	}
+	return leafOf(keys, opened)
 }

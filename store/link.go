@@ -66,7 +66,7 @@ func (s *Store) relink(
 	ctx context.Context, doing, slug string, change func(tx *gorm.DB, application Application) error,
 ) (Application, error) {
 	var changed Application
-	err := s.database.Change(ctx, func(tx *gorm.DB) error {
+	err := s.database.Write(ctx, func(tx *gorm.DB) error {
 		application, err := applicationNamed(tx, slug)
 		if err != nil {
 			return err
@@ -83,7 +83,7 @@ func (s *Store) relink(
 	return changed, nil
 }
 
-func setProvider(tx *gorm.DB, application Application, pk *int32) error {
+func setProvider(tx *gorm.DB, application Application, pk *int64) error {
 	err := tx.Model(&Application{}).Where("id = ?", application.ID).Update("provider_pk", pk).Error
 	if err != nil {
 		return fmt.Errorf("set the provider of %s: %w", application.Slug, err)
@@ -107,8 +107,8 @@ func (a Application) missing(links Application) Application {
 }
 
 // linkedPKs returns the pks of all linked providers.
-func (a Application) linkedPKs() []int32 {
-	var pks []int32
+func (a Application) linkedPKs() []int64 {
+	var pks []int64
 	if a.ProviderPK != nil {
 		pks = append(pks, *a.ProviderPK)
 	}

@@ -32,14 +32,22 @@ func (l *List[T]) Scan(_ context.Context, column *schema.Field, _ reflect.Value,
 	return nil
 }
 
-// Value implements schema.SerializerInterface. A nil list is NULL, which the column rejects.
-func (l List[T]) Value(context.Context, *schema.Field, reflect.Value, any) (any, error) {
-	if l == nil {
-		return nil, nil
+// text returns the list as JSON. A nil list is NULL.
+func (l List[T]) text() any {
+	switch {
+	case l == nil:
+		return nil
+	case len(l) == 0:
+		return "[]"
 	}
 	text, err := json.Marshal(l)
 	if err != nil {
-		return nil, fmt.Errorf("write JSON: %w", err)
+		return nil
 	}
-	return string(text), nil
+	return string(text)
+}
+
+// Value implements schema.SerializerInterface.
+func (l List[T]) Value(context.Context, *schema.Field, reflect.Value, any) (any, error) {
+	return l.text(), nil
 }

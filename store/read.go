@@ -1,67 +1,110 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
-	"maps"
-	"slices"
+	"strconv"
 
 	"gorm.io/gorm"
 
+	"example.com/providerd/store/database"
 	"example.com/providerd/store/seal"
 )
 
-// Providers returns the providers with a pk above after that the filter selects, ordered by pk. For a damaged one it
-// yields ErrDamaged and continues. On ErrUnavailable the sequence ends.
-func (s *Store) Providers(ctx context.Context, filter Filter, after int32) iter.Seq2[Record, error] {
+// placeOf returns where the secret of a record is sealed for.
+func placeOf(common Provider) seal.Place {
+	return seal.Place{
+		Row: common.UID.String(), Value: "providers.secret." + string(common.Kind),
+		Name: "provider " + strconv.FormatInt(common.PK, 10) + ": secret",
+	}
+}
+
+// Open returns the record with its secret. If the secret does not open, it reads the record and the keys again: the
+// secret may have been sealed with a key that is newer than those in memory, or resealed and its key removed in the
+// meantime. It returns ErrDamaged or ErrUnavailable.
+func (s *Store) Open(ctx context.Context, record Record) (Record, error) {
+	reader := s.reader(ctx)
+	keys, err := s.keys.current(reader)
+	if err != nil {
+		return nil, err
+	}
+	opened, damage := open(keys, record)
+	// A reseal can end between reading the record and the keys, but hardly twice in a row.
+	for try := 0; damage != nil && try < 2; try++ {
+		if record, err = recordOf(reader.Where("pk = ?", record.Common().PK)); err != nil {
+			return nil, err
+		}
+		if keys, err = s.keys.load(reader); err != nil {
+			return nil, err
+		}
+		opened, damage = open(keys, record)
+	}
+	return opened, damage
+}
+
+// Opened returns records with their secrets. For one that does not open it yields ErrDamaged.
+func (s *Store) Opened(ctx context.Context, records iter.Seq2[Record, error]) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		for last := after; ; {
-			query := filter.where(withApplications(s.reader(ctx)), "pk", "created_by")
-			if !filter.Since.IsZero() {
-				query = query.Where("created_at >= ?", filter.Since.UTC())
+		for record, err := range records {
+			if err == nil {
+				record, err = s.Open(ctx, record)
 			}
-			var page []Provider
-			if err := query.Where("pk > ?", last).Order("pk").Limit(pageSize).Find(&page).Error; err != nil {
-				yield(nil, fmt.Errorf("read providers: %w", found(err)))
+			if !yield(record, err) {
 				return
 			}
-			records, err := s.records(ctx, page)
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			for _, record := range records {
-				if !yield(record.value, record.damaged) {
-					return
-				}
-			}
-			if len(page) < pageSize {
-				return
-			}
-			last = page[len(page)-1].PK
 		}
 	}
 }
 
-// Provider returns the provider with this pk. It returns ErrNotFound, ErrDamaged or ErrUnavailable.
-func (s *Store) Provider(ctx context.Context, pk int32) (Record, error) {
-	var provider Provider
-	if err := withApplications(s.reader(ctx)).First(&provider, pk).Error; err != nil {
-		return nil, fmt.Errorf("provider %d: %w", pk, found(err))
-	}
-	records, err := s.records(ctx, []Provider{provider})
+// open returns a record with its secret, or ErrDamaged.
+func open(keys *loadedKeys, record Record) (Record, error) {
+	common := record.Common()
+	secret, err := keys.Unseal(common.Sealed, placeOf(common))
 	if err != nil {
 		return nil, err
 	}
-	if len(records) == 0 {
-		return nil, fmt.Errorf("provider %d: %w", pk, ErrNotFound)
-	}
-	return records[0].value, records[0].damaged
+	return record.with(common, secret), nil
 }
 
-// ProviderByClientID returns the OAuth2 provider with exactly this client_id. It returns ErrNotFound, ErrDamaged or
-// ErrUnavailable.
+// Providers returns the providers with a pk above after that the filter selects, ordered by pk, without their secrets.
+// For a damaged one it yields ErrDamaged and continues. On ErrUnavailable the sequence ends.
+func (s *Store) Providers(ctx context.Context, filter Filter, after int64) iter.Seq2[Record, error] {
+	rows := pages(func(last *readable[Record]) ([]readable[Record], error) {
+		from := after
+		if last != nil {
+			from = last.value.Common().PK
+		}
+		query := filter.where(s.reader(ctx), "pk", "created_by").Where("pk > ?", from)
+		if !filter.Since.IsZero() {
+			query = query.Where("created_at >= ?", database.TimeOf(filter.Since))
+		}
+		return recordsIn(query.Order("pk").Limit(pageSize))
+	})
+	return func(yield func(Record, error) bool) {
+		for row, err := range rows {
+			if !yield(row.value, cmp.Or(err, row.damaged)) {
+				return
+			}
+		}
+	}
+}
+
+// Provider returns the provider with this pk, with its secret. It returns ErrNotFound, ErrDamaged or ErrUnavailable.
+func (s *Store) Provider(ctx context.Context, pk int64) (Record, error) {
+	record, err := recordOf(s.reader(ctx).Where("pk = ?", pk))
+	if errors.Is(err, ErrNotFound) {
+		return nil, fmt.Errorf("provider %d: %w", pk, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.Open(ctx, record)
+}
+
+// ProviderByClientID returns the OAuth2 provider with exactly this client_id. It returns the errors of Provider.
 func (s *Store) ProviderByClientID(ctx context.Context, clientID string) (Record, error) {
 	pk, err := s.PKOfClientID(ctx, clientID)
 	if err != nil {
@@ -72,112 +115,105 @@ func (s *Store) ProviderByClientID(ctx context.Context, clientID string) (Record
 
 // PKOfClientID returns the pk of the OAuth2 provider with exactly this client_id. It returns ErrNotFound or
 // ErrUnavailable.
-func (s *Store) PKOfClientID(ctx context.Context, clientID string) (int32, error) {
-	var row oauth2Row
-	if err := s.reader(ctx).Select("pk").Where("client_id = ?", clientID).First(&row).Error; err != nil {
+func (s *Store) PKOfClientID(ctx context.Context, clientID string) (int64, error) {
+	var row Provider
+	if err := s.reader(ctx).Select("pk").Where("client_id = ?", clientID).Take(&row).Error; err != nil {
 		return 0, fmt.Errorf("provider with client_id %q: %w", clientID, found(err))
 	}
 	return row.PK, nil
 }
 
-// records adds the settings to the common rows of providers. Providers deleted in the meantime are left out.
-func (s *Store) records(ctx context.Context, page []Provider) ([]readable[Record], error) {
-	read, err := s.recordsByPK(ctx, page)
+// recordOf returns the record that a query selects. It returns ErrNotFound, ErrDamaged or ErrUnavailable.
+func recordOf(query *gorm.DB) (Record, error) {
+	records, err := recordsIn(query.Limit(1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(records) == 0:
+		return nil, ErrNotFound
+	default:
+		return records[0].value, records[0].damaged
+	}
+}
+
+// openedIn returns the record that a query in a transaction selects, with its secret.
+func (s *Store) openedIn(query *gorm.DB) (Record, error) {
+	record, err := recordOf(query)
 	if err != nil {
 		return nil, err
 	}
-	var records []readable[Record]
-	for _, provider := range page {
-		if record, ok := read[provider.PK]; ok {
-			records = append(records, record)
-		}
+	keys, err := s.keys.latest(query.Session(&gorm.Session{NewDB: true}))
+	if err != nil {
+		return nil, err
+	}
+	return open(keys, record)
+}
+
+// recordsIn returns the records that a query selects, with their applications.
+func recordsIn(query *gorm.DB) ([]readable[Record], error) {
+	records, err := readRows(query.Model(&Provider{}), scanRecord)
+	if err != nil {
+		return nil, fmt.Errorf("read providers: %w", err)
+	}
+	commons := make([]Provider, len(records))
+	for i, record := range records {
+		commons[i] = record.value.Common()
+	}
+	if err := addApplications(query.Session(&gorm.Session{NewDB: true}), commons); err != nil {
+		return nil, err
+	}
+	for i, common := range commons {
+		records[i].value = records[i].value.with(common, Secret{})
 	}
 	return records, nil
 }
 
-func (s *Store) recordsByPK(ctx context.Context, page []Provider) (map[int32]readable[Record], error) {
-	read := make(map[int32]readable[Record], len(page))
-	if err := readKind[oauth2Row](ctx, s, ofKind(page, KindOAuth2), read); err != nil {
-		return nil, err
+// scanRecord scans a record of either kind. The error of a damaged one names it.
+func scanRecord(into func(model any) error) (record Record, err error) {
+	var common Provider
+	// Whatever is damaged is found again below.
+	_ = into(&common)
+	if common.Kind == KindWorkspaceDirectory {
+		var provider WorkspaceDirectoryProvider
+		err = into(&provider)
+		record = provider
+	} else {
+		var provider OAuth2Provider
+		err = into(&provider)
+		record = provider
 	}
-	if err := readKind[workspaceDirectoryRow](ctx, s, ofKind(page, KindWorkspaceDirectory), read); err != nil {
-		return nil, err
+	if err != nil {
+		return record, fmt.Errorf("provider %d: %w", common.PK, err)
 	}
-	for _, provider := range page {
-		if _, ok := read[provider.PK]; ok {
-			continue
-		}
-		var remaining []Creation
-		if err := s.reader(ctx).Select("pk").Find(&remaining, provider.PK).Error; err != nil {
-			return nil, fmt.Errorf("find provider %d: %w", provider.PK, err)
-		}
-		if len(remaining) > 0 {
-			damaged := fmt.Errorf("provider %d has no settings: %w", provider.PK, ErrDamaged)
-			read[provider.PK] = readable[Record]{damaged: damaged}
-		}
-	}
-	return read, nil
+	return record, nil
 }
 
-// ofKind returns the providers of one kind by pk.
-func ofKind(page []Provider, kind Kind) map[int32]Provider {
-	providers := map[int32]Provider{}
-	for _, provider := range page {
-		if provider.Kind == kind {
-			providers[provider.PK] = provider
-		}
-	}
-	return providers
-}
-
-// readKind adds the records of providers of one kind, or why they cannot be read. If a secret does not open, it reads
-// the keys and all rows again: the secret may have been sealed with a key that is newer than those in memory, or
-// resealed and its key removed in the meantime.
-func readKind[Row kindRow](
-	ctx context.Context, s *Store, providers map[int32]Provider, read map[int32]readable[Record],
-) error {
+// addApplications adds the applications that providers serve.
+func addApplications(tx *gorm.DB, providers []Provider) error {
 	if len(providers) == 0 {
 		return nil
 	}
-	isDamaged, err := readRecords[Row](ctx, s, s.keys.current, providers, read)
-	// A reseal can end between reading the rows and the keys, but hardly twice in a row.
-	for try := 0; err == nil && isDamaged && try < 2; try++ {
-		isDamaged, err = readRecords[Row](ctx, s, s.keys.load, providers, read)
+	pks := make([]int64, len(providers))
+	for i, provider := range providers {
+		pks[i] = provider.PK
 	}
-	return err
-}
-
-// readRecords is one attempt of readKind.
-func readRecords[Row kindRow](
-	ctx context.Context, s *Store, keysOf func(*gorm.DB) (*seal.Keys, error), providers map[int32]Provider,
-	read map[int32]readable[Record],
-) (isDamaged bool, err error) {
-	reader := s.reader(ctx)
-	rows, err := readRows[Row](reader.Where("pk IN ?", slices.Sorted(maps.Keys(providers))))
-	if err != nil {
-		return false, fmt.Errorf("read settings of providers: %w", err)
+	var serving []Application
+	if err := tx.Where("provider_pk IN ?", pks).Find(&serving).Error; err != nil {
+		return fmt.Errorf("read applications: %w", err)
 	}
-	keys, err := keysOf(reader)
-	if err != nil {
-		return false, err
+	var links []Backchannel
+	if err := tx.Joins("Application").Where("backchannels.provider_pk IN ?", pks).Find(&links).Error; err != nil {
+		return fmt.Errorf("read backchannels: %w", err)
 	}
-	return addRecords(rows, keys, providers, read), nil
-}
-
-// addRecords adds the records of rows, or why they cannot be read.
-func addRecords[Row kindRow](
-	rows []readable[Row], keys *seal.Keys, providers map[int32]Provider, read map[int32]readable[Record],
-) (isDamaged bool) {
-	for _, row := range rows {
-		pk := row.value.pk()
-		record, err := row.value.record(providers[pk], keys)
-		if row.damaged != nil {
-			err = fmt.Errorf("provider %d: %w", pk, row.damaged)
-		}
-		if err != nil {
-			record, isDamaged = nil, true
-		}
-		read[pk] = readable[Record]{record, err}
+	at := map[int64]*Provider{}
+	for i := range providers {
+		at[providers[i].PK] = &providers[i]
 	}
-	return isDamaged
+	for _, application := range serving {
+		at[*application.ProviderPK].Application = application
+	}
+	for _, link := range links {
+		at[link.ProviderPK].Backchannel = link
+	}
+	return nil
 }

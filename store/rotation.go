@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"time"
 
@@ -45,9 +44,8 @@ var (
 type resealing struct {
 	store    *Store
 	progress func(done, total int64)
-	// version is that of the keyset when the run began, and keys are its keys. instance is the server.
-	version     []byte
-	keys        *seal.Keys
+	// keys are those of the database when the run began, on the server instance.
+	keys        *loadedKeys
 	instance    string
 	done, total int64
 	// damaged are the errors of secrets that do not open.
@@ -59,36 +57,33 @@ type resealing struct {
 // secret is read, and later ones seal with the primary key: once all secrets are read, no other key is needed.
 func (r *resealing) all(ctx context.Context) error {
 	r.done, r.total, r.damaged = 0, 0, nil
-	if err := r.store.database.ChangeAlone(ctx, r.begin); err != nil {
+	if err := r.store.database.Write(ctx, r.begin); err != nil {
 		if errors.Is(err, database.ErrLocked) {
 			err = fmt.Errorf("%w; run \"providerd key reseal\" when a dump or another change has ended: %w", ErrKeysetInUse, err)
 		}
 		return err
 	}
-	for _, column := range sealedColumns() {
-		var count int64
-		query := column.outdated(r.store.reader(ctx).Table(column.table), r.keys)
-		if err := query.Count(&count).Error; err != nil {
-			return fmt.Errorf("count secrets: %w", err)
-		}
-		r.total += count
+	if err := outdated(r.store.reader(ctx), r.keys).Count(&r.total).Error; err != nil {
+		return fmt.Errorf("count secrets: %w", err)
 	}
 	r.progress(0, r.total)
-	for _, column := range sealedColumns() {
-		if err := r.column(ctx, column); err != nil {
-			return err
-		}
-	}
-	return r.store.database.Change(ctx, r.finish)
-}
-
-// begin reads the keyset.
-func (r *resealing) begin(tx *gorm.DB) error {
-	row, err := findKeyset(tx)
-	if err != nil {
+	if err := r.pages(ctx); err != nil {
 		return err
 	}
-	r.version = row.Version
+	return r.store.database.Write(ctx, r.finish)
+}
+
+// lockKeyset waits for the transactions that have read the version of the keyset, and makes later ones wait until this
+// one ends. Inserts wait as well, so it gives up soon.
+const lockKeyset = `SET LOCAL lock_timeout = '500ms'; LOCK TABLE keyset IN ACCESS EXCLUSIVE MODE`
+
+// begin waits for the transactions that may seal with an older key, and reads the keys.
+func (r *resealing) begin(tx *gorm.DB) (err error) {
+	if r.store.database.IsShared() {
+		if err := tx.Exec(lockKeyset).Error; err != nil {
+			return fmt.Errorf("lock the keyset: %w", err)
+		}
+	}
 	if r.instance, err = r.store.database.Instance(tx); err != nil {
 		return err
 	}
@@ -103,19 +98,19 @@ func (r *resealing) check(tx *gorm.DB) error {
 		return err
 	}
 	instance, err := r.store.database.Instance(tx)
-	if err == nil && (instance != r.instance || !bytes.Equal(row.Version, r.version)) {
+	if err == nil && (instance != r.instance || !bytes.Equal(row.Version, r.keys.version)) {
 		return errStartOver
 	}
 	return err
 }
 
-func (r *resealing) column(ctx context.Context, column sealedColumn) error {
-	for after := int32(0); ; {
+func (r *resealing) pages(ctx context.Context) error {
+	for after := int64(0); ; {
 		var done page
 		var begun time.Time
-		err := r.store.database.Change(ctx, func(tx *gorm.DB) (err error) {
+		err := r.store.database.Write(ctx, func(tx *gorm.DB) (err error) {
 			begun = time.Now()
-			done, err = r.page(tx, column, after)
+			done, err = r.page(tx, after)
 			return err
 		})
 		if err != nil || done.last == 0 {
@@ -137,7 +132,7 @@ func (r *resealing) column(ctx context.Context, column sealedColumn) error {
 
 // page is what one transaction has done with the secrets up to the pk last; 0 if there are no more.
 type page struct {
-	last    int32
+	last    int64
 	count   int64
 	damaged []error
 }
@@ -145,36 +140,44 @@ type page struct {
 const (
 	// pageRange is the number of pks that one transaction searches.
 	pageRange = 10_000
+	// resealBatch is the number of secrets resealed in one transaction; more would make creates wait.
+	resealBatch = 200
 	// pageTime ends a transaction early, so that it also fits into its time over a slow network.
 	pageTime = time.Second
 )
 
+// outdated selects the providers whose secrets are not sealed with the primary key.
+func outdated(tx *gorm.DB, keys *loadedKeys) *gorm.DB {
+	return tx.Model(&Provider{}).Where("substr(secret, 1, 5) <> ?", seal.Prefix(keys.PrimaryID()))
+}
+
 // page reseals the next secrets.
-func (r *resealing) page(tx *gorm.DB, column sealedColumn, after int32) (done page, err error) {
+func (r *resealing) page(tx *gorm.DB, after int64) (done page, err error) {
 	begun := time.Now()
 	if err := r.check(tx); err != nil {
 		return page{}, err
 	}
 	var first int64
-	err = tx.Table(column.table).Select("coalesce(min(pk), 0)").Where("pk > ?", after).Scan(&first).Error
+	err = tx.Table(providersTable).Select("coalesce(min(pk), 0)").Where("pk > ?", after).Scan(&first).Error
 	if err != nil || first == 0 {
 		return page{}, err
 	}
-	last := min(first+pageRange-1, math.MaxInt32)
-	values, err := column.values(column.outdated(tx.Where("pk BETWEEN ? AND ?", first, last), r.keys))
+	done.last = first + pageRange - 1
+	var rows []Provider
+	err = outdated(tx, r.keys).Select("pk", "uid", "kind", "secret").Where("pk BETWEEN ? AND ?", first, done.last).
+		Order("pk").Limit(resealBatch).Find(&rows).Error
 	if err != nil {
-		return page{}, err
+		return page{}, fmt.Errorf("read secrets: %w", err)
 	}
-	done = page{last: int32(last), count: int64(len(values))} //nolint:gosec // It fits.
-	if len(values) == resealBatch {
-		done.last = values[len(values)-1].PK
+	if done.count = int64(len(rows)); len(rows) == resealBatch {
+		done.last = rows[len(rows)-1].PK
 	}
-	for i, value := range values {
-		if err := r.reseal(tx, column, value, &done); err != nil {
+	for i, row := range rows {
+		if err := r.reseal(tx, row, &done); err != nil {
 			return page{}, err
 		}
 		if time.Since(begun) > pageTime {
-			done.last, done.count = value.PK, int64(i+1)
+			done.last, done.count = row.PK, int64(i+1)
 			break
 		}
 	}
@@ -182,9 +185,9 @@ func (r *resealing) page(tx *gorm.DB, column sealedColumn, after int32) (done pa
 }
 
 // reseal reseals a secret, or notes that it is damaged.
-func (r *resealing) reseal(tx *gorm.DB, column sealedColumn, value sealedValue, done *page) error {
-	at := column.place(value.PK)
-	secret, err := r.keys.Unseal(value.Value, at)
+func (r *resealing) reseal(tx *gorm.DB, row Provider, done *page) error {
+	at := placeOf(row)
+	secret, err := r.keys.Unseal(row.Sealed, at)
 	if err != nil {
 		done.damaged = append(done.damaged, err)
 		return nil
@@ -193,7 +196,10 @@ func (r *resealing) reseal(tx *gorm.DB, column sealedColumn, value sealedValue, 
 	if err != nil {
 		return err
 	}
-	return column.update(tx, value.PK, sealed)
+	if err := tx.Model(&Provider{}).Where("pk = ?", row.PK).UpdateColumn("secret", sealed).Error; err != nil {
+		return fmt.Errorf("write the secret of provider %d: %w", row.PK, err)
+	}
+	return nil
 }
 
 // finish removes the keys that no secret uses. It counts them, because another program may have inserted secrets behind

@@ -3,7 +3,6 @@ package store
 import (
 	"fmt"
 	"iter"
-	"slices"
 
 	"gorm.io/gorm"
 )
@@ -25,38 +24,31 @@ func (e *damagedRowError) Error() string {
 // Unwrap returns ErrDamaged and the cause.
 func (e *damagedRowError) Unwrap() []error { return []error{ErrDamaged, e.cause} }
 
-// readRows reads the rows that a query selects. A damaged row does not hide others, and has its first columns, such as
-// its key. The error is that of the query.
-func readRows[Row any](query *gorm.DB) ([]readable[Row], error) {
+// readRows reads the rows that a query selects. scan scans the current row into models; a row that is damaged does not
+// hide others. The error is that of the query.
+func readRows[T any](query *gorm.DB, scan func(into func(model any) error) (T, error)) ([]readable[T], error) {
 	db := query.Session(&gorm.Session{NewDB: true})
-	rows, err := query.Model(new(Row)).Rows()
+	rows, err := query.Rows()
 	if err != nil {
 		return nil, err //nolint:wrapcheck // The caller adds what is read.
 	}
 	defer func() { _ = rows.Close() }()
-	var read []readable[Row]
-	for rows.Next() {
-		var row readable[Row]
-		if err := db.ScanRows(rows, &row.value); err != nil {
-			// The context may have ended.
-			if rows.Err() != nil {
-				break
-			}
-			row.damaged = &damagedRowError{cause: err}
+	// A damaged row has its first columns, such as its key.
+	into := func(model any) error {
+		if err := db.ScanRows(rows, model); err != nil {
+			return &damagedRowError{cause: err}
 		}
-		read = append(read, row)
+		return nil
+	}
+	var read []readable[T]
+	for rows.Next() {
+		value, damaged := scan(into)
+		// The context may have ended.
+		if rows.Err() == nil {
+			read = append(read, readable[T]{value, damaged})
+		}
 	}
 	return read, db.AddError(rows.Err()) //nolint:wrapcheck // The caller adds what is read.
-}
-
-// padded repeats the last element until the length is a power of two, so that there are few different statements, each
-// prepared once.
-func padded[T any](list []T) []T {
-	count := 1
-	for count < len(list) {
-		count *= 2
-	}
-	return append(slices.Clone(list), slices.Repeat(list[len(list)-1:], count-len(list))...)
 }
 
 // pageSize is the number of rows in memory while a whole table is read.

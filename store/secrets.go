@@ -54,8 +54,8 @@ func (e *DamagedSecretsError) Error() string {
 // Unwrap returns ErrDamaged.
 func (*DamagedSecretsError) Unwrap() error { return ErrDamaged }
 
-// openSecrets opens every secret, calls progress after each page, and returns how many there are. It returns a
-// DamagedSecretsError.
+// openSecrets opens every secret, calls progress after each page, and returns how many there are. One that does not
+// open is read again with its key, because it may just have been resealed. It returns a DamagedSecretsError.
 func openSecrets(
 	ctx context.Context, db database.Readable, keysetPath string, progress func(done, total int64),
 ) (total int64, err error) {
@@ -64,56 +64,53 @@ func openSecrets(
 		return 0, err
 	}
 	reader := db.Reader().WithContext(ctx)
-	for _, column := range sealedColumns() {
-		var count int64
-		if err := reader.Table(column.table).Count(&count).Error; err != nil {
-			return 0, fmt.Errorf("count secrets: %w", err)
-		}
-		total += count
+	if err := reader.Table(providersTable).Count(&total).Error; err != nil {
+		return 0, fmt.Errorf("count secrets: %w", err)
 	}
 	var opened DamagedSecretsError
-	reload := func() (*seal.Keys, error) { return openKeys(ctx, db, keysetPath) }
-	for _, column := range sealedColumns() {
-		for after := int32(0); ; {
-			values, err := column.values(reader.Where("pk > ?", after))
-			if err != nil {
-				return 0, fmt.Errorf("check secrets: %w", err)
-			}
-			if len(values) == 0 {
-				break
-			}
-			if keys, err = opened.open(reader, column, values, keys, reload); err != nil {
+	rows := pages(func(last *Provider) (page []Provider, err error) {
+		query := sealedRows(reader).Limit(pageSize)
+		if last != nil {
+			progress(opened.Total, max(opened.Total, total))
+			query = query.Where("pk > ?", last.PK)
+		}
+		return page, query.Find(&page).Error
+	})
+	for row, err := range rows {
+		if err != nil {
+			return 0, fmt.Errorf("read secrets: %w", err)
+		}
+		_, failure := keys.Unseal(row.Sealed, placeOf(row))
+		if failure != nil && opened.Damaged < maxNamedSecrets {
+			if keys, err = openKeys(ctx, db, keysetPath); err != nil {
 				return 0, err
 			}
-			after = values[len(values)-1].PK
-			progress(opened.Total, max(opened.Total, total))
+			if failure, err = failureOf(reader, keys, row.PK); err != nil {
+				return 0, err
+			}
 		}
+		opened.add(failure)
 	}
+	progress(opened.Total, max(opened.Total, total))
 	if opened.Damaged > 0 {
 		return opened.Total, &opened
 	}
 	return opened.Total, nil
 }
 
-// open opens secrets. One that does not open is read again with its key, because it may just have been resealed. It
-// returns the keys that were read last.
-func (e *DamagedSecretsError) open(
-	reader *gorm.DB, column sealedColumn, values []sealedValue, keys *seal.Keys, reload func() (*seal.Keys, error),
-) (*seal.Keys, error) {
-	for _, value := range values {
-		failure := column.opens(keys, value)
-		if failure != nil && e.Damaged < maxNamedSecrets {
-			var err error
-			if keys, err = reload(); err != nil {
-				return nil, err
-			}
-			if failure, err = column.opensAgain(reader, keys, value.PK); err != nil {
-				return nil, err
-			}
-		}
-		e.add(failure)
+// sealedRows selects the columns that a secret is opened with.
+func sealedRows(reader *gorm.DB) *gorm.DB {
+	return reader.Select("pk", "uid", "kind", "secret").Order("pk")
+}
+
+// failureOf returns why the secret that a provider has now does not open. The provider may have been deleted.
+func failureOf(reader *gorm.DB, keys *seal.Keys, pk int64) (failure, err error) {
+	var rows []Provider
+	if err := sealedRows(reader).Find(&rows, pk).Error; err != nil || len(rows) == 0 {
+		return nil, err
 	}
-	return keys, nil
+	_, failure = keys.Unseal(rows[0].Sealed, placeOf(rows[0]))
+	return failure, nil
 }
 
 // add counts a secret, and why it does not open.
@@ -126,19 +123,4 @@ func (e *DamagedSecretsError) add(failure error) {
 	if len(e.First) < maxNamedSecrets {
 		e.First = append(e.First, failure)
 	}
-}
-
-// opens returns why a secret does not open.
-func (c sealedColumn) opens(keys *seal.Keys, value sealedValue) error {
-	_, err := keys.Unseal(value.Value, c.place(value.PK))
-	return err
-}
-
-// opensAgain is opens for what is stored now. A provider may have been deleted.
-func (c sealedColumn) opensAgain(reader *gorm.DB, keys *seal.Keys, pk int32) (failure, err error) {
-	values, err := c.values(reader.Where("pk = ?", pk))
-	if err != nil || len(values) == 0 {
-		return nil, err
-	}
-	return c.opens(keys, values[0]), nil
 }

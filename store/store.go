@@ -2,8 +2,8 @@
 // commit), and records an audit trail. It knows neither HTTP nor an SQL dialect: store/sqlite and store/postgres
 // implement the interfaces of store/database, and store/seal encrypts secrets.
 //
-// Start with create.go, and follow a create through batcher.go, commit.go, idempotency.go and insert.go. provider.go
-// and settings.go define the records, and store.go opens a store. README.md walks through a create.
+// Start with create.go, and follow a create through batch.go and insert.go. records.go defines the records, and
+// store.go opens a store. README.md walks through a create.
 //
 // A change is on disk when its method returns. Each method documents its errors; test them with errors.Is.
 package store
@@ -26,7 +26,17 @@ type Store struct {
 	keys     *keyCache
 	tokens   tokenCache
 	batcher  *batcher
+	// comparing holds a value for each record that is compared with a request, and reordering one while members of
+	// credentials are brought into the same order for that.
+	comparing, reordering chan struct{}
 }
+
+const (
+	// maxComparing is how many records are compared with requests at a time: a record has at most 1 MiB.
+	maxComparing = 8
+	// maxReordering is 1 because the most expensive credentials take 47 MB.
+	maxReordering = 1
+)
 
 // Create returns a new Store for a server, over a database of the current schema, which may be new. The master keys in
 // the file at keysetPath encrypt the data keys of the database. If the database has none, Create creates them and,
@@ -53,7 +63,7 @@ func createKeysetOf(ctx context.Context, db database.Database, keysetPath string
 	if err != nil {
 		return err
 	}
-	if err := db.Change(ctx, func(tx *gorm.DB) error { return createKeyset(tx, master) }); err != nil {
+	if err := db.Write(ctx, func(tx *gorm.DB) error { return createKeyset(tx, master) }); err != nil {
 		return fmt.Errorf("create the keyset of the database: %w", err)
 	}
 	return nil
@@ -65,15 +75,14 @@ func createKeysetOf(ctx context.Context, db database.Database, keysetPath string
 // ErrUnavailable.
 func Open(ctx context.Context, db database.Database, keysetPath string) (*Store, error) {
 	store := &Store{
-		database: db, keys: &keyCache{path: keysetPath}, tokens: tokenCache{tokens: map[string]cachedToken{}},
+		database: db, keys: &keyCache{database: db, path: keysetPath},
+		tokens:    tokenCache{tokens: map[string]cachedToken{}},
+		comparing: make(chan struct{}, maxComparing), reordering: make(chan struct{}, maxReordering),
 	}
-	_, err := store.keys.read(store.reader(ctx))
-	if err == nil {
-		store.batcher, err = startBatcher(ctx, db, store.keys)
-	}
-	if err != nil {
+	if _, err := store.keys.read(store.reader(ctx)); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
+	store.batcher = startBatcher(db, store.keys)
 	return store, nil
 }
 
@@ -89,7 +98,10 @@ func (s *Store) Ready(ctx context.Context) error {
 
 // Close stores waiting creates, waits for running statements and closes the database. It returns ErrUnavailable if the
 // database cannot be closed cleanly.
-func (s *Store) Close() error { return errors.Join(s.batcher.close(), s.database.Close()) }
+func (s *Store) Close() error {
+	s.batcher.close()
+	return s.database.Close()
+}
 
 func (s *Store) reader(ctx context.Context) *gorm.DB { return s.database.Reader().WithContext(ctx) }
 

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"gorm.io/gorm"
+
+	"example.com/providerd/store/database"
 )
 
 // TokenGrant describes a token to create.
@@ -26,7 +28,7 @@ type TokenGrant struct {
 func (s *Store) CreateToken(ctx context.Context, grant TokenGrant) (string, Token, error) {
 	text := newTokenText()
 	var token *Token
-	err := s.database.Change(ctx, func(tx *gorm.DB) error {
+	err := s.database.Write(ctx, func(tx *gorm.DB) error {
 		token = newToken(text, grant)
 		return tx.Create(token).Error
 	})
@@ -40,7 +42,7 @@ func (s *Store) CreateToken(ctx context.Context, grant TokenGrant) (string, Toke
 // that the next call starts over if keep fails or the process dies. It returns ErrTokensExist, ErrUnavailable or the
 // error of keep.
 func (s *Store) CreateFirstToken(ctx context.Context, grant TokenGrant, keep func(text string) error) error {
-	err := s.database.Change(ctx, func(tx *gorm.DB) error { return createFirstToken(tx, grant, keep) })
+	err := s.database.Write(ctx, func(tx *gorm.DB) error { return createFirstToken(tx, grant, keep) })
 	if err != nil {
 		return fmt.Errorf("create first token: %w", err)
 	}
@@ -70,7 +72,7 @@ func newToken(text string, grant TokenGrant) *Token {
 		Digest:     digestToken(text),
 		Operations: grant.Operations,
 		CreatedAt:  created,
-		ExpiresAt:  created.Add(grant.ExpiresIn),
+		ExpiresAt:  database.TimeOf(created.Add(grant.ExpiresIn)),
 	}
 }
 
@@ -107,13 +109,12 @@ func (s *Store) FindToken(ctx context.Context, text string) (Token, error) {
 
 // readTokens reads tokens. The error of a damaged one names it.
 func readTokens(query *gorm.DB) ([]readable[Token], error) {
-	tokens, err := readRows[Token](query)
-	for i, token := range tokens {
-		if token.damaged != nil {
-			tokens[i].damaged = fmt.Errorf("token %d: %w", token.value.ID, token.damaged)
+	return readRows(query.Model(&Token{}), func(into func(model any) error) (token Token, err error) {
+		if err = into(&token); err != nil {
+			err = fmt.Errorf("token %d: %w", token.ID, err)
 		}
-	}
-	return tokens, err
+		return token, err
+	})
 }
 
 // Tokens returns the records of all tokens, oldest first. For a damaged one it yields ErrDamaged and continues. On
@@ -143,10 +144,10 @@ func (s *Store) Tokens(ctx context.Context) iter.Seq2[Token, error] {
 // or is revoked if that is zero. It returns the text of the new token, and the records of both. It returns ErrNotFound,
 // ErrTokenRevoked or ErrUnavailable; nothing is changed then.
 func (s *Store) RenewToken(
-	ctx context.Context, id int32, expiresIn, overlap time.Duration,
+	ctx context.Context, id int64, expiresIn, overlap time.Duration,
 ) (text string, renewed, old Token, err error) {
 	text = newTokenText()
-	err = s.database.Change(ctx, func(tx *gorm.DB) error {
+	err = s.database.Write(ctx, func(tx *gorm.DB) error {
 		if err := tx.Take(&old, id).Error; err != nil {
 			return found(err)
 		}
@@ -163,8 +164,8 @@ func (s *Store) RenewToken(
 		}
 		if overlap == 0 {
 			old.RevokedAt = &renewed.CreatedAt
-		} else if end := renewed.CreatedAt.Add(overlap); end.Before(old.ExpiresAt) {
-			old.ExpiresAt = end
+		} else if end := renewed.CreatedAt.Add(overlap); end.Before(old.ExpiresAt.Time) {
+			old.ExpiresAt = database.TimeOf(end)
 		}
 		return tx.Select("expires_at", "revoked_at").Updates(&old).Error
 	})
@@ -178,7 +179,7 @@ func (s *Store) RenewToken(
 // RevokeTokens revokes the tokens of a name that are not revoked, expired ones too, and returns how many. It returns
 // ErrUnavailable.
 func (s *Store) RevokeTokens(ctx context.Context, name string) (revoked int64, err error) {
-	err = s.database.Change(ctx, func(tx *gorm.DB) error {
+	err = s.database.Write(ctx, func(tx *gorm.DB) error {
 		result := tx.Model(&Token{}).Where("name = ? AND revoked_at IS NULL", name).Update("revoked_at", now())
 		revoked = result.RowsAffected
 		return result.Error
@@ -191,8 +192,8 @@ func (s *Store) RevokeTokens(ctx context.Context, name string) (revoked int64, e
 }
 
 // RevokeToken revokes a token, unless it is already revoked. It returns ErrNotFound or ErrUnavailable.
-func (s *Store) RevokeToken(ctx context.Context, id int32) error {
-	err := s.database.Change(ctx, func(tx *gorm.DB) error {
+func (s *Store) RevokeToken(ctx context.Context, id int64) error {
+	err := s.database.Write(ctx, func(tx *gorm.DB) error {
 		var token Token
 		if err := tx.Select("id", "revoked_at").Take(&token, id).Error; err != nil {
 			return found(err)

@@ -4,7 +4,7 @@ import "time"
 
 // Token is the record of an access token. The text of the token is not stored.
 type Token struct {
-	ID int32 `gorm:"primaryKey"`
+	ID int64 `gorm:"primaryKey"`
 	// Name names the caller. Tokens with the same name belong to the same caller.
 	Name string
 	// Prefix is the beginning of the text: enough to identify the token, too short to use it.
@@ -13,17 +13,17 @@ type Token struct {
 	Digest []byte
 	// Operations are the operationIds that the token allows.
 	Operations List[string]
-	CreatedAt  time.Time
-	ExpiresAt  time.Time
+	CreatedAt  Time
+	ExpiresAt  Time
 	// RevokedAt is nil if the token is not revoked.
-	RevokedAt *time.Time
+	RevokedAt *Time
 }
 
 // tokenChangeRow is a renewal or, added by a trigger, a revocation of a token.
 type tokenChangeRow struct {
-	ID      int32 `gorm:"primaryKey"`
-	At      time.Time
-	TokenID int32
+	ID      int64 `gorm:"primaryKey"`
+	At      Time
+	TokenID int64
 	Change  string
 }
 
@@ -45,7 +45,7 @@ func (t Token) State(at time.Time) TokenState {
 	switch {
 	case t.RevokedAt != nil:
 		return TokenRevoked
-	case !at.Before(t.ExpiresAt):
+	case !at.Before(t.ExpiresAt.Time):
 		return TokenExpired
 	default:
 		return TokenActive

@@ -29,7 +29,7 @@ func IsTokenText(text string) bool {
 		return false
 	}
 	random := text[len(tokenPrefix) : len(tokenPrefix)+tokenRandomLength]
-	return IsAlphanumeric(random) && text[tokenLength-tokenChecksumLength:] == tokenChecksum(random)
+	return isAlphanumeric(random) && text[tokenLength-tokenChecksumLength:] == tokenChecksum(random)
 }
 
 func tokenChecksum(random string) string {
@@ -44,8 +44,8 @@ func tokenChecksum(random string) string {
 
 const alphanumeric = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// IsAlphanumeric reports whether text consists of the characters of RandomAlphanumeric.
-func IsAlphanumeric(text string) bool { return strings.Trim(text, alphanumeric) == "" }
+// isAlphanumeric reports whether text consists of the characters of RandomAlphanumeric.
+func isAlphanumeric(text string) bool { return strings.Trim(text, alphanumeric) == "" }
 
 // RandomAlphanumeric returns n characters of [0-9A-Za-z], each drawn with equal probability from crypto/rand.
 func RandomAlphanumeric(n int) string {

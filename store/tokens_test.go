@@ -23,7 +23,7 @@ func TestTokenCacheIsBounded(t *testing.T) {
 	texts, rows := make([]string, count), make([]string, count)
 	for i := range count {
 		texts[i] = store.NewTokenText()
-		rows[i] = fmt.Sprintf("('ci', '', x'%x', '[]', '2026-01-01 00:00:00+00:00', '2026-01-02 00:00:00+00:00')",
+		rows[i] = fmt.Sprintf("('ci', '', x'%x', '[]', 1, 2)",
 			sha256.Sum256([]byte(texts[i])))
 	}
 	execute(t, path, "INSERT INTO tokens (name, prefix, digest, operations, created_at, expires_at) VALUES "+
@@ -59,8 +59,8 @@ func TestExpiryOfOldTokens(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		execute(t, path, fmt.Sprintf("UPDATE tokens SET created_at = '2020-01-01 00:00:00+00:00', expires_at = '%s' WHERE id = %d",
-			time.Now().Add(left).UTC().Format("2006-01-02 15:04:05.999999-07:00"), token.ID))
+		execute(t, path, fmt.Sprintf("UPDATE tokens SET created_at = 1, expires_at = %d WHERE id = %d",
+			time.Now().Add(left).UnixMicro(), token.ID))
 		switch name {
 		case "renewed":
 			_, _, _, err = database.RenewToken(t.Context(), token.ID, 90*day, time.Hour)

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/google/uuid"
 	_ "github.com/mattn/go-sqlite3" // The driver for bare commits.
 
 	"example.com/providerd/store"
@@ -34,8 +34,8 @@ func bareCommits(ctx context.Context, rounds int) (time.Duration, error) {
 	return time.Duration(median(seconds) * float64(time.Second)), nil
 }
 
-// bareCommit returns how long SQLite takes for one durable commit of the rows of an OAuth2 provider in providerd's
-// schema, with prepared statements and constant values.
+// bareCommit returns how long SQLite takes for one durable commit of the row of an OAuth2 provider in providerd's
+// schema, with a prepared statement and constant values.
 func bareCommit(ctx context.Context) (each time.Duration, err error) {
 	dir, err := makeDir()
 	if err != nil {
@@ -56,12 +56,14 @@ func bareCommit(ctx context.Context) (each time.Duration, err error) {
 	return time.Since(started) / commitsTimed, nil
 }
 
-// bareDatabase is a database of providerd that is written without it. All its OAuth2 providers equal the first, except
-// for pk and client_id. Their secrets cannot be decrypted, because encryption depends on the pk.
+// bareDatabase is a database of providerd that is written without it. All its providers equal the first, except for what
+// is unique. Their secrets cannot be decrypted, because encryption depends on the uid.
 type bareDatabase struct {
-	db      *sql.DB
-	inserts []bareInsert
-	lastPK  int
+	db     *sql.DB
+	insert *sql.Stmt
+	// values are those of the columns after pk and uid, the first of which is client_id.
+	values []any
+	lastPK int
 }
 
 // openBare creates a database with one provider.
@@ -76,14 +78,37 @@ func openBare(ctx context.Context, dir string) (*bareDatabase, error) {
 	}
 	db.SetMaxOpenConns(1)
 	bare := &bareDatabase{db: db, lastPK: 1}
-	for _, table := range []string{"providers", "oauth2_providers"} {
-		insert, err := newBareInsert(ctx, db, table)
-		if err != nil {
-			return nil, errors.Join(err, db.Close())
-		}
-		bare.inserts = append(bare.inserts, insert)
+	if err := bare.prepare(ctx); err != nil {
+		return nil, errors.Join(err, db.Close())
 	}
 	return bare, nil
+}
+
+// prepare reads the first provider and prepares the insert of copies.
+func (b *bareDatabase) prepare(ctx context.Context) error {
+	const others = "SELECT group_concat(name, ', '), count(*) FROM pragma_table_info('providers') " +
+		"WHERE name NOT IN ('pk', 'uid', 'client_id')"
+	var columns string
+	var count int
+	if err := b.db.QueryRowContext(ctx, others).Scan(&columns, &count); err != nil {
+		return fmt.Errorf("read columns: %w", err)
+	}
+	columns = "client_id, " + columns
+	b.values = make([]any, 1+count)
+	places := make([]any, len(b.values))
+	for i := range places {
+		places[i] = &b.values[i]
+	}
+	if err := b.db.QueryRowContext(ctx, "SELECT "+columns+" FROM providers").Scan(places...); err != nil {
+		return fmt.Errorf("read the first provider: %w", err)
+	}
+	marks := strings.Repeat(", ?", len(b.values))
+	insert, err := b.db.PrepareContext(ctx, "INSERT INTO providers (pk, uid, "+columns+") VALUES (?, ?"+marks+")")
+	if err != nil {
+		return fmt.Errorf("prepare: %w", err)
+	}
+	b.insert = insert
+	return nil
 }
 
 // commit inserts providers in one transaction.
@@ -92,70 +117,21 @@ func (b *bareDatabase) commit(ctx context.Context, count int) (err error) {
 	if err != nil {
 		return fmt.Errorf("begin bare transaction: %w", err)
 	}
+	insert := tx.StmtContext(ctx, b.insert)
+	defer func() { _ = insert.Close() }()
 	for range count {
 		b.lastPK++
-		for _, insert := range b.inserts {
-			if err := insert.execute(ctx, tx, b.lastPK); err != nil {
-				return errors.Join(err, tx.Rollback())
-			}
+		b.values[0] = store.RandomAlphanumeric(40)
+		uid, err := uuid.NewV7()
+		if err == nil {
+			_, err = insert.ExecContext(ctx, append([]any{b.lastPK, uid.String()}, b.values...)...)
+		}
+		if err != nil {
+			return errors.Join(fmt.Errorf("insert bare row: %w", err), tx.Rollback())
 		}
 	}
 	if err := tx.Commit(); err != nil {
 		return fmt.Errorf("commit bare rows: %w", err)
-	}
-	return nil
-}
-
-// bareInsert inserts copies of the row in a table.
-type bareInsert struct {
-	statement    *sql.Stmt
-	values       []any
-	pk, clientID int // Indexes into values.
-}
-
-func newBareInsert(ctx context.Context, db *sql.DB, table string) (bareInsert, error) {
-	rows, err := db.QueryContext(ctx, "SELECT * FROM "+table)
-	if err != nil {
-		return bareInsert{}, fmt.Errorf("read %s: %w", table, err)
-	}
-	defer func() { _ = rows.Close() }()
-	columns, err := rows.Columns()
-	if err != nil {
-		return bareInsert{}, fmt.Errorf("read columns of %s: %w", table, err)
-	}
-	insert := bareInsert{
-		values: make([]any, len(columns)),
-		pk:     slices.Index(columns, "pk"), clientID: slices.Index(columns, "client_id"),
-	}
-	places := make([]any, len(columns))
-	for i := range places {
-		places[i] = &insert.values[i]
-	}
-	for rows.Next() {
-		if err := rows.Scan(places...); err != nil {
-			return bareInsert{}, fmt.Errorf("read the row of %s: %w", table, err)
-		}
-	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-		return bareInsert{}, fmt.Errorf("read %s: %w", table, err)
-	}
-	marks := strings.TrimSuffix(strings.Repeat("?,", len(columns)), ",")
-	insert.statement, err = db.PrepareContext(ctx, "INSERT INTO "+table+" VALUES ("+marks+")")
-	if err != nil {
-		return bareInsert{}, fmt.Errorf("prepare: %w", err)
-	}
-	return insert, nil
-}
-
-func (i bareInsert) execute(ctx context.Context, tx *sql.Tx, pk int) error {
-	i.values[i.pk] = pk
-	if i.clientID >= 0 {
-		i.values[i.clientID] = store.RandomAlphanumeric(40)
-	}
-	statement := tx.StmtContext(ctx, i.statement)
-	defer func() { _ = statement.Close() }()
-	if _, err := statement.ExecContext(ctx, i.values...); err != nil {
-		return fmt.Errorf("insert bare row: %w", err)
 	}
 	return nil
 }

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
 
 	"example.com/providerd/store"
@@ -43,11 +42,7 @@ func createFirst(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	_, _, err = database.CreateOAuth2Provider(ctx, store.CreateRequest{Name: "seed", CreatedBy: "seed", RequestID: "seed"},
-		store.OAuth2Settings{
-			AuthorizationFlow: uuid.New(), ClientID: store.RandomAlphanumeric(40),
-			ClientSecret: store.NewSecret(store.RandomAlphanumeric(128)), PropertyMappings: []uuid.UUID{}, JWKSSources: []uuid.UUID{},
-		})
+	err = createOne(ctx, database, 1)
 	return errors.Join(err, database.Close())
 }
 

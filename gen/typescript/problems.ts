@@ -82,7 +82,7 @@ export class ForbiddenError extends ProblemError {}
 export class NotFoundError extends ProblemError {}
 /** Another provider has the client_id. */
 export class ClientIdTakenError extends ProblemError {}
-/** The idempotency key was used with another request body. */
+/** The record that the idempotency key created has other values than the request. */
 export class IdempotencyKeyReusedError extends ProblemError {}
 /** The caller exceeded its rate limit. */
 export class TooManyRequestsError extends ProblemError {}

@@ -396,7 +396,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The caller already used the idempotency key with a different body. */
+        /** @description The record that the idempotency key created has other values than the request. */
         IdempotencyKeyReused: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -451,7 +451,7 @@ export interface components {
     parameters: {
         /** @description If true, the request is checked like a create, with the same refusals, but nothing is stored, not even the idempotency key. Instead of 201, the response is 200, with the record as it would be stored. */
         ValidateOnly: boolean;
-        /** @description Makes retries safe: every later request of the same caller to the same operation, with the same key and body, returns the record that the first one created, with Idempotency-Replayed. A body with other values is refused with 422, which identifies the record and the fields that differ. The caller is the name of the token, and a refused request does not use up its key. */
+        /** @description Makes retries safe: a later request of the same caller to the same operation with the same key returns the record that the first one created, with Idempotency-Replayed. Its fields are compared with those of the record as it is now. An omitted field stands for its default, and an omitted client_id or client_secret for one that the server chose. Neither the order of the members of credentials nor ignored fields matter. A request with other values is refused with 422, which identifies the record and the fields that differ. The caller is the name of the token. A refused request does not use up its key. */
         IdempotencyKey: string;
         /** @description Preferences (RFC 7240). With handling=lenient, fields that the request does not define, such as those of the response, are ignored instead of refused. Other preferences are ignored. */
         Prefer: string;
@@ -508,7 +508,7 @@ export interface operations {
                 validate_only?: components["parameters"]["ValidateOnly"];
             };
             header?: {
-                /** @description Makes retries safe: every later request of the same caller to the same operation, with the same key and body, returns the record that the first one created, with Idempotency-Replayed. A body with other values is refused with 422, which identifies the record and the fields that differ. The caller is the name of the token, and a refused request does not use up its key. */
+                /** @description Makes retries safe: a later request of the same caller to the same operation with the same key returns the record that the first one created, with Idempotency-Replayed. Its fields are compared with those of the record as it is now. An omitted field stands for its default, and an omitted client_id or client_secret for one that the server chose. Neither the order of the members of credentials nor ignored fields matter. A request with other values is refused with 422, which identifies the record and the fields that differ. The caller is the name of the token. A refused request does not use up its key. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /** @description Preferences (RFC 7240). With handling=lenient, fields that the request does not define, such as those of the response, are ignored instead of refused. Other preferences are ignored. */
                 Prefer?: components["parameters"]["Prefer"];
@@ -573,7 +573,7 @@ export interface operations {
                 validate_only?: components["parameters"]["ValidateOnly"];
             };
             header?: {
-                /** @description Makes retries safe: every later request of the same caller to the same operation, with the same key and body, returns the record that the first one created, with Idempotency-Replayed. A body with other values is refused with 422, which identifies the record and the fields that differ. The caller is the name of the token, and a refused request does not use up its key. */
+                /** @description Makes retries safe: a later request of the same caller to the same operation with the same key returns the record that the first one created, with Idempotency-Replayed. Its fields are compared with those of the record as it is now. An omitted field stands for its default, and an omitted client_id or client_secret for one that the server chose. Neither the order of the members of credentials nor ignored fields matter. A request with other values is refused with 422, which identifies the record and the fields that differ. The caller is the name of the token. A refused request does not use up its key. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /** @description Preferences (RFC 7240). With handling=lenient, fields that the request does not define, such as those of the response, are ignored instead of refused. Other preferences are ignored. */
                 Prefer?: components["parameters"]["Prefer"];

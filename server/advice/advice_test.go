@@ -17,7 +17,7 @@ import (
 func TestDefaultsBringNoAdvice(t *testing.T) {
 	t.Parallel()
 	for range 100 {
-		client := server.FromAPIOAuth2(api.OAuth2ProviderRequest{Name: "x", AuthorizationFlow: uuid.MustParse(anyUUID)})
+		client, _ := server.FromAPIOAuth2(api.OAuth2ProviderRequest{Name: "x", AuthorizationFlow: uuid.MustParse(anyUUID)})
 		if got := advice.OAuth2(client); got == nil || len(got) > 0 {
 			t.Errorf("a client: %+v", got)
 		}

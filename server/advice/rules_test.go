@@ -59,7 +59,8 @@ func client(t *testing.T, members string) store.OAuth2Settings {
 	t.Helper()
 	var request api.OAuth2ProviderRequest
 	read(t, &request, goodClient, members)
-	return server.FromAPIOAuth2(request)
+	settings, _ := server.FromAPIOAuth2(request)
+	return settings
 }
 
 func directory(t *testing.T, members string) store.WorkspaceDirectorySettings {

@@ -2,7 +2,7 @@
 // connection pools and schemas. It contains no statements about providers, no driver and no dialect. Each database has
 // its own package, which opens it, migrates its schema to the version of this program, and returns a Database.
 //
-// Start with Database in database.go; creates go through Batches and Batch.
+// Start with Database in database.go; creates go through Insert.
 package database
 
 import (
@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/google/uuid"
 	"gorm.io/gorm"
 )
 
@@ -25,12 +26,14 @@ var (
 	ErrFull = fmt.Errorf("%w: no space left", ErrUnavailable)
 	// ErrNoConnection means that no server was reached or accepted the login. It wraps ErrUnavailable.
 	ErrNoConnection = fmt.Errorf("%w: no connection", ErrUnavailable)
-	// ErrUnsafe means that the settings of the server could lose acknowledged commits. It wraps ErrUnavailable.
+	// ErrUnsafe means that the settings of the server could lose acknowledged commits, or refuse or change values. It
+	// wraps ErrUnavailable.
 	ErrUnsafe = fmt.Errorf("%w: unsafe server", ErrUnavailable)
 	// ErrOutcomeUnknown means that a commit was sent but its result is not known.
 	ErrOutcomeUnknown = errors.New("outcome of the commit is unknown")
-	// ErrRetry means that data the statements read has since changed. They are run again.
-	ErrRetry = errors.New("another transaction changed the data")
+	// ErrInsertAlone means that nothing was inserted because of a row: the database refuses a value, or other statements
+	// waited for this one. Each row should be inserted alone.
+	ErrInsertAlone = errors.New("rows cannot be inserted together")
 	// ErrRefused means that the database cannot store a value, whatever it already holds. Nothing was stored.
 	ErrRefused = errors.New("the database refuses a value")
 	// ErrNoDatabase means that there is no providerd database at the given path or URL.
@@ -63,21 +66,27 @@ type Readable interface {
 type Database interface {
 	Readable
 	// IsShared reports whether replicas of this program use the database concurrently, which also makes concurrent
-	// batches worthwhile.
+	// inserts worthwhile.
 	IsShared() bool
-	// Change runs statements in one transaction. If it returns nil, they are on disk; if it returns any error except
-	// ErrOutcomeUnknown, none of them is. The statements may be rolled back and run again. Changes are serialized across
+	// Read runs read statements and returns nil only if what they have read will survive the loss of the server. They may
+	// run again. It returns the error of the statements or ErrUnavailable.
+	Read(ctx context.Context, statements func(tx *gorm.DB) error) error
+	// Write runs statements in one transaction. If it returns nil, they are on disk; if it returns any error except
+	// ErrOutcomeUnknown, none of them is. The statements may be rolled back and run again. Calls are serialized across
 	// processes: none sees half of another.
 	//
 	// It returns the error of the statements, ErrUnavailable or ErrOutcomeUnknown.
-	Change(ctx context.Context, statements func(tx *gorm.DB) error) error
-	// ChangeAlone is Change, but first waits for all transactions that have read the version of the keyset, and blocks
-	// others from reading it until it returns. It returns ErrLocked if it has to wait for long.
-	ChangeAlone(ctx context.Context, statements func(tx *gorm.DB) error) error
+	Write(ctx context.Context, statements func(tx *gorm.DB) error) error
+	// Insert inserts rows with one statement, which skips those with a unique value that is taken, and all if the keyset
+	// has another version. It returns the pks of the inserted rows by uid, once they are on disk.
+	//
+	// It returns ErrInsertAlone, ErrUnavailable or ErrOutcomeUnknown.
+	Insert(ctx context.Context, rows Insertion) (pks map[uuid.UUID]int64, err error)
+	// CheckSchema returns ErrUnavailable and ErrNewer if a later program has migrated the database, so that this one must
+	// not use it.
+	CheckSchema(tx *gorm.DB) error
 	// Instance identifies the server that runs a transaction. Another one, which takes over, may lack what was committed.
 	Instance(tx *gorm.DB) (string, error)
-	// Batches opens the connection that batches of creates are committed on. It returns ErrUnavailable.
-	Batches(ctx context.Context) (Batches, error)
 	// LastKey returns the highest key that a table ever generated, or 0. A transaction of Snapshot may see a later one. It
 	// returns ErrUnavailable.
 	LastKey(reader *gorm.DB, table string) (int64, error)
@@ -89,37 +98,19 @@ type Database interface {
 	Check(ctx context.Context) error
 	// Stats returns statistics for monitoring.
 	Stats() Stats
-	// Close releases the database. The Batches must be closed before. It returns ErrUnavailable if it leaves the files as
-	// they are for an operator to repair.
+	// Close releases the database. It returns ErrUnavailable if it leaves the files as they are for an operator to repair.
 	Close() error
 }
 
-// Batches commits batches of creates on its own connection. It is not safe for concurrent use.
-type Batches interface {
-	// Commit is Change for the statements of a batch, which will reserve at least this many pks. It returns a panic in the
-	// statements as an error, so that one caller's panic does not crash the callers of the whole batch.
-	Commit(ctx context.Context, pks int, statements func(Batch) error) error
-	// Maintain does what the database needs between batches, such as a checkpoint. It is called after each batch, and
-	// every few seconds while idle.
-	Maintain(ctx context.Context)
-	// Close waits for work started by Maintain and releases the connection.
-	Close() error
-}
-
-// Batch is the transaction of a batch. It writes nothing before Insert is called, and is invalid after the transaction.
-type Batch interface {
-	// DB returns a handle for statements in the transaction.
-	DB() *gorm.DB
-	// KeysetVersion returns the version of the keyset when the transaction began.
-	KeysetVersion() []byte
-	// ReservePKs returns count provider pks, ascending, that no one else gets, or fewer if the largest int32 is reached.
-	ReservePKs(count int) ([]int32, error)
-	// LastPK returns the last pk that was reserved, or at most 1 if none was. From the largest int32 on, no pk is left.
-	LastPK() (int64, error)
-	// CanStore returns ErrUnavailable if the last batch that wrote rows failed and rows still cannot be stored. The
-	// transaction can continue to read.
-	CanStore() error
-	// Insert writes lists of rows, each a []*Row of a GORM model, in order. It skips rows with a unique value that is
-	// taken, and returns the number of rows skipped in each list, or ErrRetry if a written row refers to a skipped one.
-	Insert(lists ...any) (skipped []int, err error)
+// Insertion is rows for a table with the columns uid and pk.
+type Insertion struct {
+	Table   string
+	Columns []string
+	// Rows are values in the order of the columns: string (also for JSON), int64, bool, time.Time in UTC, uuid.UUID,
+	// []byte or nil. The first column is uid.
+	Rows [][]any
+	// KeysetVersion is that of the keys that have sealed the rows.
+	KeysetVersion []byte
+	// IsAlone is set for a row of an insert that returned ErrInsertAlone, so that it does not wait for others again.
+	IsAlone bool
 }

@@ -12,9 +12,9 @@ type Movable interface {
 	// Snapshot runs read statements in one transaction, which sees one state of the database for as long as it lasts and
 	// does not block writers. It returns the error of the statements or ErrUnavailable.
 	Snapshot(ctx context.Context, statements func(tx *gorm.DB) error) error
-	// Insert adds rows to a table in a transaction of Change. The values are in the order of the columns: int64, bool,
+	// InsertAll adds rows to a table in a transaction of Write. The values are in the order of the columns: int64, bool,
 	// string (also for UUIDs and JSON), []byte, time.Time in UTC, or nil.
-	Insert(tx *gorm.DB, table string, columns []string, rows [][]any) error
-	// SetLastKey makes a table generate only keys above last, which is at least 1, in a transaction of Change.
+	InsertAll(tx *gorm.DB, table string, columns []string, rows [][]any) error
+	// SetLastKey makes a table generate only keys above last, which is at least 1, in a transaction of Write.
 	SetLastKey(tx *gorm.DB, table string, last int64) error
 }

@@ -30,13 +30,16 @@ func ClosePools(pools ...Pool) error {
 	return errors.Join(errs...)
 }
 
+// maxPrepared is the number of statements that GORM keeps prepared. Those with lists have many different texts.
+const maxPrepared = 128
+
 // OpenGORM returns a GORM handle for the connections of a dialector. Its errors are those of the driver, translated by
 // the dialector and then by classify. If prepares is set, GORM prepares statements, for a driver that does not.
 func OpenGORM(dialector gorm.Dialector, classify func(error) error, prepares bool) (*gorm.DB, error) {
 	db, err := gorm.Open(translator{dialector, classify}, &gorm.Config{
 		// A log of statements would contain their values.
 		Logger: logger.Discard, SkipDefaultTransaction: true, TranslateError: true, DisableAutomaticPing: true,
-		PrepareStmt: prepares,
+		PrepareStmt: prepares, PrepareStmtMaxSize: maxPrepared,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", classify(err))

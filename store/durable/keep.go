@@ -24,16 +24,7 @@ func UnusedName(path, becomes string) (string, error) {
 	}
 }
 
-// Keep gives a file a second name, from UnusedName, under which it remains when another file replaces it. It returns a
-// file system error.
-func Keep(path, becomes string) (kept string, err error) {
-	if kept, err = UnusedName(path, becomes); err != nil {
-		return "", err
-	}
-	return kept, keep(path, kept)
-}
-
-// keep links the file and syncs the directory.
+// keep gives a file a second name, under which it remains when another file replaces it, and syncs the directory.
 func keep(path, kept string) error {
 	if err := os.Link(path, kept); err != nil {
 		return fmt.Errorf("keep %s: %w", path, err)

@@ -15,6 +15,9 @@ import (
 // It returns database.ErrUnsafe or ErrUnavailable.
 func prepareConnection(ctx context.Context, conn *pgx.Conn) error {
 	readTimesInUTC(conn)
+	if preparesStatements(conn) {
+		conn.PgConn().CustomData()[preparedKey] = map[string]string{}
+	}
 	read, err := readSettings(ctx, conn)
 	if faults := read.faults(); err == nil && len(faults) > 0 {
 		err = faults[0]
@@ -31,6 +34,15 @@ func readTimesInUTC(conn *pgx.Conn) {
 		Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC},
 	})
 }
+
+// preparesStatements reports whether the URL lets the driver prepare statements. Behind a pooler, each transaction may
+// have another connection.
+func preparesStatements(conn *pgx.Conn) bool {
+	return conn.Config().DefaultQueryExecMode == pgx.QueryExecModeCacheStatement
+}
+
+// preparedKey is the key of the names of prepared statements, by text, in the custom data of a connection.
+const preparedKey = "providerd.prepared"
 
 // noticeKey is the key of the last warning in the custom data of a connection.
 const noticeKey = "providerd.notice"

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"reflect"
 	"sync/atomic"
 	"time"
 
@@ -33,9 +32,11 @@ type Database struct {
 	readers       database.Pool
 	// hasUnknownCommit is set by a commit with an unknown outcome, and cleared when a commit succeeds.
 	hasUnknownCommit atomic.Bool
-	// isInsertFailing is set when a batch with rows fails, and cleared once rows can be stored again.
+	// isInsertFailing is set when an insert fails, and cleared once rows can be stored again.
 	isInsertFailing atomic.Bool
 	readiness       readiness
+	// arrays are the types of arrays of the columns that Insert writes.
+	arrays map[string]arrayType
 	// abandonTimeout is the constant of this name, except in tests.
 	abandonTimeout time.Duration
 	// close closes the pools once.
@@ -55,43 +56,41 @@ func (d *Database) Stats() database.Stats {
 	return database.Stats{Readers: d.readers.Stats(), Writers: d.writers.Stats()}
 }
 
-// Change runs statements in a transaction. Changes take turns.
-func (d *Database) Change(ctx context.Context, statements func(tx *gorm.DB) error) error {
-	return d.transact(ctx, transactTimeout, noBatch, func(t *transaction) error {
-		if err := t.tx.Exec(changeLock).Error; err != nil {
-			return fmt.Errorf("wait for other changes: %w", err)
-		}
-		return statements(t.tx)
-	})
+// Read runs statements in a transaction whose COMMIT waits for the standbys, so that what they have read is not lost.
+func (d *Database) Read(ctx context.Context, statements func(tx *gorm.DB) error) error {
+	err := d.transact(ctx, readTimeout, statements)
+	if errors.Is(err, database.ErrOutcomeUnknown) {
+		// Nothing was written.
+		return fmt.Errorf("%w: %s", database.ErrUnavailable, err.Error())
+	}
+	return err
 }
 
-// lockKeyset waits for the transactions that have read the version of the keyset, and makes later ones wait.
-const lockKeyset = `SET LOCAL lock_timeout = '500ms'; LOCK TABLE keyset IN ACCESS EXCLUSIVE MODE`
-
-// ChangeAlone is Change with a lock that conflicts with all readers of the keyset. It gives up after half a second,
-// because batches that begin wait as well, and take a server that is silent for beginTimeout for a frozen one.
-func (d *Database) ChangeAlone(ctx context.Context, statements func(tx *gorm.DB) error) error {
-	return d.Change(ctx, func(tx *gorm.DB) error {
-		if err := tx.Exec(lockKeyset).Error; err != nil {
-			return fmt.Errorf("lock the keyset: %w", err)
+// Write runs statements in a transaction. Writes take turns.
+func (d *Database) Write(ctx context.Context, statements func(tx *gorm.DB) error) error {
+	return d.transact(ctx, transactTimeout, func(tx *gorm.DB) error {
+		if err := tx.Exec(changeLock).Error; err != nil {
+			return fmt.Errorf("wait for other changes: %w", err)
 		}
 		return statements(tx)
 	})
 }
 
-// transact runs statements in a transaction that has reserved the given number of pks. It retries until COMMIT was
-// sent, or transactTimeout or the context expires. If the statements take longer than limit, the next try avoids that
-// server.
-func (d *Database) transact(
-	ctx context.Context, limit time.Duration, pks int, statements func(*transaction) error,
-) error {
+// transact runs statements in a transaction. It retries until COMMIT was sent, or transactTimeout or the context
+// expires. If the statements take longer than limit, the next try avoids that server.
+func (d *Database) transact(ctx context.Context, limit time.Duration, statements func(tx *gorm.DB) error) error {
+	ctx, cancel := reserving(ctx, commitTimeout)
+	defer cancel()
+	return retry(ctx, func() (again bool, err error) { return d.try(ctx, limit, statements) })
+}
+
+// reserving returns a context that ends a while before the caller's, or before transactTimeout.
+func reserving(ctx context.Context, while time.Duration) (context.Context, context.CancelFunc) {
 	deadline := time.Now().Add(transactTimeout)
 	if earlier, ok := ctx.Deadline(); ok && earlier.Before(deadline) {
 		deadline = earlier
 	}
-	ctx, cancel := context.WithDeadline(ctx, deadline.Add(-commitTimeout))
-	defer cancel()
-	return retry(ctx, func() (again bool, err error) { return d.try(ctx, limit, pks, statements) })
+	return context.WithDeadline(ctx, deadline.Add(-while))
 }
 
 // retry calls try until it reports that another try cannot succeed, or until the context ends. It then returns the last
@@ -116,9 +115,9 @@ func retry(ctx context.Context, try func() (again bool, err error)) error {
 // try makes one try of transact, and reports whether another one may succeed. After COMMIT was sent and its outcome is
 // unknown, there must be none.
 func (d *Database) try(
-	ctx context.Context, limit time.Duration, pks int, statements func(*transaction) error,
+	ctx context.Context, limit time.Duration, statements func(tx *gorm.DB) error,
 ) (again bool, err error) {
-	tx, err := d.begin(ctx, pks)
+	tx, err := d.begin(ctx)
 	if err != nil {
 		d.reselectServer(ctx, err)
 		return !errors.Is(err, database.ErrNewer), err
@@ -128,36 +127,24 @@ func (d *Database) try(
 		tx.rollBack(ctx)
 		return isRetryable(err), classify(err)
 	}
-	err = tx.commit(d.abandonTimeout)
+	_, err = tx.commit(commitTimeout)
 	if errors.Is(err, database.ErrOutcomeUnknown) {
 		d.noteUnknownCommit(tx)
 		return false, err
 	}
-	_ = tx.conn.Close()
+	tx.release()
 	if err == nil {
 		d.servers.prefer(tx.server)
 	}
 	return err != nil && isRetryable(err), classify(err)
 }
 
-// begin begins a transaction. After a commit with an unknown outcome, the server must first prove that it commits,
-// because each commit that hangs leaves a connection waiting on the server.
-func (d *Database) begin(ctx context.Context, pks int) (*transaction, error) {
+func (d *Database) begin(ctx context.Context) (*transaction, error) {
 	tx, err := d.connection(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if d.hasUnknownCommit.Load() {
-		if err := tx.probe(ctx); err != nil {
-			if ctx.Err() == nil {
-				d.servers.avoid(tx.server)
-			}
-			tx.discard()
-			return nil, err
-		}
-		d.hasUnknownCommit.Store(false)
-	}
-	if err := tx.begin(ctx, pks); err != nil {
+	if err := tx.begin(ctx); err != nil {
 		d.avoidSilent(ctx, tx, err)
 		tx.discard()
 		return nil, err
@@ -165,16 +152,29 @@ func (d *Database) begin(ctx context.Context, pks int) (*transaction, error) {
 	return tx, nil
 }
 
+// connection returns a connection for a transaction. After a commit with an unknown outcome, the server must first
+// prove that it commits, because each commit that hangs leaves a connection waiting on the server.
 func (d *Database) connection(ctx context.Context) (*transaction, error) {
 	conn, err := d.writers.Conn(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", unavailable(err))
 	}
-	tx, err := newTransaction(conn, d.schemaVersion)
+	tx, err := d.newTransaction(conn)
 	if err != nil {
 		tx.discard()
 		return nil, fmt.Errorf("connect: %w", unavailable(err))
 	}
+	if !d.hasUnknownCommit.Load() {
+		return tx, nil
+	}
+	if err := tx.probe(ctx); err != nil {
+		if ctx.Err() == nil {
+			d.servers.avoid(tx.server)
+		}
+		tx.discard()
+		return nil, err
+	}
+	d.hasUnknownCommit.Store(false)
 	return tx, nil
 }
 
@@ -199,15 +199,15 @@ func (d *Database) reselectServer(ctx context.Context, err error) {
 		return
 	}
 	d.servers.forget(err)
-	if !isOutOfConnections(err) {
+	if !hasCode(err, tooManyConnections) {
 		d.reset()
 	}
 }
 
-// noteBatch records whether a batch with rows was committed.
-func (d *Database) noteBatch(err error) {
+// noteInsert records whether rows were stored. An insert that stores none does not wait for standbys.
+func (d *Database) noteInsert(stored int, err error) {
 	switch {
-	case err == nil:
+	case err == nil && stored > 0:
 		d.isInsertFailing.Store(false)
 		d.readiness.stored()
 	case errors.Is(err, database.ErrUnavailable), errors.Is(err, database.ErrOutcomeUnknown):
@@ -221,11 +221,6 @@ func (d *Database) reset() {
 		pool.SetMaxIdleConns(0)
 		pool.SetMaxIdleConns(maxReaders)
 	}
-}
-
-// Batches returns a committer of batches, which takes a connection from the pool for each batch.
-func (d *Database) Batches(context.Context) (database.Batches, error) {
-	return batches{database: d, tables: map[reflect.Type]table{}}, nil
 }
 
 // Close waits for running statements, then closes the connections.

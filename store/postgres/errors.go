@@ -40,7 +40,7 @@ func unavailable(err error) error {
 	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		sentinel = database.ErrNoConnection
 	}
-	if native, ok := errors.AsType[*pgconn.PgError](err); ok && native.Code == lockNotAvailable {
+	if hasCode(err, lockNotAvailable) {
 		sentinel = database.ErrLocked
 	}
 	return fmt.Errorf("%w: %w%s", sentinel, oneLineError{err}, advice(err))
@@ -106,8 +106,7 @@ func isUnavailableCode(code string) bool {
 		}
 	}
 	switch code {
-	case insufficientPrivilege, sequenceLimit,
-		"25006",          // read-only transaction
+	case insufficientPrivilege, sequenceLimit, readOnly,
 		"25P03",          // idle in transaction for too long
 		"3D000",          // the database does not exist
 		"26000", "42P05", // the prepared statements of another connection, behind a pooler
@@ -118,32 +117,30 @@ func isUnavailableCode(code string) bool {
 	}
 }
 
-// isOutOfConnections reports whether the server or the role has no connections left.
-func isOutOfConnections(err error) bool {
+// hasCode reports whether an error of the server has a code.
+func hasCode(err error, code string) bool {
 	native, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && native.Code == tooManyConnections
+	return ok && native.Code == code
 }
 
 // Error codes that are used in several places.
 const (
 	tooManyConnections    = "53300"
-	foreignKeyViolation   = "23503"
 	insufficientPrivilege = "42501"
 	sequenceLimit         = "2200H"
 	lockNotAvailable      = "55P03"
+	deadlockDetected      = "40P01"
+	readOnly              = "25006"
 )
 
 // isRetryable reports whether the statements of a transaction that was not committed may succeed if they are run again.
 func isRetryable(err error) bool {
-	if errors.Is(err, database.ErrRetry) {
-		return true
-	}
 	native, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
 		return isUnavailable(err)
 	}
 	switch native.Code {
-	case "40001", "40P01", "25006", "25P03", tooManyConnections:
+	case "40001", deadlockDetected, readOnly, "25P03", tooManyConnections:
 		return true
 	case "0A000":
 		// A table has other columns than when the statement was prepared.

@@ -38,7 +38,7 @@ func TestChangesTakeTurns(t *testing.T) {
 	begun, released := make(chan struct{}), make(chan struct{})
 	first := make(chan error, 1)
 	go func() {
-		first <- opened.Change(t.Context(), func(*gorm.DB) error {
+		first <- opened.Write(t.Context(), func(*gorm.DB) error {
 			close(begun)
 			<-released
 			return nil
@@ -46,7 +46,7 @@ func TestChangesTakeTurns(t *testing.T) {
 	}()
 	<-begun
 	second := make(chan error, 1)
-	go func() { second <- other.Change(t.Context(), func(*gorm.DB) error { return nil }) }()
+	go func() { second <- other.Write(t.Context(), func(*gorm.DB) error { return nil }) }()
 	awaitWait(t, opened, "advisory")
 	// More than a server may take to begin.
 	<-time.After(1200 * time.Millisecond)

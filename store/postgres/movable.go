@@ -30,8 +30,8 @@ func (d *Database) Snapshot(ctx context.Context, statements func(tx *gorm.DB) er
 	return classify(statements(tx))
 }
 
-// Insert inserts rows by COPY (PostgreSQL documentation, section 14.4.2).
-func (d *Database) Insert(tx *gorm.DB, table string, columns []string, rows [][]any) error {
+// InsertAll inserts rows by COPY (PostgreSQL documentation, section 14.4.2).
+func (d *Database) InsertAll(tx *gorm.DB, table string, columns []string, rows [][]any) error {
 	err := raw(tx.Statement.ConnPool.(*sql.Conn), func(conn *pgx.Conn) error {
 		_, err := conn.CopyFrom(tx.Statement.Context, pgx.Identifier{table}, columns, pgx.CopyFromRows(rows))
 		return err //nolint:wrapcheck // It is wrapped below.

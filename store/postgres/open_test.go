@@ -13,11 +13,11 @@ import (
 	"sync"
 	"testing"
 
-	"gorm.io/gorm"
-
+	"example.com/providerd/store"
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/postgres"
 	"example.com/providerd/store/postgres/postgrestest"
+	"example.com/providerd/store/storetest"
 )
 
 func openError(ctx context.Context, t *testing.T, url string) error {
@@ -50,23 +50,8 @@ func TestUnusableServers(t *testing.T) {
 	}
 }
 
-// Databases with an unusual encoding or string setting are accepted.
-func TestDatabasesWithTheirOwnSettings(t *testing.T) {
-	t.Parallel()
-	cluster := postgrestest.NewCluster(t)
-	url := cluster.CreateDatabase(t)
-	name := databaseOf(t, url)
-	cluster.Exec(t, "postgres", "CREATE DATABASE ascii ENCODING 'SQL_ASCII' TEMPLATE template0",
-		"ALTER DATABASE "+name+" SET standard_conforming_strings = off")
-	for _, url := range []string{url, cluster.URL("ascii")} {
-		if err := openError(t.Context(), t, url); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-// Settings that could lose an acknowledged create are refused by name, whether of the server, a database or a
-// connection.
+// Settings that could lose an acknowledged create, or a character, are refused by name, whether of the server, a
+// database or a connection.
 func TestUnsafeServersAreRefused(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
@@ -93,6 +78,11 @@ func TestUnsafeServersAreRefused(t *testing.T) {
 	}
 	url := cluster.CreateDatabase(t)
 	expect(with(url, "synchronous_commit=off"), `synchronous_commit is "off"`, database.ErrUnsafe)
+	cluster.Exec(t, "postgres", "CREATE DATABASE ascii ENCODING 'SQL_ASCII' TEMPLATE template0")
+	expect(cluster.URL("ascii"), `server_encoding is "SQL_ASCII".*ENCODING 'UTF8'`, database.ErrUnsafe)
+	cluster.Exec(t, "postgres", "ALTER DATABASE "+databaseOf(t, url)+" SET bytea_output = escape")
+	expect(with(url, "default_query_exec_mode=exec"), `bytea_output is "escape"`, database.ErrUnsafe)
+	expect(url, "", nil)
 	for _, setting := range []string{"fsync", "full_page_writes"} {
 		cluster.Set(t, setting, "off")
 		expect(url, setting+` is "off"`, database.ErrUnsafe)
@@ -114,41 +104,48 @@ func TestStandbyIsRefused(t *testing.T) {
 	}
 }
 
-// A newer schema is used as long as it supports this program. If it no longer does, creates stop at once.
+// A newer schema is used as long as it supports this program. If it no longer does, creates and changes stop at once,
+// whether a replica has loaded the keys since or not.
 func TestNewerSchema(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
-	url := cluster.CreateDatabase(t)
-	running := create(t, url)
+	url, keyset := cluster.CreateDatabase(t), newKeyset(t)
+	loaded, unloaded := openStore(t, url, keyset), openStore(t, url, keyset)
 	version, err := postgres.SchemaVersion()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cluster.Exec(t, databaseOf(t, url),
-		fmt.Sprintf("INSERT INTO goose_db_version (version_id, is_applied) VALUES (%d, true)", version+1),
-		"ALTER TABLE applications ADD COLUMN note text")
-	if err := insert(t.Context(), running, "expanded"); err != nil {
-		t.Errorf("expanded: %v", err)
+	migrate := func(statement string) {
+		cluster.Exec(t, databaseOf(t, url), statement+"; UPDATE keyset SET version = uuid_send(gen_random_uuid())")
 	}
+	migrate(fmt.Sprintf("INSERT INTO goose_db_version (version_id, is_applied) VALUES (%d, true); "+
+		"ALTER TABLE providers ADD COLUMN note text", version+1))
+	createEach(t, loaded, "expanded")
+	createEach(t, unloaded, "expanded too")
 	if err := openError(t.Context(), t, url); err != nil {
 		t.Errorf("expanded: %v", err)
 	}
-	cluster.Exec(t, databaseOf(t, url), fmt.Sprintf("UPDATE schema_support SET oldest_level = %d", version+1))
-	for what, err := range map[string]error{
-		"Commit": insert(t.Context(), running, "contracted"),
-		"Change": running.Change(t.Context(), func(tx *gorm.DB) error { return insertApplication(tx, "changed") }),
-		"Check":  running.Check(t.Context()),
-	} {
-		if !errors.Is(err, database.ErrUnavailable) || !errors.Is(err, database.ErrNewer) ||
-			!strings.Contains(err.Error(), "upgrade providerd") {
-			t.Errorf("%s: error is %v, want ErrUnavailable and ErrNewer", what, err)
+	migrate(fmt.Sprintf("UPDATE schema_support SET oldest_level = %d", version+1))
+	ready := loaded.Ready(t.Context())
+	for name, replica := range map[string]*store.Store{"loaded": loaded, "unloaded": unloaded} {
+		_, createErr := keyedCreate(t.Context(), replica, name)
+		_, replayErr := keyedCreate(t.Context(), replica, "expanded")
+		_, validateErr := keyedValidate(t.Context(), replica, "validated")
+		_, changeErr := replica.RotateKey(t.Context())
+		for what, err := range map[string]error{
+			"Ready": ready, "create": createErr, "replay": replayErr, "validation": validateErr, "change": changeErr,
+		} {
+			if !errors.Is(err, store.ErrUnavailable) || !errors.Is(err, database.ErrNewer) ||
+				!strings.Contains(err.Error(), "upgrade providerd") {
+				t.Errorf("%s: %s: error is %v, want ErrUnavailable and ErrNewer", name, what, err)
+			}
 		}
 	}
 	if err := openError(t.Context(), t, url); !errors.Is(err, database.ErrNewer) {
 		t.Errorf("error is %v, want ErrNewer", err)
 	}
-	if got := slugs(t, running); len(got) != 1 {
-		t.Errorf("stored: %v", got)
+	if records := storetest.Collect(t, loaded.Providers(t.Context(), store.Filter{}, 0)); len(records) != 2 {
+		t.Errorf("%d records are stored, want 2", len(records))
 	}
 }
 

@@ -57,11 +57,12 @@ func keyedValidate(ctx context.Context, opened *store.Store, key string) (isMade
 
 func keyedRequest(key string) (store.CreateRequest, store.OAuth2Settings) {
 	request := store.CreateRequest{
-		Name: key, CreatedBy: "caller", RequestID: uuid.NewString(), IdempotencyKey: &key, BodyDigest: []byte(key),
+		Name: key, CreatedBy: "caller", RequestID: uuid.NewString(), IdempotencyKey: &key,
 	}
 	return request, store.OAuth2Settings{
 		ClientID: key, ClientSecret: store.NewSecret("secret of " + key),
 		PropertyMappings: []uuid.UUID{}, JWKSSources: []uuid.UUID{},
+		ClientType: "confidential", SubMode: "hashed_user_id", IssuerMode: "per_provider",
 	}
 }
 
@@ -192,14 +193,14 @@ func TestRefusedCommitIsKnown(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewClusterIn(t, postgrestest.German)
 	url := cluster.CreateDatabase(t)
-	opened := create(t, url)
-	cluster.Exec(t, databaseOf(t, url), "CREATE TABLE wanted (slug text UNIQUE)",
-		"ALTER TABLE applications ADD FOREIGN KEY (slug) REFERENCES wanted (slug) DEFERRABLE INITIALLY DEFERRED")
-	err := insert(t.Context(), opened, "refused")
-	if err == nil || errors.Is(err, database.ErrOutcomeUnknown) {
+	opened := createWithKeyset(t, cluster, url)
+	cluster.Exec(t, databaseOf(t, url), "CREATE TABLE wanted (name text UNIQUE)", "INSERT INTO wanted VALUES ('wanted')",
+		"ALTER TABLE providers ADD FOREIGN KEY (name) REFERENCES wanted (name) DEFERRABLE INITIALLY DEFERRED")
+	_, err := insert(t.Context(), opened, "wanted", "refused")
+	if !errors.Is(err, database.ErrInsertAlone) || errors.Is(err, database.ErrOutcomeUnknown) {
 		t.Errorf("error is %v, want that of the constraint", err)
 	}
-	if stored := slugs(t, opened); len(stored) != 0 {
+	if stored := names(t, opened); len(stored) != 0 {
 		t.Errorf("stored: %v", stored)
 	}
 }
@@ -209,13 +210,13 @@ func TestStalledTransaction(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
 	url := cluster.CreateDatabase(t)
-	stuck, other := create(t, url), create(t, url)
+	stuck, other := create(t, url), createWithKeyset(t, cluster, url)
 	begun, released := make(chan struct{}), make(chan struct{})
 	stuckError := make(chan error, 1)
 	go func() {
 		first := true
-		stuckError <- commit(t.Context(), stuck, func(tx *gorm.DB) error {
-			err := insertApplication(tx, "wanted")
+		stuckError <- stuck.Write(t.Context(), func(tx *gorm.DB) error {
+			err := tx.Exec(insertRow, "wanted").Error
 			if first {
 				close(begun)
 				<-released
@@ -225,12 +226,13 @@ func TestStalledTransaction(t *testing.T) {
 		})
 	}()
 	<-begun
-	if err := insert(t.Context(), other, "free"); err != nil {
+	if _, err := insert(t.Context(), other, "free"); err != nil {
 		t.Errorf("another value: %v", err)
 	}
 	began := time.Now()
-	if err := insert(t.Context(), other, "wanted"); !errors.Is(err, database.ErrUnavailable) {
-		t.Errorf("the same value: error is %v, want ErrUnavailable", err)
+	_, err := insert(t.Context(), other, "another", "wanted")
+	if !errors.Is(err, database.ErrInsertAlone) || !errors.Is(err, database.ErrLocked) {
+		t.Errorf("the same value: error is %v, want ErrInsertAlone and ErrLocked", err)
 	}
 	if took := time.Since(began); took > 4*time.Second {
 		t.Errorf("the same value waited for %v", took)

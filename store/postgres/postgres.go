@@ -2,7 +2,7 @@
 // specific to PostgreSQL: connections, failover, commits with an unknown outcome, readiness and migrations. Creates
 // themselves are in package store.
 //
-// Start with Create, then read batches.go, begin.go and transaction.go, which follow a commit. README.md has
+// Start with Create, then read insert.go, transaction.go and exchange.go, which follow a create. README.md has
 // measurements of failovers.
 package postgres
 
@@ -26,7 +26,7 @@ import (
 const (
 	// maxReaders limits the connections for reading.
 	maxReaders = 8
-	// maxWriters limits the connections for writing: batches, other changes, and commits that no caller waits for anymore.
+	// maxWriters limits the connections for writing: creates, other changes, and commits that no caller waits for anymore.
 	maxWriters = 16
 	// maxIdleTime is how long an idle connection stays open. It is short because other replicas may need the connection.
 	maxIdleTime = 10 * time.Second
@@ -93,6 +93,9 @@ func (d *Database) open(ctx context.Context, config *pgx.ConnConfig, prepare pre
 	if err := prepare(ctx, d.writers.DB); err != nil {
 		return err
 	}
+	if d.arrays, err = readArrayTypes(ctx, d.writers.DB); err != nil {
+		return err
+	}
 	d.readers.DB = d.connect(config, maxReaders, true)
 	d.readers.GORM, err = openGORM(readPool{DB: d.readers.DB, database: d})
 	return err
@@ -105,7 +108,7 @@ func (d *Database) ping(ctx context.Context, pool *sql.DB) error {
 	defer cancel()
 	return retry(retries, func() (again bool, err error) {
 		err = pool.PingContext(ctx)
-		isBusy := errors.Is(err, errSilent) || errors.Is(err, errSkipped) || isOutOfConnections(err)
+		isBusy := errors.Is(err, errSilent) || errors.Is(err, errSkipped) || hasCode(err, tooManyConnections)
 		if isBusy {
 			d.servers.forget(err)
 		}

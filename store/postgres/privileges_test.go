@@ -27,8 +27,8 @@ func TestMissingPrivilegesAndSequences(t *testing.T) {
 		says   string
 	}{
 		{
-			[]string{"REVOKE INSERT ON oauth2_providers FROM server"},
-			"GRANT INSERT ON oauth2_providers TO server",
+			[]string{"REVOKE INSERT ON providers FROM server"},
+			"GRANT INSERT ON providers TO server",
 			"(SQLSTATE 42501); grant the missing privilege to the role of the URL",
 		},
 		{
@@ -49,8 +49,8 @@ func TestMissingPrivilegesAndSequences(t *testing.T) {
 			t.Errorf("%s: %v", test.repair, err)
 		}
 	}
-	cluster.Exec(t, name, "REVOKE INSERT ON oauth2_providers FROM server")
-	const says = "oauth2_providers (SQLSTATE 42501); grant the missing privilege to the role of the URL"
+	cluster.Exec(t, name, "REVOKE INSERT ON providers FROM server")
+	const says = "providers (SQLSTATE 42501); grant the missing privilege to the role of the URL"
 	processtest.WaitUntil(t, "readiness reports the missing privilege", func() bool {
 		err := opened.Ready(t.Context())
 		return errors.Is(err, store.ErrUnavailable) && strings.Contains(err.Error(), says)

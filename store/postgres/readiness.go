@@ -8,10 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/jackc/pgx/v5"
-
-	"example.com/providerd/store/database"
 )
 
 const (
@@ -80,58 +76,37 @@ func (d *Database) awaitConnection(ctx context.Context) (tx *transaction, err er
 	defer cancel()
 	err = retry(ctx, func() (again bool, err error) {
 		tx, err = d.connection(ctx)
-		return isOutOfConnections(err), err
+		return hasCode(err, tooManyConnections), err
 	})
 	return tx, err
 }
 
-// probeInserts checks that creates can insert rows, and releases the connection.
-func (d *Database) probeInserts(ctx context.Context, tx *transaction) error {
-	var begin pgx.Batch
-	begin.Queue("BEGIN")
-	err := tx.send(ctx, &begin)
-	if err == nil {
-		err = tx.checkInsert(ctx, d.isInsertFailing.Load())
-		d.isInsertFailing.Store(err != nil)
-	}
-	tx.rollBack(ctx)
-	return err
-}
-
-// insertNothing inserts no rows, but needs the same privileges and locks as a create. insertCommon and insertLarge
-// write as much as a large create. They use the highest pk, which a provider may already have.
+// insertNothing inserts no rows, but needs the same privileges and locks as a create. insertLarge writes as much as a
+// large create.
 const (
-	insertNothing = `INSERT INTO %[1]s SELECT * FROM %[1]s WHERE false`
-	insertCommon  = `INSERT INTO providers (pk, kind, name, created_at, created_by, request_id, remote_address)
-		VALUES (2147483647, 'workspace_directory', '', now(), '', '', '') ON CONFLICT DO NOTHING`
-	insertLarge = `INSERT INTO workspace_directory_providers (pk, property_mappings, property_mappings_group,
-		delegated_subject, credentials, scopes, exclude_users_service_account, user_delete_action, group_delete_action,
-		default_group_email_domain) VALUES (2147483647, '[]', '[]', '', $1, '', false, '', '', '') ON CONFLICT DO NOTHING`
-	// largeCredentials is how many random bytes, which do not compress, insertLarge writes.
-	largeCredentials = 64 << 10
+	insertNothing = `INSERT INTO providers SELECT * FROM providers WHERE false`
+	insertLarge   = `INSERT INTO providers (uid, kind, name, created_at, created_by, request_id, remote_address, secret,
+		generated, property_mappings, property_mappings_group, delegated_subject, scopes, exclude_users_service_account,
+		user_delete_action, group_delete_action, default_group_email_domain) VALUES (gen_random_uuid(),
+		'workspace_directory', '', now(), '', '', '', $1, 0, '[]', '[]', '', '', false, 'delete', 'delete', '')`
+	// largeSecret is how many random bytes, which do not compress, insertLarge writes.
+	largeSecret = 64 << 10
 )
 
-// checkInsert returns database.ErrUnavailable if creates cannot insert rows. It inserts none, or with withRows some
-// that it rolls back to a savepoint; the transaction stays usable either way.
-func (t *transaction) checkInsert(ctx context.Context, withRows bool) error {
-	// The driver makes the server parse all statements of a message before it runs the first, and parsing takes locks.
-	var begin, inserts, end pgx.Batch
-	begin.Queue("SAVEPOINT probe")
-	begin.Queue("SELECT set_config('lock_timeout', '500ms', true)")
-	for _, table := range []string{"providers", "oauth2_providers", "workspace_directory_providers"} {
-		inserts.Queue(fmt.Sprintf(insertNothing, table))
+// probeInserts returns database.ErrUnavailable if creates cannot insert rows. It inserts none, or after a failure some
+// that it rolls back.
+func (d *Database) probeInserts(ctx context.Context, tx *transaction) error {
+	statements := []statement{
+		{text: beginStatement}, {text: "SET LOCAL lock_timeout = '500ms'"}, {text: insertNothing},
 	}
-	if withRows {
-		credentials := make([]byte, largeCredentials)
-		_, _ = rand.Read(credentials)
-		inserts.Queue(insertCommon)
-		inserts.Queue(insertLarge, credentials)
+	if d.isInsertFailing.Load() {
+		secret := make([]byte, largeSecret)
+		_, _ = rand.Read(secret)
+		statements = append(statements, statement{insertLarge, [][]byte{secret}})
 	}
-	end.Queue("ROLLBACK TO SAVEPOINT probe")
-	err := t.send(ctx, &begin)
-	if err == nil {
-		err = errors.Join(t.send(ctx, &inserts), t.send(ctx, &end))
-	}
+	_, err := tx.exchange(ctx, statements...)
+	d.isInsertFailing.Store(err != nil)
+	tx.rollBack(ctx)
 	if err != nil {
 		return fmt.Errorf("insert rows: %w", unavailable(err))
 	}
@@ -142,17 +117,14 @@ func (t *transaction) checkInsert(ctx context.Context, withRows bool) error {
 func (t *transaction) probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	var pipeline pgx.Batch
-	t.queueBegin(&pipeline, secureStatement)
-	pipeline.Queue("COMMIT")
-	return t.raw(func(conn *pgx.Conn) error {
-		_ = takeNotice(conn.PgConn())
-		if err := conn.SendBatch(ctx, &pipeline).Close(); err != nil {
-			return fmt.Errorf("commit: %w", unavailable(err))
-		}
-		if notice := takeNotice(conn.PgConn()); notice != nil {
-			return fmt.Errorf("%w: commit: %w", database.ErrUnavailable, notice)
-		}
-		return nil
-	})
+	_ = t.takeNotice()
+	results, err := t.exchange(ctx,
+		statement{text: beginStatement}, statement{text: secureStatement}, statement{text: commitStatement})
+	if err == nil {
+		err = errors.Join(t.checkServer(results[1]), t.takeNotice())
+	}
+	if err != nil {
+		return fmt.Errorf("commit: %w", unavailable(err))
+	}
+	return nil
 }

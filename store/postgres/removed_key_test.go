@@ -21,9 +21,9 @@ func TestKeyRemovedWhileBatchWaits(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
 	for name, block := range map[string]string{
-		"at its beginning": "ALTER SEQUENCE providers_pk_seq CACHE 1",
-		"at a client_id": `SET LOCAL session_replication_role = replica; INSERT INTO oauth2_providers SELECT
-			(jsonb_populate_record(o, '{"pk": 1000000, "client_id": "waits"}')).* FROM oauth2_providers AS o LIMIT 1`,
+		"at its beginning": "LOCK TABLE providers IN SHARE MODE",
+		"at a client_id": `INSERT INTO providers SELECT (jsonb_populate_record(p, jsonb_build_object('pk', 1000000, 'uid',
+			gen_random_uuid(), 'client_id', 'waits', 'idempotency_key', NULL))).* FROM providers AS p LIMIT 1`,
 		"at its commit": "SELECT pg_advisory_xact_lock(1)",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -43,7 +43,7 @@ func removeWhileBlocked(t *testing.T, cluster *postgrestest.Cluster, block strin
 	opened, operator, watching := openStore(t, url, keyset), openOperator(t, url, keyset), create(t, url)
 	cluster.Exec(t, databaseOf(t, url),
 		`CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NULL; END $$`,
-		`CREATE CONSTRAINT TRIGGER waits AFTER INSERT ON oauth2_providers DEFERRABLE INITIALLY DEFERRED
+		`CREATE CONSTRAINT TRIGGER waits AFTER INSERT ON providers DEFERRABLE INITIALLY DEFERRED
 			FOR EACH ROW WHEN (NEW.client_id = 'waits') EXECUTE FUNCTION wait()`)
 	createEach(t, opened, "before")
 	conn, err := pgx.Connect(t.Context(), url)
@@ -60,7 +60,7 @@ func removeWhileBlocked(t *testing.T, cluster *postgrestest.Cluster, block strin
 	rotate(t, operator)
 	go func() { _, err := operator.Reseal(t.Context(), silent); resealed <- err }()
 	processtest.WaitUntil(t, "the reseal ends or waits", func() bool {
-		return len(resealed) > 0 || isBlocked(t, watching, "%LOCK TABLE keyset%")
+		return len(resealed) > 0 || isBlocked(t, watching, "%LOCK TABLE keyset%") || isBlocked(t, watching, "UPDATE%")
 	})
 	if _, err := conn.Exec(t.Context(), "ROLLBACK"); err != nil {
 		t.Fatal(err)

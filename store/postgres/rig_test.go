@@ -2,14 +2,14 @@ package postgres_test
 
 import (
 	"context"
-	"crypto/rand"
 	"log/slog"
 	"net/url"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
-	"gorm.io/gorm"
+	"github.com/google/uuid"
 
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
@@ -94,40 +94,52 @@ func with(url string, parameters ...string) string {
 	return url + "&" + strings.Join(parameters, "&")
 }
 
-// insert commits an application in a batch.
-func insert(ctx context.Context, database *postgres.Database, slug string) error {
-	return commit(ctx, database, func(tx *gorm.DB) error { return insertApplication(tx, slug) })
-}
+// insertRow inserts a provider with a name, which is also its idempotency key.
+const insertRow = `INSERT INTO providers (uid, kind, name, created_at, created_by, request_id, remote_address,
+	idempotency_key, secret, generated, property_mappings, property_mappings_group, delegated_subject, scopes,
+	exclude_users_service_account, user_delete_action, group_delete_action, default_group_email_domain)
+	VALUES (gen_random_uuid(), 'workspace_directory', $1, now(), '', '', '', $1, '', 0, '[]', '[]', '', '', false, 'delete',
+	'delete', '')`
 
-// insertNamed commits an application with a name and a random slug.
-func insertNamed(ctx context.Context, database *postgres.Database, name string) error {
-	return commit(ctx, database, func(tx *gorm.DB) error {
-		return tx.Exec("INSERT INTO applications (slug, name) VALUES (?, ?)", rand.Text(), name).Error
-	})
-}
-
-// commit commits statements in a batch.
-func commit(ctx context.Context, opened *postgres.Database, statements func(tx *gorm.DB) error) error {
-	batches, err := opened.Batches(ctx)
-	if err != nil {
-		return err
-	}
-	return batches.Commit(ctx, 0, func(tx database.Batch) error { return statements(tx.DB()) })
-}
-
-func insertApplication(tx *gorm.DB, slug string) error {
-	return tx.Exec("INSERT INTO applications (slug, name) VALUES (?, '')", slug).Error
-}
-
-// slugs returns the slugs of the stored applications.
-func slugs(t *testing.T, database *postgres.Database) []string {
+// createWithKeyset is create with a keyset, which insert needs.
+func createWithKeyset(t *testing.T, cluster *postgrestest.Cluster, url string) *postgres.Database {
 	t.Helper()
-	var slugs []string
-	err := database.Reader().WithContext(t.Context()).Raw("SELECT slug FROM applications ORDER BY id").Scan(&slugs).Error
+	opened := create(t, url)
+	cluster.Exec(t, databaseOf(t, url), "INSERT INTO keyset VALUES (1, 'version', '', '', '') ON CONFLICT DO NOTHING")
+	return opened
+}
+
+// insert inserts providers with names, which are also their idempotency keys, and returns their pks.
+func insert(ctx context.Context, opened *postgres.Database, names ...string) (pks []int64, err error) {
+	columns := strings.Fields(`uid name idempotency_key kind created_at created_by request_id remote_address secret generated
+		property_mappings property_mappings_group delegated_subject scopes exclude_users_service_account user_delete_action
+		group_delete_action default_group_email_domain`)
+	rows := database.Insertion{Table: "providers", Columns: columns, KeysetVersion: []byte("version")}
+	for _, name := range names {
+		rows.Rows = append(rows.Rows, []any{
+			uuid.New(), name, name, "workspace_directory", time.Now().UTC(), "", "", "",
+			[]byte("secret"),
+			int64(0),
+			"[]", "[]", "", "", false, "delete", "delete", "",
+		})
+	}
+	stored, err := opened.Insert(ctx, rows)
+	for _, row := range rows.Rows {
+		if pk, ok := stored[row[0].(uuid.UUID)]; ok {
+			pks = append(pks, pk)
+		}
+	}
+	return pks, err
+}
+
+// names returns the names of the stored providers.
+func names(t *testing.T, database *postgres.Database) (names []string) {
+	t.Helper()
+	err := database.Reader().WithContext(t.Context()).Raw("SELECT name FROM providers ORDER BY pk").Scan(&names).Error
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slugs
+	return names
 }
 
 // databaseOf returns the name of the database of a URL.

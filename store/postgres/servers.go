@@ -10,6 +10,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -240,12 +241,33 @@ func (c *watchedConn) Close() error {
 	return nil
 }
 
-// checkConn rejects a pooled connection to a server that is skipped, so that the pool closes it.
+// checkConn rejects a pooled connection to a server that is skipped or that has closed it, so that the pool closes it.
 func (s *servers) checkConn(_ context.Context, conn *pgx.Conn) error {
+	link := watchedConnOf(conn.PgConn())
+	isQuiet := link.isQuiet()
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if s.isSkipped(conn.PgConn().Conn().RemoteAddr().String()) {
+	if !isQuiet || s.isSkipped(link.RemoteAddr().String()) {
 		return driver.ErrBadConn
 	}
 	return nil
+}
+
+// isQuiet reports whether the server has sent nothing more. A server that is shut down says so before it closes an idle
+// connection. Whatever is sent on such a connection would have an unknown outcome.
+func (c *watchedConn) isQuiet() bool {
+	native, ok := c.Conn.(syscall.Conn)
+	if !ok {
+		return true
+	}
+	raw, err := native.SyscallConn()
+	if err != nil {
+		return false
+	}
+	var peekErr error
+	// Not raw.Read, which waits for a reader that the driver may have left in the background.
+	err = raw.Control(func(fd uintptr) {
+		_, _, peekErr = syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+	})
+	return err == nil && errors.Is(peekErr, syscall.EAGAIN)
 }

@@ -14,8 +14,7 @@ import (
 const settleInterval = 50 * time.Millisecond
 
 // Settle calls read, and then waits until every transaction that has an id has ended. All transactions that generate
-// keys have one: BEGIN and the statements of a change write to the WAL before. A commit is late if the server waits for
-// a standby.
+// keys have one before: see secureStatement and secureInsert. A commit is late if the server waits for a standby.
 //
 // A row that is visible is not yet safe: a server that stops waiting for a standby shows rows that are lost once that
 // standby is promoted. So confirm commits a transaction on the server that Settle has used, which makes sure that its
@@ -68,8 +67,8 @@ func (d *Database) waitForOpen(ctx context.Context) error {
 
 // confirm commits a transaction without rows on the server that started at this time.
 func (d *Database) confirm(ctx context.Context, server string) error {
-	err := d.transact(ctx, transactTimeout, noBatch, func(t *transaction) error {
-		start, err := d.Instance(t.tx)
+	err := d.transact(ctx, transactTimeout, func(tx *gorm.DB) error {
+		start, err := d.Instance(tx)
 		if err == nil && start != server {
 			return fmt.Errorf("%w: another server has taken over", database.ErrUnavailable)
 		}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"runtime/debug"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -21,8 +22,8 @@ import (
 const (
 	// beginTimeout limits how long a server may take to begin a transaction. A frozen one takes forever.
 	beginTimeout = time.Second
-	// batchTimeout limits the statements of a batch, one of which may wait for a lock.
-	batchTimeout = lockTimeout + 500*time.Millisecond
+	// readTimeout limits the statements of a transaction that reads, one of which may wait for a lock.
+	readTimeout = lockTimeout + 500*time.Millisecond
 	// lockTimeout must match secureStatement.
 	lockTimeout = 2 * time.Second
 	// commitTimeout limits a commit, which hangs if a synchronous standby is unavailable.
@@ -32,25 +33,35 @@ const (
 	abandonTimeout = 30 * time.Second
 )
 
+// beginStatement sets the level of isolation, because the role or the database may have another default. At a higher
+// level, a statement would not see what was committed while it waited for a lock.
+const beginStatement = "BEGIN ISOLATION LEVEL READ COMMITTED"
+
+const commitStatement = "COMMIT"
+
+// secureStatement makes COMMIT wait until the transaction is on the disks of this server and its synchronous standbys,
+// and makes the server warn if a standby lacks it, whatever the settings of the role and the database. The message of
+// pg_logical_emit_message makes read-only transactions wait too, so that no response is based on a row that could still
+// be lost.
+const secureStatement = `SELECT oldest_level, current_setting('transaction_read_only'),
+	set_config('synchronous_commit', 'on', true), set_config('client_min_messages', 'warning', true),
+	set_config('lock_timeout', '2s', true), set_config('idle_in_transaction_session_timeout', '10s', true),
+	pg_logical_emit_message(true, 'providerd', '')::text
+	FROM schema_support`
+
 // changeLock makes changes other than creates take turns, across all processes.
 const changeLock = `SELECT pg_advisory_xact_lock(7811069)`
 
 // transaction is one transaction on a connection of its own.
 type transaction struct {
-	conn   *sql.Conn
-	link   *watchedConn
-	server net.Addr
-	// schemaVersion is that of this program.
-	schemaVersion int64
-	// reserved are pks that the transaction has reserved and not yet used.
-	reserved []int64
-	// keysetVersion is that of the keyset when the transaction of a batch began.
-	keysetVersion []byte
-	tx            *gorm.DB
+	database *Database
+	conn     *sql.Conn
+	link     *watchedConn
+	server   net.Addr
 }
 
-func newTransaction(conn *sql.Conn, schemaVersion int64) (*transaction, error) {
-	t := &transaction{conn: conn, schemaVersion: schemaVersion}
+func (d *Database) newTransaction(conn *sql.Conn) (*transaction, error) {
+	t := &transaction{database: d, conn: conn}
 	err := t.raw(func(conn *pgx.Conn) error {
 		t.link, t.server = watchedConnOf(conn.PgConn()), conn.PgConn().Conn().RemoteAddr()
 		return nil
@@ -58,10 +69,41 @@ func newTransaction(conn *sql.Conn, schemaVersion int64) (*transaction, error) {
 	return t, err
 }
 
+// begin begins the transaction. It returns database.ErrUnavailable if that fails.
+func (t *transaction) begin(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
+	defer cancel()
+	results, err := t.exchange(ctx, statement{text: beginStatement}, statement{text: secureStatement})
+	if err == nil {
+		err = t.checkServer(results[1])
+	}
+	if err != nil {
+		return fmt.Errorf("begin: %w", unavailable(err))
+	}
+	return nil
+}
+
+// checkServer checks the result of secureStatement: the server must accept writes, and this program must support the
+// schema. It returns database.ErrUnavailable or ErrNewer.
+func (t *transaction) checkServer(result *pgconn.Result) error {
+	var levels []int64
+	for _, row := range result.Rows {
+		if string(row[1]) == "on" {
+			return fmt.Errorf("%w: the server is read-only", database.ErrUnavailable)
+		}
+		level, err := strconv.ParseInt(string(row[0]), 10, 64)
+		if err != nil {
+			return fmt.Errorf("read table schema_support: %w", err)
+		}
+		levels = append(levels, level)
+	}
+	return t.database.checkLevels(levels)
+}
+
 // run runs the statements. It returns a panic in them as an error, so that one caller's panic does not fail the whole
-// batch.
+// program.
 func (t *transaction) run(
-	ctx context.Context, db *gorm.DB, limit time.Duration, statements func(*transaction) error,
+	ctx context.Context, db *gorm.DB, limit time.Duration, statements func(tx *gorm.DB) error,
 ) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -70,81 +112,104 @@ func (t *transaction) run(
 			err = fmt.Errorf("panic in a transaction: %v\n%s", value, debug.Stack())
 		}
 	}()
-	t.tx = db.Session(&gorm.Session{NewDB: true, Context: ctx})
-	t.tx.Statement.ConnPool = t.conn
-	return statements(t)
+	tx := db.Session(&gorm.Session{NewDB: true, Context: ctx})
+	tx.Statement.ConnPool = t.conn
+	return statements(tx)
 }
 
-// commit commits the transaction. It returns the error of the server if the transaction is not stored, and
-// database.ErrOutcomeUnknown if that is not known; the connection is then no longer usable.
+// commit sends statements and COMMIT, and waits for their results until the limit. It returns the error of the server
+// if the transaction is not stored, and database.ErrOutcomeUnknown if that is not known; the connection is then no
+// longer usable.
 //
-// No context cancels the commit: a server that waits for its standbys would then commit without them. A commit that
-// takes too long keeps its connection in the background, until the server responds or abandonTimeout has passed.
-func (t *transaction) commit(abandonTimeout time.Duration) error {
-	committed, gaveUp := make(chan error), make(chan struct{})
-	abandonment := time.AfterFunc(commitTimeout+abandonTimeout, t.link.abandon)
+// No context cancels what was sent: a server that waits for its standbys would then commit without them. If it takes
+// too long, it keeps its connection in the background, until the server responds or abandonTimeout has passed.
+func (t *transaction) commit(limit time.Duration, statements ...statement) ([]*pgconn.Result, error) {
+	type outcome struct {
+		results []*pgconn.Result
+		err     error
+	}
+	ended, gaveUp := make(chan outcome), make(chan struct{})
+	abandonment := time.AfterFunc(limit+t.database.abandonTimeout, t.link.abandon)
 	go func() {
-		err := t.raw(sendCommit)
+		results, err := t.sendCommit(statements)
 		abandonment.Stop()
 		select {
-		case committed <- err:
+		case ended <- outcome{results, err}:
 		case <-gaveUp:
 			t.discard()
 		}
 	}()
-	timeout := time.NewTimer(commitTimeout)
-	defer timeout.Stop()
 	select {
-	case err := <-committed:
-		if errors.Is(err, database.ErrOutcomeUnknown) {
+	case outcome := <-ended:
+		if errors.Is(outcome.err, database.ErrOutcomeUnknown) {
 			t.discard()
 		}
-		return err
-	case <-timeout.C:
+		return outcome.results, outcome.err
+	case <-time.After(limit):
 		close(gaveUp)
-		return fmt.Errorf("%w: no response to COMMIT within %v", database.ErrOutcomeUnknown, commitTimeout)
+		return nil, fmt.Errorf("%w: no response within %v", database.ErrOutcomeUnknown, limit)
 	}
 }
 
-// sendCommit sends COMMIT and returns nil if the transaction is stored, the server's error if it is not, and
-// database.ErrOutcomeUnknown otherwise. The hints of the driver (SafeToRetry, driver.ErrBadConn) do not hold for
-// COMMIT. An error without the untranslated severity comes from a pooler, which does not know the outcome.
-func sendCommit(conn *pgx.Conn) error {
-	_ = takeNotice(conn.PgConn())
-	results, err := conn.PgConn().Exec(context.Background(), "COMMIT").ReadAll()
-	if native, ok := errors.AsType[*pgconn.PgError](err); ok && native.SeverityUnlocalized == "ERROR" {
-		return fmt.Errorf("commit: %w", err)
+// sendCommit is commit without a limit. The hints of the driver (SafeToRetry, driver.ErrBadConn) do not hold for a
+// commit. An error without the untranslated severity comes from a pooler, which does not know the outcome.
+func (t *transaction) sendCommit(statements []statement) ([]*pgconn.Result, error) {
+	_ = t.takeNotice()
+	results, err := t.exchange(context.Background(), append(statements, statement{text: commitStatement})...)
+	native, ok := errors.AsType[*pgconn.PgError](err)
+	switch {
+	case ok && native.SeverityUnlocalized == "ERROR", errors.Is(err, errNotSent):
+		return nil, err
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", database.ErrOutcomeUnknown, err)
 	}
-	if err != nil {
-		return fmt.Errorf("%w: %w", database.ErrOutcomeUnknown, err)
+	if err := t.takeNotice(); err != nil {
+		return nil, fmt.Errorf("%w: %w", database.ErrOutcomeUnknown, err)
 	}
-	if notice := takeNotice(conn.PgConn()); notice != nil {
-		return fmt.Errorf("%w: %w", database.ErrOutcomeUnknown, notice)
+	if results[len(results)-1].CommandTag.String() != commitStatement {
+		return nil, fmt.Errorf("%w: the server rolled the transaction back", database.ErrUnavailable)
 	}
-	if len(results) != 1 || results[0].CommandTag.String() != "COMMIT" {
-		return fmt.Errorf("%w: the server rolled the transaction back", database.ErrUnavailable)
-	}
-	return nil
+	return results, nil
 }
 
 // rollBack rolls the transaction back and releases the connection.
 func (t *transaction) rollBack(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTimeout)
 	defer cancel()
-	err := t.raw(func(conn *pgx.Conn) error {
-		_, err := conn.PgConn().Exec(ctx, "ROLLBACK").ReadAll()
-		return err //nolint:wrapcheck // The caller only checks for nil.
-	})
-	if err != nil {
+	if _, err := t.exchange(ctx, statement{text: "ROLLBACK"}); err != nil {
 		t.discard()
 		return
 	}
+	t.release()
+}
+
+// release returns the connection to the pool.
+func (t *transaction) release() { _ = t.conn.Close() }
+
+// discard closes the connection instead of returning it to the pool.
+func (t *transaction) discard() {
+	_ = t.conn.Raw(func(any) error { return driver.ErrBadConn })
 	_ = t.conn.Close()
 }
 
-// send sends statements in one message and reads their results.
-func (t *transaction) send(ctx context.Context, pipeline *pgx.Batch) error {
-	return t.raw(func(conn *pgx.Conn) error { return classify(conn.SendBatch(ctx, pipeline).Close()) })
+// exchange sends statements in one message and returns their results, as text.
+func (t *transaction) exchange(ctx context.Context, statements ...statement) (results []*pgconn.Result, err error) {
+	err = t.raw(func(conn *pgx.Conn) error {
+		native := conn.PgConn()
+		prepared, _ := native.CustomData()[preparedKey].(map[string]string)
+		results, err = exchange(ctx, native, prepared, statements)
+		return err
+	})
+	return results, err
+}
+
+// takeNotice returns the last warning as an error and removes it.
+func (t *transaction) takeNotice() (err error) {
+	_ = t.raw(func(conn *pgx.Conn) error {
+		err = takeNotice(conn.PgConn())
+		return nil
+	})
+	return err
 }
 
 func (t *transaction) raw(do func(conn *pgx.Conn) error) error { return raw(t.conn, do) }
@@ -154,10 +219,4 @@ func raw(conn *sql.Conn, do func(conn *pgx.Conn) error) error {
 	return conn.Raw(func(native any) error { //nolint:wrapcheck // It is the error of do.
 		return do(native.(*stdlib.Conn).Conn())
 	})
-}
-
-// discard closes the connection instead of returning it to the pool.
-func (t *transaction) discard() {
-	_ = t.conn.Raw(func(any) error { return driver.ErrBadConn })
-	_ = t.conn.Close()
 }

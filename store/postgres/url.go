@@ -57,6 +57,8 @@ func ParseURL(text string) (URL, error) {
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "providerd"
 	}
+	// These override the settings of the role and the database. Poolers accept them.
+	config.RuntimeParams["client_encoding"], config.RuntimeParams["datestyle"] = "UTF8", "ISO"
 	return URL{config: config, hasTimeout: hasTimeout, hasPassword: hasPassword(login, place)}, nil
 }
 

@@ -79,23 +79,14 @@ func (k *Keys) Unseal(sealed []byte, at Place) (Secret, error) {
 	return Secret{}, fmt.Errorf("%s: %w", at, ErrDamaged)
 }
 
-// AuthenticateSecret returns a MAC of a secret of a column, which is the same whatever key the secret is sealed with.
-func (k *Keys) AuthenticateSecret(secret Secret, column string) ([]byte, error) {
-	return k.Fingerprint([]byte(column + "\x00" + secret.Reveal()))
-}
-
-// Fingerprint returns a MAC of the digest of a body. Without the keys, nobody can test guesses of the body against it.
-func (k *Keys) Fingerprint(digest []byte) ([]byte, error) {
-	fingerprint, err := k.mac.ComputeMAC(digest)
+// Digest returns a MAC of a secret, which is the same whatever key seals secrets. Without the keys, nobody can test
+// guesses of the secret against it.
+func (k *Keys) Digest(secret Secret) ([]byte, error) {
+	digest, err := k.mac.ComputeMAC([]byte(secret.Reveal()))
 	if err != nil {
-		return nil, fmt.Errorf("compute a fingerprint: %w", err)
+		return nil, fmt.Errorf("compute a digest: %w", err)
 	}
-	return fingerprint, nil
-}
-
-// Matches reports whether a fingerprint is that of a digest.
-func (k *Keys) Matches(fingerprint, digest []byte) bool {
-	return k.mac.VerifyMAC(fingerprint, digest) == nil
+	return digest, nil
 }
 
 // prefixSize is the length of the prefix of Tink ciphertexts: a version and the key id.
@@ -107,17 +98,20 @@ const (
 // Prefix returns the prefix of ciphertexts made with a key.
 func Prefix(id uint32) []byte { return binary.BigEndian.AppendUint32([]byte{prefixVersion}, id) }
 
-// Place identifies where a sealed secret is stored: a column of a row.
+// Place identifies the row that a sealed secret is stored in, and which of its values it is.
 type Place struct {
-	Table  string
-	Column string
-	PK     int32
+	// Row is unique, such as a UUID.
+	Row string
+	// Value is the table, the column and what else the secret must not be mistaken for.
+	Value string
+	// Name describes the place for people.
+	Name string
 }
 
 // String returns the place for people.
-func (p Place) String() string { return fmt.Sprintf("provider %d: %s", p.PK, p.Column) }
+func (p Place) String() string { return p.Name }
 
-func (p Place) associatedData() []byte { return fmt.Appendf(nil, "%s.%s.%d", p.Table, p.Column, p.PK) }
+func (p Place) associatedData() []byte { return []byte(p.Value + "/" + p.Row) }
 
 // KeyID returns the id of the key that made a ciphertext. It returns false if sealed cannot be a ciphertext.
 func KeyID(sealed []byte) (id uint32, ok bool) {

@@ -17,12 +17,12 @@ func texts() *rapid.Generator[string] {
 	return rapid.Map(rapid.SliceOf(rapid.Byte()), func(text []byte) string { return string(text) })
 }
 
-// names are names of tables and columns.
+// names are names of values, rows and places.
 func names() *rapid.Generator[string] { return rapid.StringMatching(`[a-z][a-z0-9_]{0,20}`) }
 
 func places() *rapid.Generator[seal.Place] {
 	return rapid.Custom(func(t *rapid.T) seal.Place {
-		return seal.Place{Table: names().Draw(t, "table"), Column: names().Draw(t, "column"), PK: rapid.Int32().Draw(t, "pk")}
+		return seal.Place{Row: names().Draw(t, "row"), Value: names().Draw(t, "value"), Name: names().Draw(t, "name")}
 	})
 }
 
@@ -73,7 +73,7 @@ func TestAlteredSecretIsDamaged(t *testing.T) {
 		unlike := func(name string) string {
 			return names().Filter(func(drawn string) bool { return drawn != name }).Draw(t, "other")
 		}
-		switch rapid.SampledFrom(strings.Fields("bit cut insert rubbish table column pk keys older")).Draw(t, "change") {
+		switch rapid.SampledFrom(strings.Fields("bit cut insert rubbish row value keys older")).Draw(t, "change") {
 		case "bit":
 			sealed[index] ^= 1 << rapid.IntRange(0, 7).Draw(t, "bit")
 		case "cut":
@@ -82,12 +82,10 @@ func TestAlteredSecretIsDamaged(t *testing.T) {
 			sealed = slices.Insert(sealed, index, sealed[index]+1)
 		case "rubbish":
 			sealed = rapid.SliceOf(rapid.Byte()).Draw(t, "rubbish")
-		case "table":
-			at.Table = unlike(at.Table)
-		case "column":
-			at.Column = unlike(at.Column)
-		case "pk":
-			at.PK ^= rapid.Int32().Filter(func(drawn int32) bool { return drawn != 0 }).Draw(t, "other")
+		case "row":
+			at.Row = unlike(at.Row)
+		case "value":
+			at.Value = unlike(at.Value)
 		case "keys":
 			keys = other
 		case "older":

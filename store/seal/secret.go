@@ -38,6 +38,11 @@ func (s Secret) Reveal() string {
 	return *s.text
 }
 
+// Equal reports whether two secrets have the same text.
+func (s Secret) Equal(other Secret) bool {
+	return s.text == other.text || s.text != nil && other.text != nil && *s.text == *other.text
+}
+
 // Format prints a placeholder for any verb (fmt.Formatter).
 func (Secret) Format(state fmt.State, _ rune) { _, _ = fmt.Fprint(state, redacted) }
 

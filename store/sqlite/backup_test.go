@@ -38,7 +38,7 @@ func TestBackupIsASnapshot(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := r.Change(t.Context(), executing(`CREATE TABLE "another's ""own"".table?" (id)`)); err != nil {
+	if err := r.Write(t.Context(), executing(`CREATE TABLE "another's ""own"".table?" (id)`)); err != nil {
 		t.Fatal(err)
 	}
 	want := r.slugs(t)
@@ -49,14 +49,14 @@ func TestBackupIsASnapshot(t *testing.T) {
 		if done > total {
 			t.Errorf("%d of %d bytes are copied", done, total)
 		}
-		if err := errors.Join(r.commit(t.Context(), fmt.Sprint("meanwhile", steps)), r.Change(t.Context(), executing(
-			fmt.Sprintf("UPDATE applications SET name = 'changed' WHERE id = %d", steps),
-			fmt.Sprintf("DELETE FROM applications WHERE id = %d", 50-steps)))); err != nil {
+		if err := errors.Join(r.commit(t.Context(), fmt.Sprint("meanwhile", steps)), r.Write(t.Context(), executing(
+			fmt.Sprintf("UPDATE entries SET name = 'changed' WHERE pk = %d", steps),
+			fmt.Sprintf("DELETE FROM entries WHERE pk = %d", 50-steps)))); err != nil {
 			t.Error(err)
 		}
 	}, func(copied database.Readable) error {
 		var got []string
-		err := copied.Reader().WithContext(t.Context()).Raw("SELECT slug FROM applications ORDER BY id").Scan(&got).Error
+		err := copied.Reader().WithContext(t.Context()).Raw("SELECT slug FROM entries ORDER BY pk").Scan(&got).Error
 		if !slices.Equal(got, want) {
 			t.Errorf("the backup has %v, want %v", got, want)
 		}
@@ -88,7 +88,7 @@ func TestWrongBackupIsRejected(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, harm := range map[string]func(draft string){
-		"applications:1 ": func(draft string) { execute(t, draft, "DELETE FROM applications WHERE slug = 'first'") },
+		"entries:1 ": func(draft string) { execute(t, draft, "DELETE FROM entries WHERE slug = 'first'") },
 		"removed or replaced while in use": func(string) {
 			if err := os.Rename(r.path+"-shm", r.path+"-shm.away"); err != nil {
 				t.Error(err)

@@ -37,11 +37,12 @@ const passes = 2
 // The writer copies only the few frames that were appended meanwhile. Once all are copied, the next transaction resets
 // the WAL.
 type checkpointer struct {
-	conn    *sql.Conn
-	batches *connection
-	files   *guard.Files
-	logger  *slog.Logger
-	counts  *checkpointCounts
+	conn *sql.Conn
+	// writer is the connection that inserts.
+	writer *sql.Conn
+	files  *guard.Files
+	logger *slog.Logger
+	counts *checkpointCounts
 	// transactions is the number of commits since the last checkpoint.
 	transactions int
 	// remaining is the number of frames in the WAL after the last checkpoint. It is large if a reader of an old snapshot
@@ -53,13 +54,13 @@ type checkpointer struct {
 	failedAt time.Time
 }
 
-func newCheckpointer(ctx context.Context, batches *connection, database *Database) (*checkpointer, error) {
+func newCheckpointer(ctx context.Context, writer *sql.Conn, database *Database) (*checkpointer, error) {
 	conn, err := database.writers.Conn(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("connect the checkpointer: %w", classify(err))
 	}
 	return &checkpointer{
-		conn: conn, batches: batches, files: database.files, logger: database.logger, counts: &database.checkpoints,
+		conn: conn, writer: writer, files: database.files, logger: database.logger, counts: &database.checkpoints,
 	}, nil
 }
 
@@ -147,7 +148,7 @@ func (c *checkpointer) copyRest(ctx context.Context) error {
 		return err
 	}
 	if index.Frames < truncateFrames {
-		err = c.checkpoint(ctx, c.batches.conn, "PASSIVE")
+		err = c.checkpoint(ctx, c.writer, "PASSIVE")
 	} else {
 		err = c.truncate(ctx)
 	}
@@ -167,11 +168,11 @@ func (c *checkpointer) copyRest(ctx context.Context) error {
 
 // truncate runs a checkpoint that also truncates the WAL, unless somebody reads from it.
 func (c *checkpointer) truncate(ctx context.Context) error {
-	if _, err := c.batches.conn.ExecContext(ctx, "PRAGMA busy_timeout = 0"); err != nil {
+	if _, err := c.writer.ExecContext(ctx, "PRAGMA busy_timeout = 0"); err != nil {
 		return fmt.Errorf("truncate the WAL: %w", classify(err))
 	}
-	err := c.checkpoint(ctx, c.batches.conn, "TRUNCATE")
-	_, resetErr := c.batches.conn.ExecContext(ctx, fmt.Sprintf("PRAGMA busy_timeout = %d", busyTimeout.Milliseconds()))
+	err := c.checkpoint(ctx, c.writer, "TRUNCATE")
+	_, resetErr := c.writer.ExecContext(ctx, fmt.Sprintf("PRAGMA busy_timeout = %d", busyTimeout.Milliseconds()))
 	return errors.Join(err, classify(resetErr))
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 
 	"gorm.io/gorm"
@@ -31,6 +32,9 @@ type Database struct {
 	// probing holds a value while a probe runs.
 	probing     chan struct{}
 	checkpoints checkpointCounts
+	// inserting guards inserter, which is nil before the first Insert.
+	inserting sync.Mutex
+	inserter  *inserter
 	// closeOnce calls close once and returns the same result every time.
 	closeOnce func() error
 }
@@ -49,8 +53,8 @@ func (d *Database) IsShared() bool { return false }
 // Reader returns a handle whose connections cannot write.
 func (d *Database) Reader() *gorm.DB { return d.readers.GORM }
 
-// Change runs statements, once, in a durable transaction, and checks the files before and after it.
-func (d *Database) Change(ctx context.Context, statements func(tx *gorm.DB) error) error {
+// Write runs statements, once, in a durable transaction, and checks the files before and after it.
+func (d *Database) Write(ctx context.Context, statements func(tx *gorm.DB) error) error {
 	if err := d.files.Check(); err != nil {
 		return err
 	}
@@ -60,10 +64,10 @@ func (d *Database) Change(ctx context.Context, statements func(tx *gorm.DB) erro
 	}
 	// After an error or a panic, the transaction would stay open and block all other writers.
 	defer func() { _ = tx.Rollback() }()
-	if err := d.checkSupport(tx); err != nil {
+	if err := d.CheckSchema(tx); err != nil {
 		return err
 	}
-	if err := incrementGeneration(d.files, tx); err != nil {
+	if err := incrementGeneration(ctx, d.files, tx.Statement.ConnPool); err != nil {
 		return err
 	}
 	if err := statements(tx); err != nil {
@@ -78,9 +82,16 @@ func (d *Database) Change(ctx context.Context, statements func(tx *gorm.DB) erro
 	return nil
 }
 
-// ChangeAlone is Change, because SQLite runs one write transaction at a time.
-func (d *Database) ChangeAlone(ctx context.Context, statements func(tx *gorm.DB) error) error {
-	return d.Change(ctx, statements)
+// Read runs statements on connections that cannot write. What is committed is on disk.
+func (d *Database) Read(ctx context.Context, statements func(tx *gorm.DB) error) error {
+	if err := d.files.Check(); err != nil {
+		return err
+	}
+	reader := d.Reader().WithContext(ctx)
+	if err := d.CheckSchema(reader); err != nil {
+		return err
+	}
+	return statements(reader)
 }
 
 // Instance returns "", because no other server can take over.
@@ -95,10 +106,10 @@ func (d *Database) Check(ctx context.Context) error {
 		return d.probeWrite(ctx)
 	}
 	reader := d.Reader().WithContext(ctx)
-	if err := d.checkSupport(reader); err != nil {
+	if err := d.CheckSchema(reader); err != nil {
 		return err
 	}
-	var pks []int32
+	var pks []int64
 	if err := reader.Raw("SELECT pk FROM providers LIMIT 1").Scan(&pks).Error; err != nil {
 		return fmt.Errorf("read: %w", err)
 	}
@@ -118,12 +129,18 @@ func (d *Database) Close() error {
 }
 
 func (d *Database) close() error {
+	d.inserting.Lock()
+	defer d.inserting.Unlock()
 	if d.files != nil {
 		if err := d.files.Check(); err != nil {
 			return err
 		}
 	}
-	err := database.ClosePools(d.readers, d.writers)
+	var err error
+	if d.inserter != nil {
+		err = d.inserter.close()
+	}
+	err = errors.Join(err, database.ClosePools(d.readers, d.writers))
 	// Close the files last: closing any of them earlier would release the POSIX locks of SQLite.
 	if d.files != nil {
 		err = errors.Join(err, d.files.Close())

@@ -30,12 +30,6 @@ func classify(err error) error {
 	return fmt.Errorf("%w: %w", sentinel, err)
 }
 
-// isBusy reports whether a statement timed out waiting for the lock of another program.
-func isBusy(err error) bool {
-	native, ok := errors.AsType[sqlite3.Error](err)
-	return ok && native.Code == sqlite3.ErrBusy
-}
-
 // commitError classifies the error of a COMMIT. After an I/O error, the transaction may or may not be stored.
 func commitError(err error) error {
 	if native, ok := errors.AsType[sqlite3.Error](err); ok && native.Code == sqlite3.ErrIoErr {

@@ -24,7 +24,7 @@ func wantUsable(t *testing.T, path string) {
 		t.Error(err)
 		return
 	}
-	if err := r.commit(t.Context(), "first"); err != nil {
+	if err := errors.Join(r.prepare(t.Context()), r.commit(t.Context(), "first")); err != nil {
 		t.Error(err)
 	}
 	r.close(t)

@@ -30,17 +30,17 @@ func currentGeneration(ctx context.Context, db *sql.DB) func() (uint32, error) {
 
 // incrementGeneration increments the generation if a checkpoint has copied the whole WAL, because the next write resets
 // the WAL. It must be called before the transaction writes anything else.
-func incrementGeneration(files *guard.Files, tx *gorm.DB) error {
+func incrementGeneration(ctx context.Context, files *guard.Files, tx gorm.ConnPool) error {
 	isBackfilled, err := files.IsBackfilled()
 	if err != nil || !isBackfilled {
 		return err
 	}
 	var generation uint32
-	if err := tx.Raw(selectGeneration).Scan(&generation).Error; err != nil {
-		return fmt.Errorf("read the generation: %w", err)
+	if err := tx.QueryRowContext(ctx, selectGeneration).Scan(&generation); err != nil {
+		return fmt.Errorf("read the generation: %w", classify(err))
 	}
-	if err := tx.Exec(setGeneration(generation + 1)).Error; err != nil {
-		return fmt.Errorf("increment the generation: %w", err)
+	if _, err := tx.ExecContext(ctx, setGeneration(generation+1)); err != nil {
+		return fmt.Errorf("increment the generation: %w", classify(err))
 	}
 	return nil
 }

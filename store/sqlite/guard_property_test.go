@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -14,6 +15,8 @@ import (
 
 	"gorm.io/gorm"
 	"pgregory.net/rapid"
+
+	"example.com/providerd/store/database"
 )
 
 // checkpoint runs a checkpoint on a connection.
@@ -41,9 +44,11 @@ type sharedDatabase struct {
 func sharedDatabases(t *testing.T) func(t *rapid.T) *sharedDatabase {
 	t.Helper()
 	whole := filepath.Join(t.TempDir(), "test.db")
-	if err := create(t, whole); err != nil {
+	r, err := createRig(t.Context(), whole, slog.New(slog.DiscardHandler))
+	if err != nil {
 		t.Fatal(err)
 	}
+	r.close(t)
 	return func(rt *rapid.T) *sharedDatabase {
 		d := &sharedDatabase{path: filepath.Join(t.TempDir(), "test.db")}
 		d.must(rt, copyTo(whole, d.path))
@@ -79,7 +84,7 @@ func (d *sharedDatabase) close(t *rapid.T) {
 		d.must(t, reader.Rollback())
 	}
 	for _, r := range d.rigs {
-		d.must(t, r.batches.Close(), r.Close())
+		d.must(t, r.Close())
 	}
 	d.must(t, d.conn.Close(), d.other.Close())
 	d.rigs, d.readers = nil, nil
@@ -115,18 +120,23 @@ func (d *sharedDatabase) legitimate() map[string]func(t *rapid.T) {
 		},
 		"change": func(t *rapid.T) {
 			slug := d.slug()
-			d.must(t, d.any(t).Change(t.Context(), func(tx *gorm.DB) error { return insertApplication(tx, slug) }))
+			d.must(t, d.any(t).Write(t.Context(), func(tx *gorm.DB) error { return insertEntry(tx, slug) }))
 		},
-		"batch that fails": func(t *rapid.T) {
-			err := d.any(t).inBatch(t.Context(), func(tx *gorm.DB) error {
-				return errors.Join(executing("UPDATE applications SET name = hex(zeroblob(3000))")(tx), errOwn)
+		"change that fails": func(t *rapid.T) {
+			err := d.any(t).Write(t.Context(), func(tx *gorm.DB) error {
+				return errors.Join(executing("UPDATE entries SET name = hex(zeroblob(3000))")(tx), errOwn)
 			})
 			if !errors.Is(err, errOwn) {
 				t.Fatal(err)
 			}
 		},
+		"insert that fails": func(t *rapid.T) {
+			if err := d.any(t).insertRow(t.Context(), nil, ""); !errors.Is(err, database.ErrInsertAlone) {
+				t.Fatal(err)
+			}
+		},
 		"shrink": func(t *rapid.T) {
-			d.must(t, d.any(t).Change(t.Context(), executing("UPDATE applications SET name = ''")))
+			d.must(t, d.any(t).Write(t.Context(), executing("UPDATE entries SET name = ''")))
 		},
 		"checkpoint": func(t *rapid.T) {
 			checkpoint(t, d.conn, rapid.SampledFrom([]string{"PASSIVE", "FULL", "RESTART", "TRUNCATE"}).Draw(t, "mode"))
@@ -135,14 +145,14 @@ func (d *sharedDatabase) legitimate() map[string]func(t *rapid.T) {
 			pages := rapid.SampledFrom([]int{0, 1, 1000}).Draw(t, "autocheckpoint")
 			_, err := d.conn.ExecContext(t.Context(), fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", pages))
 			d.must(t, err)
-			_, err = d.conn.ExecContext(t.Context(), "INSERT INTO applications (slug, name) VALUES (?, '')", d.slug())
+			_, err = d.conn.ExecContext(t.Context(), "INSERT INTO entries (slug, name) VALUES (?, '')", d.slug())
 			d.must(t, err)
 		},
 		"vacuum": func(t *rapid.T) {
 			if len(d.readers) > 0 {
 				return
 			}
-			for _, statement := range []string{"UPDATE applications SET name = ''", "VACUUM"} {
+			for _, statement := range []string{"UPDATE entries SET name = ''", "VACUUM"} {
 				checkpoint(t, d.conn, "TRUNCATE")
 				d.check(t)
 				_, err := d.conn.ExecContext(t.Context(), statement)
@@ -157,7 +167,7 @@ func (d *sharedDatabase) legitimate() map[string]func(t *rapid.T) {
 		},
 		"close": func(t *rapid.T) {
 			if len(d.rigs) > 1 {
-				d.must(t, d.rigs[0].batches.Close(), d.rigs[0].Close())
+				d.must(t, d.rigs[0].Close())
 				d.rigs = d.rigs[1:]
 			}
 		},
@@ -169,7 +179,7 @@ func (d *sharedDatabase) legitimate() map[string]func(t *rapid.T) {
 		"reader opens": func(t *rapid.T) {
 			reader, err := d.other.BeginTx(context.Background(), nil)
 			d.must(t, err)
-			_, err = reader.ExecContext(t.Context(), "SELECT count(*) FROM applications")
+			_, err = reader.ExecContext(t.Context(), "SELECT count(*) FROM entries")
 			d.must(t, err)
 			d.readers = append(d.readers, reader)
 		},
@@ -203,7 +213,7 @@ func (d *sharedDatabase) check(t *rapid.T) {
 	for i, r := range d.rigs {
 		d.must(t, r.Check(t.Context()))
 		var stored []string
-		d.must(t, r.Reader().Raw("SELECT slug FROM applications ORDER BY slug").Scan(&stored).Error)
+		d.must(t, r.Reader().Raw("SELECT slug FROM entries ORDER BY slug").Scan(&stored).Error)
 		if !slices.Equal(stored, d.want) {
 			t.Fatalf("database %d has %v, want %v", i, stored, d.want)
 		}

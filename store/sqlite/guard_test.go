@@ -158,13 +158,12 @@ func TestDamageIsDetected(t *testing.T) {
 			}
 			for act, err := range map[string]error{
 				"Check": r.Check(rt.Context()), "Commit": r.insert("lost", 0),
-				"Change": r.Change(rt.Context(), executing()), "Close": r.Close(),
+				"Change": r.Write(rt.Context(), executing()), "Close": r.Close(),
 			} {
 				if !errors.Is(err, database.ErrUnavailable) || !strings.Contains(err.Error(), want) {
 					rt.Errorf("%s: %s of database %d: %v, want %q", name, act, i, err, want)
 				}
 			}
-			d.must(rt, r.batches.Close())
 			r.Abandon()
 		}
 		_ = d.conn.Close()

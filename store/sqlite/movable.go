@@ -33,8 +33,8 @@ func (d *Database) Snapshot(ctx context.Context, statements func(tx *gorm.DB) er
 // index; fewer checkpoints copy each page less often.
 const bulkWAL = "PRAGMA wal_autocheckpoint = 16384"
 
-// Insert inserts rows with one prepared statement.
-func (d *Database) Insert(tx *gorm.DB, table string, columns []string, rows [][]any) error {
+// InsertAll inserts rows with one prepared statement.
+func (d *Database) InsertAll(tx *gorm.DB, table string, columns []string, rows [][]any) error {
 	// With a cancelable context, the driver would start a goroutine for each row.
 	ctx := context.WithoutCancel(tx.Statement.Context)
 	if err := tx.Exec(bulkWAL).Error; err != nil {
@@ -47,7 +47,11 @@ func (d *Database) Insert(tx *gorm.DB, table string, columns []string, rows [][]
 	}
 	defer func() { _ = statement.Close() }()
 	for _, row := range rows {
-		if _, err := statement.ExecContext(ctx, row...); err != nil {
+		values := make([]any, len(row))
+		for i, value := range row {
+			values[i] = native(value)
+		}
+		if _, err := statement.ExecContext(ctx, values...); err != nil {
 			return fmt.Errorf("insert into %s: %w", table, classify(err))
 		}
 	}

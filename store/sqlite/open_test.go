@@ -143,7 +143,10 @@ func TestReservedNamesAreRefused(t *testing.T) {
 func TestSettingsOfEveryConnection(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	for name, want := range map[string]struct{ batches, changes, reads string }{
+	if err := r.commit(t.Context(), "x"); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]struct{ inserts, changes, reads string }{
 		"journal_mode":       {"wal", "wal", "wal"},
 		"synchronous":        {"2", "2", "2"},
 		"foreign_keys":       {"0", "1", "1"},
@@ -157,8 +160,8 @@ func TestSettingsOfEveryConnection(t *testing.T) {
 			return func(tx *gorm.DB) error { return tx.Raw("PRAGMA " + name).Scan(into).Error }
 		}
 		for _, err := range []error{
-			r.inBatch(t.Context(), read(&got.batches)),
-			r.Change(t.Context(), read(&got.changes)),
+			r.Inserter().QueryRowContext(t.Context(), "PRAGMA "+name).Scan(&got.inserts),
+			r.Write(t.Context(), read(&got.changes)),
 			read(&got.reads)(r.Reader().WithContext(t.Context())),
 		} {
 			if err != nil {

@@ -30,7 +30,7 @@ func (d *Database) probeWrite(ctx context.Context) error {
 		return fmt.Errorf("%w: the disk of %s has %d bytes free, but %d are needed",
 			database.ErrFull, d.dir, free, minFreeBytes)
 	}
-	err = d.Change(ctx, probe)
+	err = d.Write(ctx, probe)
 	switch {
 	case errors.Is(err, database.ErrOutcomeUnknown):
 		// The unknown outcome is that of the probe, not of a create. Hide ErrOutcomeUnknown from callers.
@@ -44,13 +44,6 @@ func (d *Database) probeWrite(ctx context.Context) error {
 
 // probe does what a create does and rolls back its rows. It then commits one page with unchanged content.
 func probe(tx *gorm.DB) error {
-	var assigned assignedPKs
-	if err := tx.Raw("SELECT " + pkColumns).Scan(&assigned).Error; err != nil {
-		return fmt.Errorf("read the last pk: %w", err)
-	}
-	if _, err := assigned.last(); err != nil {
-		return err
-	}
 	if err := growWAL(tx); err != nil {
 		return err
 	}
@@ -71,7 +64,7 @@ const probeBytes = minFreeBytes
 func growWAL(tx *gorm.DB) error {
 	for _, statement := range []string{
 		"SAVEPOINT probe",
-		fmt.Sprintf("INSERT INTO applications (slug, name) VALUES (hex(randomblob(16)), zeroblob(%d))", probeBytes),
+		fmt.Sprintf("INSERT INTO applications (slug, name) VALUES (hex(randomblob(16)), hex(zeroblob(%d)))", probeBytes/2),
 		"ROLLBACK TO probe",
 	} {
 		if err := tx.Exec(statement).Error; err != nil {

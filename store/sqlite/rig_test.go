@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/rogpeppe/go-internal/testscript"
 	"gorm.io/gorm"
 
@@ -29,18 +30,16 @@ func TestMain(m *testing.M) {
 			if err != nil {
 				return err
 			}
-			return errors.Join(processtest.AwaitProceed(), r.commit(ctx, "of a program"), r.batches.Close(), r.Close())
+			return errors.Join(processtest.AwaitProceed(), r.commit(ctx, "of a program"), r.Close())
 		}),
 		"fill-disk": processtest.Program(fillDisk),
 	})
 }
 
-// rig is an open database with its Batches. The test does not close it automatically, because a damaged database cannot
-// be closed.
+// rig is an open database. The test does not close it automatically, because a damaged database cannot be closed.
 type rig struct {
 	*sqlite.Database
-	batches database.Batches
-	path    string
+	path string
 }
 
 func newRig(t *testing.T) *rig {
@@ -62,78 +61,54 @@ func createRig(ctx context.Context, path string, logger *slog.Logger) (*rig, err
 	if err != nil {
 		return nil, err
 	}
-	return connectRig(ctx, opened, path)
+	r := &rig{Database: opened, path: path}
+	return r, r.prepare(ctx)
+}
+
+// prepare creates a table for Insert, and a keyset.
+func (r *rig) prepare(ctx context.Context) error {
+	return r.Write(ctx, executing(
+		"CREATE TABLE entries (pk INTEGER PRIMARY KEY, uid TEXT UNIQUE, slug TEXT NOT NULL UNIQUE, name TEXT NOT NULL)",
+		"INSERT INTO keyset VALUES (1, x'01', x'0b', x'0c', x'0d')"))
 }
 
 // openRig opens an existing database.
 func openRig(ctx context.Context, path string) (*rig, error) {
 	opened, err := sqlite.Open(ctx, path, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return nil, err
-	}
-	return connectRig(ctx, opened, path)
-}
-
-func connectRig(ctx context.Context, opened *sqlite.Database, path string) (*rig, error) {
-	batches, err := opened.Batches(context.WithoutCancel(ctx))
-	if err != nil {
-		return nil, err
-	}
-	return &rig{Database: opened, batches: batches, path: path}, nil
+	return &rig{Database: opened, path: path}, err
 }
 
 // openFunc opens a database.
 type openFunc func(ctx context.Context, path string, logger *slog.Logger) (*sqlite.Database, error)
 
-// inBatch runs statements in a batch.
-func (r *rig) inBatch(ctx context.Context, statements func(tx *gorm.DB) error) error {
-	return r.batches.Commit(ctx, 0, func(tx database.Batch) error { return statements(tx.DB()) })
-}
+// commit inserts an entry.
+func (r *rig) commit(ctx context.Context, slug string) error { return r.insertRow(ctx, slug, "") }
 
-// commit stores an application as a batch stores creates.
-func (r *rig) commit(ctx context.Context, name string) error {
-	err := r.commitRow(ctx, &inserted{Slug: name})
-	r.batches.Maintain(ctx)
-	return err
-}
-
-// insert stores an application with a name of so many bytes.
+// insert inserts an entry with a name of so many bytes.
 func (r *rig) insert(slug string, size int) error {
-	err := r.commitRow(context.Background(), &inserted{Slug: slug, Name: strings.Repeat("0", size)})
-	r.batches.Maintain(context.Background())
+	return r.insertRow(context.Background(), slug, strings.Repeat("0", size))
+}
+
+// insertRow inserts an entry as creates are inserted.
+func (r *rig) insertRow(ctx context.Context, slug, name any) error {
+	pks, err := r.Insert(ctx, database.Insertion{
+		Table: "entries", Columns: []string{"uid", "slug", "name"}, Rows: [][]any{{uuid.New(), slug, name}}, KeysetVersion: []byte{1},
+	})
+	if err == nil && len(pks) != 1 {
+		return errors.New("the row was not inserted")
+	}
 	return err
 }
 
-func (r *rig) commitRow(ctx context.Context, row *inserted) error {
-	return r.batches.Commit(ctx, 0, func(tx database.Batch) error {
-		_, err := tx.Insert([]*inserted{row})
-		return err
-	})
-}
-
-// read commits a batch that stores nothing, such as a replay. It also returns the error of CanStore.
-func (r *rig) read(ctx context.Context) (canStore, err error) {
-	err = r.batches.Commit(ctx, 0, func(tx database.Batch) error {
-		canStore = tx.CanStore()
-		return tx.DB().Raw("SELECT slug FROM applications").Scan(new([]string)).Error
-	})
-	return canStore, err
-}
-
-// inserted is a row whose id SQLite assigns.
-type inserted struct{ Slug, Name string }
-
-func (inserted) TableName() string { return "applications" }
-
-func insertApplication(tx *gorm.DB, name string) error {
-	return tx.Exec("INSERT INTO applications (slug, name) VALUES (?, '')", name).Error
+func insertEntry(tx *gorm.DB, slug string) error {
+	return tx.Exec("INSERT INTO entries (slug, name) VALUES (?, '')", slug).Error
 }
 
 // slugs returns the stored slugs.
 func (r *rig) slugs(t *testing.T) []string {
 	t.Helper()
 	var slugs []string
-	if err := r.Reader().WithContext(t.Context()).Raw("SELECT slug FROM applications ORDER BY id").Scan(&slugs).Error; err != nil {
+	if err := r.Reader().WithContext(t.Context()).Raw("SELECT slug FROM entries ORDER BY pk").Scan(&slugs).Error; err != nil {
 		t.Fatal(err)
 	}
 	return slugs
@@ -141,9 +116,6 @@ func (r *rig) slugs(t *testing.T) []string {
 
 func (r *rig) close(t *testing.T) {
 	t.Helper()
-	if err := r.batches.Close(); err != nil {
-		t.Error(err)
-	}
 	if err := r.Close(); err != nil {
 		t.Error(err)
 	}
@@ -195,13 +167,6 @@ func header(t *testing.T, path string) []byte {
 		t.Fatal(err)
 	}
 	return content
-}
-
-type commitFunc func(ctx context.Context, statements func(tx *gorm.DB) error) error
-
-// ways are the ways to commit, which must behave alike.
-func (r *rig) ways() map[string]commitFunc {
-	return map[string]commitFunc{"Commit": r.inBatch, "Change": r.Change}
 }
 
 // executing returns a function that runs statements.

@@ -2,7 +2,7 @@
 // specific to SQLite: connections, commits and checkpoints, disk space and migrations. Creates themselves are in
 // package store; protecting the database files from other programs is in sqlite/guard.
 //
-// Start with Create, then read batches.go and checkpoint.go, which follow a commit.
+// Start with Create, then read insert.go and checkpoint.go, which follow a commit.
 package sqlite
 
 import (

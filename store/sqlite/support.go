@@ -11,9 +11,9 @@ import (
 
 const selectSchemaVersion = "SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied"
 
-// checkSupport runs in each transaction, because a newer version of this program may have migrated the database
+// CheckSchema runs in each transaction, because a newer version of this program may have migrated the database
 // meanwhile. That version might not be able to read what this program writes.
-func (d *Database) checkSupport(tx *gorm.DB) error {
+func (d *Database) CheckSchema(tx *gorm.DB) error {
 	var version int64
 	err := tx.Raw(selectSchemaVersion).Scan(&version).Error
 	return d.checkSchemaVersion(tx.Statement.Context, version, err)

@@ -11,7 +11,7 @@ import (
 )
 
 // links returns an application with the slug shop; provider 0 means none.
-func links(provider int32, backchannels ...int32) store.Application {
+func links(provider int64, backchannels ...int64) store.Application {
 	application := store.Application{Slug: "shop", Name: "Shop"}
 	if provider != 0 {
 		application.ProviderPK = &provider
@@ -95,14 +95,14 @@ func expectDeletion(t *testing.T, database *store.Store, linked store.Applicatio
 	if free := read(t, database, *linked.ProviderPK); free.Application.ID != 0 || free.Backchannel.ApplicationID != 0 {
 		t.Errorf("provider is %+v", free)
 	}
-	if err := database.DeleteProviders(t.Context(), []int32{*linked.ProviderPK}, operator); err != nil {
+	if err := database.DeleteProviders(t.Context(), []int64{*linked.ProviderPK}, operator); err != nil {
 		t.Error(err)
 	}
 }
 
 func hasLinks(application, want store.Application) bool {
-	pks := func(application store.Application) []int32 {
-		list := []int32{0}
+	pks := func(application store.Application) []int64 {
+		list := []int64{0}
 		if application.ProviderPK != nil {
 			list[0] = *application.ProviderPK
 		}
@@ -115,7 +115,7 @@ func hasLinks(application, want store.Application) bool {
 	return slices.Equal(pks(application), pks(want))
 }
 
-func read(t *testing.T, database *store.Store, pk int32) store.Provider {
+func read(t *testing.T, database *store.Store, pk int64) store.Provider {
 	t.Helper()
 	record, err := database.Provider(t.Context(), pk)
 	if err != nil {
@@ -132,7 +132,7 @@ func testConcurrentApplications(t *testing.T, first, second *store.Store) {
 			"slug": store.ErrSlugTaken, "provider": store.ErrProviderLinked, "backchannel": store.ErrProviderLinked,
 		} {
 			shared := createOAuth2(t, first, fmt.Sprint(name, round, " shared")).PK
-			var own [2]int32
+			var own [2]int64
 			for operator := range own {
 				own[operator] = createOAuth2(t, second, fmt.Sprint(name, round, operator)).PK
 			}

@@ -27,17 +27,15 @@ func testValuesOfABatch(t *testing.T, database *store.Store) {
 		concurrently(len(requests), func(i int) {
 			text := strings.Repeat(requests[i], long[i])
 			request := store.CreateRequest{Name: text, CreatedBy: text, RequestID: text, RemoteAddress: text}
-			settings := store.OAuth2Settings{
-				ClientID: uuid.NewString() + requests[i], ClientSecret: store.NewSecret(text), RedirectURIs: text,
-				PropertyMappings: []uuid.UUID{}, JWKSSources: []uuid.UUID{uuid.New()},
-			}
-			if i%3 == 0 {
-				settings = fullOAuth2(settings.ClientID)
+			settings := FullOAuth2(uuid.NewString() + requests[i])
+			if i%3 > 0 {
+				settings.ClientSecret, settings.RedirectURIs = store.NewSecret(text), text
+				settings.AuthenticationFlow, settings.SigningKey, settings.PropertyMappings = nil, nil, []uuid.UUID{}
 			}
 			// On a busy machine, so much text may exceed the deadline of a create.
 			for tries := 0; tries == 0 || tries < 5 && errors.Is(errs[i], store.ErrUnavailable); tries++ {
 				if i%4 == 0 {
-					records[i], _, errs[i] = database.CreateWorkspaceDirectoryProvider(ctx, request, fullWorkspaceDirectory())
+					records[i], _, errs[i] = database.CreateWorkspaceDirectoryProvider(ctx, request, FullWorkspaceDirectory())
 				} else {
 					records[i], _, errs[i] = database.CreateOAuth2Provider(ctx, request, settings)
 				}
@@ -58,26 +56,31 @@ func testValuesOfABatch(t *testing.T, database *store.Store) {
 // testRefusedValues creates 256 providers at once, one of which has a value that a database may refuse. The database
 // stores that one as given or refuses it, and stores the others. A refused create does not use up its key.
 func testRefusedValues(t *testing.T, database *store.Store) {
-	for what, value := range map[string]string{
-		"U+0000": "a\x00b", "invalid UTF-8": "a\xffb", "too long for an index": store.RandomAlphanumeric(20_000),
+	for what, set := range map[string]func(settings *store.OAuth2Settings){
+		"U+0000":                func(settings *store.OAuth2Settings) { settings.ClientID += "a\x00b" },
+		"invalid UTF-8":         func(settings *store.OAuth2Settings) { settings.ClientID += "a\xffb" },
+		"too long for an index": func(settings *store.OAuth2Settings) { settings.ClientID += store.RandomAlphanumeric(20_000) },
+		"not of an enumeration": func(settings *store.OAuth2Settings) { settings.SubMode = "other" },
 	} {
-		for round := 1; createAround(t, database, fmt.Sprint(what, round, "/"), value) == 1; round++ {
+		for round := 1; createAround(t, database, fmt.Sprint(what, round, "/"), set) == 1; round++ {
 			t.Logf("%s: the create was alone; trying again", what)
 		}
 	}
 }
 
-// createAround creates a provider with a client_id among 255 others with a prefix, and returns the size of its batch.
-func createAround(t *testing.T, database *store.Store, prefix, clientID string) (batchSize int) {
+// createAround creates a provider with a value among 255 others with a prefix, and returns the size of its batch.
+func createAround(
+	t *testing.T, database *store.Store, prefix string, set func(settings *store.OAuth2Settings),
+) (batchSize int) {
 	t.Helper()
 	const count, refused = 256, 100
 	creates, timing := make([]attempt, count), store.Timing{}
 	for i := range creates {
-		settings := fullOAuth2(fmt.Sprint(prefix, i))
+		settings := FullOAuth2(fmt.Sprint(prefix, i))
 		creates[i] = attempt{request: keyed(fmt.Sprint(prefix, i), "x"), oauth2: &settings}
 	}
-	retry := creates[refused].request
-	creates[refused].request.Timing, creates[refused].oauth2.ClientID = &timing, prefix+clientID
+	creates[refused].request.Timing = &timing
+	set(creates[refused].oauth2)
 	concurrently(count, func(i int) { creates[i].create(t.Context(), database) })
 	for i, c := range creates {
 		if c.err != nil && (i != refused || errors.Is(c.err, store.ErrUnavailable) || errors.Is(c.err, store.ErrOutcomeUnknown)) {
@@ -86,8 +89,13 @@ func createAround(t *testing.T, database *store.Store, prefix, clientID string) 
 			expectRecord(t, database, c.record)
 		}
 	}
-	_, replayed, err := database.CreateOAuth2Provider(t.Context(), retry, fullOAuth2(prefix))
-	if isStored := creates[refused].err == nil; err != nil || replayed != isStored {
+	retry, isStored := creates[refused], creates[refused].err == nil
+	retry.request.Timing = nil
+	if !isStored {
+		*retry.oauth2 = FullOAuth2(prefix)
+	}
+	_, replayed, err := database.CreateOAuth2Provider(t.Context(), retry.request, *retry.oauth2)
+	if err != nil || replayed != isStored {
 		t.Errorf("%s: a retry is replayed: %v, want %v, %v", prefix, replayed, isStored, err)
 	}
 	return timing.BatchSize

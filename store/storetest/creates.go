@@ -32,7 +32,7 @@ func checkCreates(t *testing.T, stores ...*store.Store) {
 		number++
 		check := &createsCheck{
 			prefix: fmt.Sprint(number, "/"), begun: time.Now(), stores: stores,
-			highest: make([]int32, len(stores)), model: newModel(),
+			highest: make([]int64, len(stores)), model: newModel(),
 		}
 		for range rapid.IntRange(1, 3).Draw(t, "rounds") {
 			check.round(ctx, t)
@@ -47,7 +47,7 @@ type createsCheck struct {
 	prefix  string
 	begun   time.Time
 	stores  []*store.Store
-	highest []int32
+	highest []int64
 	model   *model
 }
 
@@ -59,15 +59,20 @@ func (c *createsCheck) draw(t *rapid.T) *attempt {
 	}}
 	if key := rapid.SampledFrom([]string{"", "", "a", "b", "B"}).Draw(t, "key"); key != "" {
 		a.request.IdempotencyKey = &key
-		a.request.BodyDigest = []byte(rapid.SampledFrom([]string{"a", "a", "b"}).Draw(t, "body"))
 	}
 	a.request.ValidateOnly = rapid.IntRange(0, 3).Draw(t, "validate only") == 0
 	if rapid.IntRange(0, 3).Draw(t, "kind") == 0 {
-		settings := fullWorkspaceDirectory()
+		settings := FullWorkspaceDirectory()
 		a.directory = &settings
 		return a
 	}
-	settings := fullOAuth2(c.prefix + rapid.StringMatching("[a-dA-D]").Draw(t, "client_id"))
+	settings := FullOAuth2(c.prefix + a.drawClientID(t))
+	if a.request.Generated = store.Generated(rapid.SampledFrom([]int{0, 0, 0, 1, 2, 3}).Draw(t, "generated")); a.omits(store.GeneratedClientID) {
+		settings.ClientID = c.prefix + store.RandomAlphanumeric(40)
+	}
+	if a.omits(store.GeneratedSecret) {
+		settings.ClientSecret = store.NewSecret(store.RandomAlphanumeric(128))
+	}
 	a.oauth2 = &settings
 	return a
 }
@@ -79,7 +84,7 @@ func (c *createsCheck) round(ctx context.Context, t *rapid.T) {
 		attempts[i] = c.draw(t)
 	}
 	concurrently(len(attempts), func(i int) { attempts[i].create(ctx, c.stores[i%len(c.stores)]) })
-	before := append([]int32(nil), c.highest...)
+	before := append([]int64(nil), c.highest...)
 	for i, a := range attempts {
 		if !a.isStored() {
 			continue
@@ -116,8 +121,8 @@ func (c *createsCheck) stored(ctx context.Context, t *rapid.T, database *store.S
 			continue
 		}
 		created++
-		want := c.model.records[int32(event.ID)]
-		if record, err := database.Provider(ctx, int32(event.ID)); err != nil || !reflect.DeepEqual(record, want) {
+		want := c.model.records[event.ID]
+		if record, err := database.Provider(ctx, event.ID); err != nil || !reflect.DeepEqual(record, want) {
 			t.Errorf("stored is %+v, %v, want %+v", record, err, want)
 		}
 	}
@@ -130,4 +135,12 @@ func (c *createsCheck) stored(ctx context.Context, t *rapid.T, database *store.S
 			t.Errorf("client_id %s: taken is %v, error is %v", letter, taken, err)
 		}
 	}
+}
+
+// drawClientID returns one of a few client_ids, and for a key mostly the same one, so that many retries are equal.
+func (a *attempt) drawClientID(t *rapid.T) string {
+	if a.request.IdempotencyKey != nil && rapid.IntRange(0, 3).Draw(t, "is retry") > 0 {
+		return strings.ToLower(*a.request.IdempotencyKey)
+	}
+	return rapid.StringMatching("[a-dA-D]").Draw(t, "client_id")
 }

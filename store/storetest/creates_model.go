@@ -40,6 +40,25 @@ func (a *attempt) scope() scope {
 // isStored reports whether the store returned a new record.
 func (a *attempt) isStored() bool { return a.err == nil && !a.replayed && !a.request.ValidateOnly }
 
+// omits reports whether the caller omitted a value, so that the server chose it.
+func (a *attempt) omits(value store.Generated) bool { return a.request.Generated&value != 0 }
+
+// isRetryOf reports whether an attempt that uses the key of another requests the same. An omitted value equals a
+// generated one.
+func (a *attempt) isRetryOf(first *attempt) bool {
+	if a.request.Name != first.request.Name || a.oauth2 == nil {
+		return a.request.Name == first.request.Name && reflect.DeepEqual(a.directory, first.directory)
+	}
+	requested := *a.oauth2
+	if a.omits(store.GeneratedClientID) && first.omits(store.GeneratedClientID) {
+		requested.ClientID = first.oauth2.ClientID
+	}
+	if a.omits(store.GeneratedSecret) && first.omits(store.GeneratedSecret) {
+		requested.ClientSecret = first.oauth2.ClientSecret
+	}
+	return reflect.DeepEqual(requested, *first.oauth2)
+}
+
 // isAsRequested reports whether the record has the requested values.
 func (a *attempt) isAsRequested() bool {
 	common := a.record.Common()
@@ -58,20 +77,20 @@ func (a *attempt) isAsRequested() bool {
 
 // model is the expected state of a database that runs creates one after the other.
 type model struct {
-	records   map[int32]store.Record
+	records   map[int64]store.Record
 	clientIDs map[string]bool
 	// keys holds the attempts that created a record with a key.
 	keys map[scope]*attempt
 }
 
 func newModel() *model {
-	return &model{records: map[int32]store.Record{}, clientIDs: map[string]bool{}, keys: map[scope]*attempt{}}
+	return &model{records: map[int64]store.Record{}, clientIDs: map[string]bool{}, keys: map[scope]*attempt{}}
 }
 
 // explains reports whether the attempt would have the same outcome in the model now.
 func (m *model) explains(a *attempt) bool {
 	if first := m.keys[a.scope()]; first != nil {
-		if string(first.request.BodyDigest) != string(a.request.BodyDigest) {
+		if !a.isRetryOf(first) {
 			reused, ok := errors.AsType[*store.KeyReusedError](a.err)
 			return ok && reused.PK == first.record.Common().PK
 		}

@@ -20,7 +20,7 @@ func sameEvents(a, b []store.Event) bool {
 func testEventsInOrder(t *testing.T, database *store.Store) {
 	concurrently(manyEvents, func(i int) {
 		// The events must not be ordered by key.
-		_, _, err := database.CreateOAuth2Provider(t.Context(), keyed(fmt.Sprint(i*7919%manyEvents), "x"), fullOAuth2(fmt.Sprint(i)))
+		_, _, err := database.CreateOAuth2Provider(t.Context(), keyed(fmt.Sprint(i*7919%manyEvents), "x"), FullOAuth2(fmt.Sprint(i)))
 		if err != nil {
 			t.Error(err)
 		}
@@ -58,7 +58,7 @@ func testEventsInOrder(t *testing.T, database *store.Store) {
 		}
 	}
 	for i, id := range revoked {
-		if want := int64(tokens[i*7919%len(tokens)].ID); id != want {
+		if want := tokens[i*7919%len(tokens)].ID; id != want {
 			t.Fatalf("revocation %d is of token %d, want %d", i, id, want)
 		}
 	}
@@ -71,7 +71,7 @@ func testEventsDuringCreates(t *testing.T, database *store.Store) {
 	go func() {
 		defer cancel()
 		concurrently(count, func(i int) {
-			_, _, err := database.CreateOAuth2Provider(t.Context(), creation("x"), fullOAuth2(fmt.Sprint(i)))
+			_, _, err := database.CreateOAuth2Provider(t.Context(), creation("x"), FullOAuth2(fmt.Sprint(i)))
 			if err != nil {
 				t.Error(err)
 			}
@@ -108,7 +108,7 @@ func readEvents(t *testing.T, database *store.Store) []store.Event {
 		}
 		seen[event.Cursor] = true
 	}
-	if !slices.IsSortedFunc(events, func(a, b store.Event) int { return a.At.Compare(b.At) }) {
+	if !slices.IsSortedFunc(events, func(a, b store.Event) int { return a.At.Compare(b.At.Time) }) {
 		t.Error("events are not ordered by time")
 	}
 	return events

@@ -6,12 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	"gorm.io/gorm"
 
-	"example.com/providerd/store/database"
 	"example.com/providerd/store/seal"
 	"example.com/providerd/store/sqlite"
 )
@@ -56,71 +57,71 @@ func fill(ctx context.Context, db *sqlite.Database, count int) error {
 	for first := 1; first <= count; first += fillChunk {
 		rows := filling{keys: keys, at: time.Now().UTC().Truncate(time.Microsecond)}
 		for number := first; number < min(first+fillChunk, count+1); number++ {
-			if err := rows.add(int32(number)); err != nil {
+			if err := rows.add(int64(number)); err != nil {
 				return err
 			}
 		}
-		if err := db.Change(ctx, func(tx *gorm.DB) error { return rows.insert(db, tx) }); err != nil {
+		err := db.Write(ctx, func(tx *gorm.DB) error {
+			return errors.Join(db.InsertAll(tx, "providers", slices.Concat(commonColumns(), oauth2Columns()), rows.oauth2),
+				db.InsertAll(tx, "providers", slices.Concat(commonColumns(), directoryColumns()), rows.directories))
+		})
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+func commonColumns() []string {
+	return strings.Fields("pk uid kind name created_at created_by request_id remote_address idempotency_key secret generated")
+}
+
+func oauth2Columns() []string {
+	return strings.Fields("authorization_flow property_mappings client_type client_id access_code_validity " +
+		"access_token_validity refresh_token_validity include_claims_in_id_token signing_key redirect_uris sub_mode " +
+		"issuer_mode jwks_sources")
+}
+
+func directoryColumns() []string {
+	return strings.Fields("property_mappings property_mappings_group delegated_subject scopes " +
+		"exclude_users_service_account user_delete_action group_delete_action default_group_email_domain")
+}
+
 // filling holds rows in the form that database.Movable inserts.
 type filling struct {
-	keys                           *seal.Keys
-	at                             time.Time
-	providers, oauth2, directories [][]any
+	keys                *seal.Keys
+	at                  time.Time
+	oauth2, directories [][]any
 }
 
-func (f *filling) add(pk int32) error {
-	var key, fingerprint any
-	if pk%2 == 0 {
-		key = rand.Text()
-		var err error
-		if fingerprint, err = f.keys.Fingerprint([]byte(fmt.Sprint("digest ", pk))); err != nil {
-			return err
-		}
-	}
-	common := func(kind, name string) []any {
-		return []any{int64(pk), kind, fmt.Sprint(name, " ", pk), f.at, "ci", rand.Text(), "192.0.2.1", key, fingerprint}
-	}
+func (f *filling) add(pk int64) error {
+	kind, name, secret := "oauth2", "old", fmt.Sprint("secret ", pk)
 	if pk%10 == 0 {
-		sealed, err := f.keys.Seal(seal.NewSecret(`{"key":"example"}`),
-			seal.Place{Table: "workspace_directory_providers", Column: "credentials", PK: pk})
-		f.providers = append(f.providers, common("workspace_directory", "directory"))
-		f.directories = append(f.directories, []any{
-			int64(pk), "[]", `["` + uuid.NewString() + `"]`, "admin@example.com", sealed, "", false, nil, "do_nothing",
-			"suspend", "example.com",
-		})
+		kind, name, secret = "workspace_directory", "directory", `{"key":"example"}`
+	}
+	uid, err := uuid.NewV7()
+	if err != nil {
 		return err
 	}
-	sealed, err := f.keys.Seal(seal.NewSecret(fmt.Sprint("secret ", pk)),
-		seal.Place{Table: "oauth2_providers", Column: "client_secret", PK: pk})
-	f.providers = append(f.providers, common("oauth2", "old"))
-	f.oauth2 = append(f.oauth2, []any{
-		int64(pk), nil, uuid.NewString(), `["` + uuid.NewString() + `","` + uuid.NewString() + `"]`, "confidential",
-		rand.Text() + rand.Text()[:14], sealed, "minutes=1", "hours=1", "days=30", true, uuid.NewString(),
-		"https://example.com/callback\nhttps://www.example.com/callback", "hashed_user_id", "per_provider", "[]",
-	})
-	return err
-}
-
-func (f *filling) insert(db database.Movable, tx *gorm.DB) error {
-	return errors.Join(
-		db.Insert(tx, "providers", []string{
-			"pk", "kind", "name", "created_at", "created_by", "request_id", "remote_address", "idempotency_key", "fingerprint",
-		}, f.providers),
-		db.Insert(tx, "workspace_directory_providers", []string{
-			"pk", "property_mappings", "property_mappings_group", "delegated_subject", "credentials", "scopes",
-			"exclude_users_service_account", "filter_group", "user_delete_action", "group_delete_action",
-			"default_group_email_domain",
-		}, f.directories),
-		db.Insert(tx, "oauth2_providers", []string{
-			"pk", "authentication_flow", "authorization_flow", "property_mappings", "client_type", "client_id", "client_secret",
-			"access_code_validity", "access_token_validity", "refresh_token_validity", "include_claims_in_id_token",
-			"signing_key", "redirect_uris", "sub_mode", "issuer_mode", "jwks_sources",
-		}, f.oauth2),
-	)
+	sealed, err := f.keys.Seal(seal.NewSecret(secret), seal.Place{Row: uid.String(), Value: "providers.secret." + kind})
+	if err != nil {
+		return err
+	}
+	var key any
+	if pk%2 == 0 {
+		key = rand.Text()
+	}
+	common := []any{
+		pk, uid, kind, fmt.Sprint(name, " ", pk), f.at, "ci", rand.Text(), "192.0.2.1", key, sealed, int64(0),
+	}
+	if kind == "oauth2" {
+		f.oauth2 = append(f.oauth2, append(common,
+			uuid.NewString(), `["`+uuid.NewString()+`","`+uuid.NewString()+`"]`, "confidential",
+			rand.Text()+rand.Text()[:14], "minutes=1", "hours=1", "days=30", true, uuid.NewString(),
+			"https://example.com/callback\nhttps://www.example.com/callback", "hashed_user_id", "per_provider", "[]"))
+		return nil
+	}
+	f.directories = append(f.directories, append(common,
+		"[]", `["`+uuid.NewString()+`"]`, "admin@example.com", "", false, "do_nothing", "suspend", "example.com"))
+	return nil
 }

@@ -47,36 +47,36 @@ func testFilters(t *testing.T, database *store.Store) {
 	var last store.OAuth2Provider
 	for i, create := range []store.CreateRequest{request("ci", "Shop"), request("ci", "shop"), request("cd", "Shop")} {
 		var err error
-		if last, _, err = database.CreateOAuth2Provider(t.Context(), create, fullOAuth2(fmt.Sprint("client ", i+1))); err != nil {
+		if last, _, err = database.CreateOAuth2Provider(t.Context(), create, FullOAuth2(fmt.Sprint("client ", i+1))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	_, _, err := database.CreateWorkspaceDirectoryProvider(t.Context(), request("cd", "Shop"), fullWorkspaceDirectory())
+	_, _, err := database.CreateWorkspaceDirectoryProvider(t.Context(), request("cd", "Shop"), FullWorkspaceDirectory())
 	if err != nil {
 		t.Fatal(err)
 	}
 	createToken(t, database)
 	for name, test := range map[string]struct {
 		filter store.Filter
-		after  int32
+		after  int64
 		// want lists the pks; events is the number of events, -1 for any.
-		want   []int32
+		want   []int64
 		events int
 	}{
-		"all":                {store.Filter{}, 0, []int32{1, 2, 3, 4}, 6},
-		"after":              {store.Filter{}, 2, []int32{3, 4}, 6},
-		"kind":               {store.Filter{Kind: store.KindWorkspaceDirectory}, 0, []int32{4}, 1},
-		"name":               {store.Filter{Name: "Shop"}, 0, []int32{1, 3, 4}, 3},
+		"all":                {store.Filter{}, 0, []int64{1, 2, 3, 4}, 6},
+		"after":              {store.Filter{}, 2, []int64{3, 4}, 6},
+		"kind":               {store.Filter{Kind: store.KindWorkspaceDirectory}, 0, []int64{4}, 1},
+		"name":               {store.Filter{Name: "Shop"}, 0, []int64{1, 3, 4}, 3},
 		"name of a token":    {store.Filter{Name: "ci"}, 0, nil, 1},
-		"client_id":          {store.Filter{ClientID: "client 2"}, 0, []int32{2}, 1},
+		"client_id":          {store.Filter{ClientID: "client 2"}, 0, []int64{2}, 1},
 		"client_id's case":   {store.Filter{ClientID: "Client 2"}, 0, nil, 0},
-		"created by":         {store.Filter{CreatedBy: "cd"}, 0, []int32{3, 4}, 2},
-		"kind, name, caller": {store.Filter{Kind: store.KindOAuth2, Name: "Shop", CreatedBy: "cd"}, 0, []int32{3}, 1},
-		"since":              {store.Filter{Since: last.CreatedAt}, 2, []int32{3, 4}, -1},
-		"since in a zone":    {store.Filter{Since: last.CreatedAt.In(time.FixedZone("elsewhere", 3600))}, 2, []int32{3, 4}, -1},
+		"created by":         {store.Filter{CreatedBy: "cd"}, 0, []int64{3, 4}, 2},
+		"kind, name, caller": {store.Filter{Kind: store.KindOAuth2, Name: "Shop", CreatedBy: "cd"}, 0, []int64{3}, 1},
+		"since":              {store.Filter{Since: last.CreatedAt.Time}, 2, []int64{3, 4}, -1},
+		"since in a zone":    {store.Filter{Since: last.CreatedAt.In(time.FixedZone("elsewhere", 3600))}, 2, []int64{3, 4}, -1},
 		"since later":        {store.Filter{Since: last.CreatedAt.Add(time.Hour)}, 0, nil, 0},
 	} {
-		var pks []int32
+		var pks []int64
 		for _, record := range Collect(t, database.Providers(t.Context(), test.filter, test.after)) {
 			pks = append(pks, record.Common().PK)
 		}
@@ -88,7 +88,7 @@ func testFilters(t *testing.T, database *store.Store) {
 			t.Errorf("%s: events are %+v, want %d", name, events, test.events)
 		}
 	}
-	if err := database.DeleteProviders(t.Context(), []int32{2}, operator); err != nil {
+	if err := database.DeleteProviders(t.Context(), []int64{2}, operator); err != nil {
 		t.Fatal(err)
 	}
 	events := Collect(t, database.Events(t.Context(), store.Filter{ClientID: "client 2"}, store.EventCursor{}))
@@ -103,7 +103,7 @@ func testCursors(t *testing.T, database *store.Store) {
 		record := createOAuth2(t, database, fmt.Sprint(i))
 		_, token := createToken(t, database)
 		if i%3 == 0 {
-			if err := database.DeleteProviders(t.Context(), []int32{record.PK}, operator); err != nil {
+			if err := database.DeleteProviders(t.Context(), []int64{record.PK}, operator); err != nil {
 				t.Fatal(err)
 			}
 			if err := database.RevokeToken(t.Context(), token.ID); err != nil {
@@ -130,7 +130,7 @@ func testCursors(t *testing.T, database *store.Store) {
 		if later := Collect(t, database.Events(t.Context(), store.Filter{}, cursor)); !sameEvents(later, events[i+1:]) {
 			t.Errorf("%d events after number %d, want %d", len(later), i, len(events)-i-1)
 		}
-		if later := Collect(t, database.Events(t.Context(), store.Filter{Since: event.At}, cursor)); !sameEvents(later, events[i+1:]) {
+		if later := Collect(t, database.Events(t.Context(), store.Filter{Since: event.At.Time}, cursor)); !sameEvents(later, events[i+1:]) {
 			t.Errorf("%d events after number %d and since it, want %d", len(later), i, len(events)-i-1)
 		}
 	}

@@ -88,14 +88,12 @@ func creation(name string) store.CreateRequest {
 	return store.CreateRequest{Name: name, CreatedBy: "caller", RequestID: "request"}
 }
 
-// fullOAuth2 has a value other than the zero value in every field.
-func fullOAuth2(clientID string) store.OAuth2Settings {
-	authenticationFlow, signingKey := uuid.New(), uuid.New()
-	mapping := uuid.New()
+// FullOAuth2 returns settings with a value other than the zero value in every field.
+func FullOAuth2(clientID string) store.OAuth2Settings {
 	return store.OAuth2Settings{
-		AuthenticationFlow:     &authenticationFlow,
-		AuthorizationFlow:      uuid.New(),
-		PropertyMappings:       []uuid.UUID{mapping, uuid.New(), mapping},
+		AuthenticationFlow:     new(uuid.UUID{1}),
+		AuthorizationFlow:      uuid.UUID{2},
+		PropertyMappings:       []uuid.UUID{{3}, {4}, {3}},
 		ClientType:             "confidential",
 		ClientID:               clientID,
 		ClientSecret:           store.NewSecret("sécret 🔑"),
@@ -103,24 +101,24 @@ func fullOAuth2(clientID string) store.OAuth2Settings {
 		AccessTokenValidity:    "hours=1",
 		RefreshTokenValidity:   "days=30",
 		IncludeClaimsInIDToken: true,
-		SigningKey:             &signingKey,
+		SigningKey:             new(uuid.UUID{5}),
 		RedirectURIs:           "https://a.example.com/\r\nhttps://b.example.com/\n",
 		SubMode:                "user_uuid",
 		IssuerMode:             "global",
-		JWKSSources:            []uuid.UUID{uuid.New()},
+		JWKSSources:            []uuid.UUID{{6}},
 	}
 }
 
-func fullWorkspaceDirectory() store.WorkspaceDirectorySettings {
-	group := uuid.New()
+// FullWorkspaceDirectory returns settings with a value other than the zero value in every field.
+func FullWorkspaceDirectory() store.WorkspaceDirectorySettings {
 	return store.WorkspaceDirectorySettings{
-		PropertyMappings:           []uuid.UUID{uuid.New()},
-		PropertyMappingsGroup:      []uuid.UUID{uuid.New(), uuid.New()},
+		PropertyMappings:           []uuid.UUID{{1}},
+		PropertyMappingsGroup:      []uuid.UUID{{2}, {3}},
 		DelegatedSubject:           "admin@example.com",
 		Credentials:                store.NewSecret(`{"a":9007199254740993,"b":1.10,"c":{"d":[null]}}`),
 		Scopes:                     "a b",
 		ExcludeUsersServiceAccount: true,
-		FilterGroup:                &group,
+		FilterGroup:                new(uuid.UUID{4}),
 		UserDeleteAction:           "suspend",
 		GroupDeleteAction:          "delete",
 		DefaultGroupEmailDomain:    "example.com",
@@ -129,7 +127,7 @@ func fullWorkspaceDirectory() store.WorkspaceDirectorySettings {
 
 func createOAuth2(t *testing.T, database *store.Store, clientID string) store.OAuth2Provider {
 	t.Helper()
-	record, _, err := database.CreateOAuth2Provider(t.Context(), creation("oauth2"), fullOAuth2(clientID))
+	record, _, err := database.CreateOAuth2Provider(t.Context(), creation("oauth2"), FullOAuth2(clientID))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +136,7 @@ func createOAuth2(t *testing.T, database *store.Store, clientID string) store.OA
 
 func createWorkspaceDirectory(t *testing.T, database *store.Store) store.WorkspaceDirectoryProvider {
 	t.Helper()
-	record, _, err := database.CreateWorkspaceDirectoryProvider(t.Context(), creation("directory"), fullWorkspaceDirectory())
+	record, _, err := database.CreateWorkspaceDirectoryProvider(t.Context(), creation("directory"), FullWorkspaceDirectory())
 	if err != nil {
 		t.Fatal(err)
 	}

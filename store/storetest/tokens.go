@@ -52,7 +52,7 @@ func testTokenStates(t *testing.T, database *store.Store) {
 	if state := token.State(token.ExpiresAt.Add(-time.Microsecond)); state != store.TokenActive {
 		t.Errorf("state before the expiry is %s", state)
 	}
-	if state := token.State(token.ExpiresAt); state != store.TokenExpired {
+	if state := token.State(token.ExpiresAt.Time); state != store.TokenExpired {
 		t.Errorf("state at the expiry is %s", state)
 	}
 	if err := database.RevokeToken(t.Context(), token.ID); err != nil {
@@ -66,7 +66,7 @@ func testTokenStates(t *testing.T, database *store.Store) {
 		t.Errorf("revoked twice: %v", err)
 	}
 	again, err := database.FindToken(t.Context(), text)
-	if err != nil || !again.RevokedAt.Equal(*revoked.RevokedAt) {
+	if err != nil || !again.RevokedAt.Equal(revoked.RevokedAt.Time) {
 		t.Errorf("the second revocation moved %v to %v, %v", revoked.RevokedAt, again.RevokedAt, err)
 	}
 	if err := database.RevokeToken(t.Context(), token.ID+1); !errors.Is(err, store.ErrNotFound) {
@@ -88,7 +88,7 @@ func testRenewedTokens(t *testing.T, database *store.Store) {
 	if found, err := database.FindToken(t.Context(), text); err != nil || found.ID != second.ID {
 		t.Errorf("found %+v, %v", found, err)
 	}
-	if _, _, again, err := database.RenewToken(t.Context(), first.ID, time.Hour, time.Hour); err != nil || !again.ExpiresAt.Equal(old.ExpiresAt) {
+	if _, _, again, err := database.RenewToken(t.Context(), first.ID, time.Hour, time.Hour); err != nil || !again.ExpiresAt.Equal(old.ExpiresAt.Time) {
 		t.Errorf("renewed again, the token is %+v, %v", again, err)
 	}
 	if _, _, revoked, err := database.RenewToken(t.Context(), second.ID, time.Hour, 0); err != nil || revoked.RevokedAt == nil {
@@ -135,7 +135,7 @@ func testTokenExpiry(t *testing.T, database *store.Store) {
 	if err := database.RevokeToken(t.Context(), tokens["c"].ID); err != nil {
 		t.Fatal(err)
 	}
-	for notice, want := range map[time.Duration]time.Time{day: tokens["b"].ExpiresAt, 12 * day: tokens["a"].ExpiresAt, 40 * day: {}} {
+	for notice, want := range map[time.Duration]time.Time{day: tokens["b"].ExpiresAt.Time, 12 * day: tokens["a"].ExpiresAt.Time, 40 * day: {}} {
 		expiry, err := database.TokenExpiry(t.Context(), notice)
 		if err != nil || expiry.Callers != 0 || !expiry.First.Equal(want) {
 			t.Errorf("with notice %v it is %+v, %v, want %v", notice, expiry, err, want)

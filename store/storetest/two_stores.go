@@ -81,7 +81,7 @@ func testRotationByOtherStore(t *testing.T, first, second *store.Store) {
 		t.Helper()
 		for _, database := range []*store.Store{first, second} {
 			for _, want := range []store.Record{before, directory, after} {
-				expectRecord(t, database, want)
+				expectSettings(t, database, want)
 			}
 		}
 	}
@@ -107,7 +107,7 @@ func newCrossing(name string, isRandom bool) (c crossing) {
 		if isRandom {
 			value = [3]string{[]string{"l", "m"}[rand.IntN(2)], []string{"", "j", "k"}[rand.IntN(3)], []string{"x", "x", "y"}[rand.IntN(3)]}
 		}
-		settings := fullOAuth2(name + value[0])
+		settings := FullOAuth2(name + value[0])
 		c[i] = &attempt{request: creation("x"), oauth2: &settings}
 		if value[1] != "" {
 			c[i].request = keyed(name+value[1], value[2])

@@ -19,7 +19,7 @@ const (
 )
 
 // maxKey is the highest possible key.
-const maxKey = math.MaxInt32
+const maxKey = math.MaxInt64
 
 // page is consecutive rows of a table, ordered by key. It is valid until the next page is read.
 type page struct {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"gorm.io/gorm"
 
@@ -93,7 +94,7 @@ func filledPlace(t *testing.T, count int) place {
 		"INSERT INTO applications (slug, name, provider_pk) VALUES ('a', 'A', 1), ('b', 'B', 2), ('c', 'C', NULL)",
 		"INSERT INTO backchannels (provider_pk, application_id) VALUES (3, 1), (10, 1)",
 		`INSERT INTO tokens (name, prefix, digest, operations, created_at, expires_at) VALUES
-			('ci', 'pvd_a', @x, '["providers_oauth2_create"]', '2026-01-31 08:00:00+00:00', '2027-01-31 08:00:00.25+00:00')`)
+			('ci', 'pvd_a', @x, '["providers_oauth2_create"]', @at, @at)`)
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -111,14 +112,16 @@ func (p place) copied(t *testing.T) place {
 	return other
 }
 
-// run executes statements in one transaction. In them, @x stands for some bytes, and @empty for none.
+// run executes statements in one transaction. In them, @x stands for some bytes, @empty for none, and @at for a
+// time.
 func run(t *testing.T, db database.Movable, statements ...string) {
 	t.Helper()
-	err := db.Change(t.Context(), func(tx *gorm.DB) error {
+	err := db.Write(t.Context(), func(tx *gorm.DB) error {
 		for _, statement := range statements {
 			var values []any
 			if strings.Contains(statement, "@") {
-				values = []any{sql.Named("x", []byte("x")), sql.Named("empty", []byte{})}
+				at := database.TimeOf(time.UnixMicro(1_800_000_000_250_000))
+				values = []any{sql.Named("x", []byte("x")), sql.Named("empty", []byte{}), sql.Named("at", at)}
 			}
 			if err := tx.Exec(statement, values...).Error; err != nil {
 				return err

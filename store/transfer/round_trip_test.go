@@ -1,7 +1,6 @@
 package transfer_test
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
@@ -31,7 +30,7 @@ type state struct {
 
 func stateOf(t *testing.T, opened *store.Store) (s state) {
 	t.Helper()
-	s.records = storetest.Collect(t, opened.Providers(t.Context(), store.Filter{}, 0))
+	s.records = storetest.Collect(t, opened.Opened(t.Context(), opened.Providers(t.Context(), store.Filter{}, 0)))
 	s.events = storetest.Collect(t, opened.Events(t.Context(), store.Filter{}, store.EventCursor{}))
 	s.tokens = storetest.Collect(t, opened.Tokens(t.Context()))
 	s.applications = storetest.Collect(t, opened.Applications(t.Context()))
@@ -43,8 +42,7 @@ func request(name, key string) store.CreateRequest {
 		Name: name, CreatedBy: "ci", RequestID: "request of " + name, RemoteAddress: "192.0.2.1",
 	}
 	if key != "" {
-		digest := sha256.Sum256([]byte(name))
-		request.IdempotencyKey, request.BodyDigest = &key, digest[:]
+		request.IdempotencyKey = &key
 	}
 	return request
 }
@@ -53,28 +51,24 @@ func oauth2(clientID string) store.OAuth2Settings {
 	return store.OAuth2Settings{
 		AuthorizationFlow: uuid.MustParse("3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"), ClientID: clientID,
 		PropertyMappings: []uuid.UUID{}, JWKSSources: []uuid.UUID{},
+		ClientType: "confidential", SubMode: "user_id", IssuerMode: "global",
 	}
 }
 
-// everything creates a database with every kind of row, missing and empty values, and a pk that was reserved but not
-// used. It returns the contents and the last reserved pk.
-func everything(t *testing.T, path string) (state, int32) {
+// everything creates a database with every kind of row, missing and empty values, and a pk that was generated but not
+// used. It returns the contents and the last generated pk.
+func everything(t *testing.T, path string) (state, int64) {
 	t.Helper()
 	opened, err := storetest.CreateSQLite(t.Context(), path, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	some := uuid.MustParse("0a000000-0000-4000-8000-00000000000a")
-	full := oauth2("full ☃")
-	full.AuthenticationFlow, full.SigningKey, full.ClientSecret = &some, &some, store.NewSecret("kept ☃")
-	full.PropertyMappings, full.IncludeClaimsInIDToken = []uuid.UUID{some, full.AuthorizationFlow, some}, true
-	full.RedirectURIs = "https://example.com/\nhttps://www.example.com/\r\n"
-	directory := store.WorkspaceDirectorySettings{
-		PropertyMappings: []uuid.UUID{some}, PropertyMappingsGroup: []uuid.UUID{}, FilterGroup: &some,
-		Credentials: store.NewSecret(`{"key": 1.50}`), Scopes: " a\tb ", ExcludeUsersServiceAccount: true,
+	empty := store.WorkspaceDirectorySettings{
+		PropertyMappings: []uuid.UUID{}, PropertyMappingsGroup: []uuid.UUID{}, UserDeleteAction: "delete", GroupDeleteAction: "delete",
 	}
-	empty := store.WorkspaceDirectorySettings{PropertyMappings: []uuid.UUID{}, PropertyMappingsGroup: []uuid.UUID{}}
-	for name, settings := range map[string]store.OAuth2Settings{"full": full, "bare": oauth2("")} {
+	directory := storetest.FullWorkspaceDirectory()
+	directory.Scopes = " a\tb "
+	for name, settings := range map[string]store.OAuth2Settings{"full": storetest.FullOAuth2("full ☃"), "bare": oauth2("")} {
 		_, _, err := opened.CreateOAuth2Provider(t.Context(), request(name, "key of "+name), settings)
 		check(t, err)
 	}
@@ -82,7 +76,7 @@ func everything(t *testing.T, path string) (state, int32) {
 		_, _, err := opened.CreateWorkspaceDirectoryProvider(t.Context(), request(name, ""), settings)
 		check(t, err)
 	}
-	first := int32(1)
+	first := int64(1)
 	_, err = opened.RotateKey(t.Context())
 	check(t, err)
 	_, _, err = opened.CreateOAuth2Provider(t.Context(), request("newer", "Key Of full"), oauth2("newer"))
@@ -109,7 +103,7 @@ func everything(t *testing.T, path string) (state, int32) {
 	}, "operator"))
 	gone, _, err := opened.CreateOAuth2Provider(t.Context(), request("gone", ""), oauth2("gone"))
 	check(t, err)
-	check(t, opened.DeleteProviders(t.Context(), []int32{gone.PK}, "operator"))
+	check(t, opened.DeleteProviders(t.Context(), []int64{gone.PK}, "operator"))
 	_, _, err = opened.CreateOAuth2Provider(t.Context(), request("taken", ""), oauth2("newer"))
 	if !errors.Is(err, store.ErrClientIDTaken) {
 		t.Fatal(err)
@@ -163,8 +157,8 @@ func TestRoundTrip(t *testing.T) {
 			if got := stateOf(t, opened); !reflect.DeepEqual(got, want) {
 				t.Errorf("store has\n%v\nwant\n%v", got, want)
 			}
-			first, replayed, err := opened.CreateOAuth2Provider(t.Context(), request("full", "key of full"), oauth2("x"))
-			if err != nil || !replayed || first.ClientSecret.Reveal() != "kept ☃" {
+			first, replayed, err := opened.CreateOAuth2Provider(t.Context(), request("full", "key of full"), storetest.FullOAuth2("full ☃"))
+			if err != nil || !replayed {
 				t.Errorf("a retry gives %v, %t, %v", first, replayed, err)
 			}
 			_, _, err = opened.CreateOAuth2Provider(t.Context(), request("other", "key of full"), oauth2("x"))

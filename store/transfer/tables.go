@@ -18,8 +18,6 @@ type table struct {
 	isResumed bool
 	// generatesKeys is set if the database generates the keys.
 	generatesKeys bool
-	// extensions are tables whose rows share the key of a row in this one.
-	extensions []string
 }
 
 func (t table) key() string { return t.columns[0].name }
@@ -37,7 +35,7 @@ func (t table) columnNames() []string {
 //nolint:goconst // Column names read best where they are used.
 func tables() []table {
 	return []table{
-		providers(), oauth2Providers(), directoryProviders(),
+		providers(),
 		{name: "applications", generatesKeys: true, columns: []column{
 			{"id", integer}, {"slug", text}, {"name", text}, {"provider_pk", integer},
 		}},
@@ -81,37 +79,24 @@ func tables() []table {
 	}
 }
 
-const (
-	oauth2Table    = "oauth2_providers"
-	directoryTable = "workspace_directory_providers"
-)
-
 func providers() table {
-	return table{
-		name: "providers", isResumed: true, generatesKeys: true, extensions: []string{oauth2Table, directoryTable},
-		columns: []column{
-			{"pk", integer},
-			{"kind", text},
-			{"name", text},
-			{"created_at", moment},
-			{"created_by", text},
-			{"request_id", text},
-			{"remote_address", text},
-			{"idempotency_key", text},
-			{"fingerprint", blob},
-		},
-	}
-}
-
-func oauth2Providers() table {
-	return table{name: oauth2Table, isResumed: true, columns: []column{
+	return table{name: "providers", isResumed: true, generatesKeys: true, columns: []column{
 		{"pk", integer},
+		{"uid", uuid},
+		{"kind", text},
+		{"name", text},
+		{"created_at", moment},
+		{"created_by", text},
+		{"request_id", text},
+		{"remote_address", text},
+		{"idempotency_key", text},
+		{"secret", blob},
+		{"generated", integer},
+		{"client_id", text},
+		{"property_mappings", list},
 		{"authentication_flow", uuid},
 		{"authorization_flow", uuid},
-		{"property_mappings", list},
 		{"client_type", text},
-		{"client_id", text},
-		{"client_secret", blob},
 		{"access_code_validity", text},
 		{"access_token_validity", text},
 		{"refresh_token_validity", text},
@@ -121,16 +106,8 @@ func oauth2Providers() table {
 		{"sub_mode", text},
 		{"issuer_mode", text},
 		{"jwks_sources", list},
-	}}
-}
-
-func directoryProviders() table {
-	return table{name: directoryTable, isResumed: true, columns: []column{
-		{"pk", integer},
-		{"property_mappings", list},
 		{"property_mappings_group", list},
 		{"delegated_subject", text},
-		{"credentials", blob},
 		{"scopes", text},
 		{"exclude_users_service_account", boolean},
 		{"filter_group", uuid},

@@ -37,7 +37,7 @@ type target struct {
 // claim marks an empty database. If it finds the mark of an interrupted copy from the same source instead, it removes
 // what must be copied again.
 func (t target) claim(ctx context.Context, source Keyset) error {
-	err := t.Change(ctx, func(tx *gorm.DB) error {
+	err := t.Write(ctx, func(tx *gorm.DB) error {
 		found, ok, err := readKeyset(tx)
 		switch {
 		case err != nil:
@@ -88,7 +88,7 @@ func removeOutdated(tx *gorm.DB) error {
 // change is Change, but fails once the mark is gone: another program has then finished the copy, and the database may
 // be in use.
 func (t target) change(ctx context.Context, statements func(tx *gorm.DB) error) error {
-	err := t.Change(ctx, func(tx *gorm.DB) error {
+	err := t.Write(ctx, func(tx *gorm.DB) error {
 		found, ok, err := readKeyset(tx)
 		if err != nil {
 			return err
@@ -107,15 +107,13 @@ func (t target) change(ctx context.Context, statements func(tx *gorm.DB) error) 
 // replace replaces the rows with keys above after, up to the last key of the page, with the page.
 func (t target) replace(ctx context.Context, table table, after int64, p page) error {
 	return t.change(ctx, func(tx *gorm.DB) error {
-		for _, name := range append(table.extensions, table.name) {
-			if err := remove(tx, name, table.key(), after, p.last); err != nil {
-				return err
-			}
+		if err := remove(tx, table.name, table.key(), after, p.last); err != nil {
+			return err
 		}
 		if len(p.rows) == 0 {
 			return nil
 		}
-		return t.Insert(tx, table.name, table.columnNames(), p.rows)
+		return t.InsertAll(tx, table.name, table.columnNames(), p.rows)
 	})
 }
 

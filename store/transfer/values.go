@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"example.com/providerd/store/database"
 )
 
 func as[T any](value any) (any, error) {
@@ -18,7 +20,13 @@ func as[T any](value any) (any, error) {
 
 func integer(value any) (any, error) { return as[int64](value) }
 
-func boolean(value any) (any, error) { return as[bool](value) }
+// boolean also accepts 0 and 1, because SQLite has no booleans.
+func boolean(value any) (any, error) {
+	if number, ok := value.(int64); ok && (number == 0 || number == 1) {
+		return number == 1, nil
+	}
+	return as[bool](value)
+}
 
 func blob(value any) (any, error) { return as[[]byte](value) }
 
@@ -30,13 +38,12 @@ func text(value any) (any, error) {
 	return as[string](value)
 }
 
-// moment refuses the zero time, which SQLite's driver returns for a time that it cannot parse.
 func moment(value any) (any, error) {
-	at, ok := value.(time.Time)
-	if !ok || at.IsZero() {
-		return nil, errors.New("value is not a valid time")
+	var at database.Time
+	if err := at.Scan(value); err != nil {
+		return nil, err
 	}
-	return at.UTC().Truncate(time.Microsecond), nil
+	return at.Time, nil
 }
 
 func uuid(value any) (any, error) {

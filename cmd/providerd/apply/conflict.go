@@ -11,7 +11,7 @@ import (
 
 // refuseTaken refuses entries whose client_id another record has, unless that record is changed or deleted first.
 func (p *plan) refuseTaken(ctx context.Context) error {
-	freed := map[int32]bool{}
+	freed := map[int64]bool{}
 	for _, a := range p.applied {
 		freed[a.PK] = a.version != "" && (a.Outcome == outcomeDelete || a.requestedClientID() != a.ClientID)
 	}
@@ -35,8 +35,8 @@ func (p *plan) refuseTaken(ctx context.Context) error {
 }
 
 // holders returns the pks of the records that have the client_ids that entries would get.
-func (p *plan) holders(ctx context.Context, freed map[int32]bool) (map[*applied]int32, error) {
-	holders := map[*applied]int32{}
+func (p *plan) holders(ctx context.Context, freed map[int64]bool) (map[*applied]int64, error) {
+	holders := map[*applied]int64{}
 	for i := range p.applied {
 		a := &p.applied[i]
 		clientID := clientIDOf(a.entry)
@@ -56,7 +56,7 @@ func (p *plan) holders(ctx context.Context, freed map[int32]bool) (map[*applied]
 }
 
 // refuseHeld records that another record has the client_id and, if it is not one of the caller, whose it is.
-func (p *plan) refuseHeld(ctx context.Context, a *applied, holder int32) {
+func (p *plan) refuseHeld(ctx context.Context, a *applied, holder int64) {
 	a.Outcome, a.pointer, a.isClientIDTaken = outcomeRefused, "/client_id", true
 	title := fmt.Sprintf("provider %d", holder)
 	if record, err := p.database.Provider(ctx, holder); err == nil && record.Common().CreatedBy != p.caller {

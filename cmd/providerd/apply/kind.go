@@ -36,12 +36,9 @@ const maxClientIDBytes = 255 * utf8.UTFMax
 
 // stored is what the output contains of a record.
 type stored struct {
-	PK       int32  `json:"pk,omitempty"`
+	PK       int64  `json:"pk,omitempty"`
 	ClientID string `json:"client_id,omitempty"`
 }
-
-// pk returns a pk of a response as the store has it.
-func pk(sent int64) int32 { return int32(sent) } //nolint:gosec // A server of this release sends no larger one.
 
 // Kinds returns the kinds of provider, sorted by operationId.
 func Kinds() []Kind {
@@ -49,7 +46,7 @@ func Kinds() []Kind {
 		{
 			string(store.KindOAuth2), "providers_oauth2_create",
 			creator((*client.Providers).CreateOAuth2, func(record *client.OAuth2Provider) *stored {
-				return &stored{PK: pk(record.PK), ClientID: console.Truncate(record.ClientID, maxClientIDBytes)}
+				return &stored{PK: record.PK, ClientID: console.Truncate(record.ClientID, maxClientIDBytes)}
 			}),
 			adviseOAuth2,
 			sentBody[client.OAuth2ProviderRequest],
@@ -57,7 +54,7 @@ func Kinds() []Kind {
 		{
 			string(store.KindWorkspaceDirectory), "providers_workspace_directory_create",
 			creator((*client.Providers).CreateWorkspaceDirectory, func(record *client.WorkspaceDirectoryProvider) *stored {
-				return &stored{PK: pk(record.PK)}
+				return &stored{PK: record.PK}
 			}),
 			adviseWorkspaceDirectory,
 			sentBody[client.WorkspaceDirectoryProviderRequest],

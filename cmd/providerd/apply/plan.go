@@ -23,7 +23,7 @@ type plan struct {
 	isPruned, isVerbose bool
 	// owned is the number of records of the caller, and orphans are the pks of those that no entry names.
 	owned   int
-	orphans []int32
+	orphans []int64
 	// transactions are the changes in the order in which they are written.
 	transactions [][]*applied
 }
@@ -87,7 +87,7 @@ func (p *plan) matchRecords(ctx context.Context) error {
 		switch {
 		case key == nil || !strings.HasPrefix(*key, keyPrefix+string(record.Common().Kind)+"/"):
 		case byKey[*key] != nil:
-			if err := p.compare(ctx, byKey[*key], record); err != nil {
+			if err := p.compare(byKey[*key], record); err != nil {
 				return err
 			}
 		case byFormerKey[*key] != nil:
@@ -96,17 +96,17 @@ func (p *plan) matchRecords(ctx context.Context) error {
 			p.orphans = append(p.orphans, record.Common().PK)
 		}
 	}
-	return p.matchFormer(ctx, former)
+	return p.matchFormer(former)
 }
 
 // matchFormer renames the records of entries that are stored only under their former ids.
-func (p *plan) matchFormer(ctx context.Context, former map[*applied]store.Record) (err error) {
+func (p *plan) matchFormer(former map[*applied]store.Record) (err error) {
 	for i := range p.applied {
 		a := &p.applied[i]
 		record := former[a]
 		switch {
 		case a.Outcome == outcomePending && record != nil:
-			err = p.compare(ctx, a, record)
+			err = p.compare(a, record)
 		case a.Outcome == outcomePending:
 			a.Outcome = outcomeCreate
 			if a.Was != "" {
@@ -123,12 +123,13 @@ func (p *plan) matchFormer(ctx context.Context, former map[*applied]store.Record
 	return nil
 }
 
+// recordsOfCaller returns the records of the caller with their secrets.
 func (p *plan) recordsOfCaller(ctx context.Context) iter.Seq2[store.Record, error] {
-	return p.database.Providers(ctx, store.Filter{CreatedBy: p.caller}, 0)
+	return p.database.Opened(ctx, p.database.Providers(ctx, store.Filter{CreatedBy: p.caller}, 0))
 }
 
 // compare finds out what an entry changes in its record.
-func (p *plan) compare(ctx context.Context, a *applied, record store.Record) error {
+func (p *plan) compare(a *applied, record store.Record) error {
 	requested, err := p.requested(a, record)
 	if err != nil {
 		return err
@@ -143,7 +144,7 @@ func (p *plan) compare(ctx context.Context, a *applied, record store.Record) err
 	case len(a.Changes) > 0:
 		a.Outcome = outcomeUpdate
 	default:
-		isAccepted, err := p.isAccepted(ctx, a, record)
+		isAccepted, err := p.isAccepted(a, record)
 		if err != nil {
 			return err
 		}
@@ -208,30 +209,14 @@ func (p *plan) diff(kind Kind, before, after store.Record) ([]FieldDiff, error) 
 	return Diff(operation.FieldNames(), kind.SecretField(), was, is), nil
 }
 
-// isAccepted reports whether the server takes the body of an entry for that of its record.
-func (p *plan) isAccepted(ctx context.Context, a *applied, record store.Record) (bool, error) {
-	retried, err := p.records.Retried(a.entry.Body, record)
+// isAccepted reports whether the server takes the body of an entry for a retry of the create of its record.
+func (p *plan) isAccepted(a *applied, record store.Record) (bool, error) {
+	retried, err := p.requested(a, nil)
 	if err != nil {
 		return false, err
 	}
-	differing, err := p.diff(a.kind, record, retried)
-	if err != nil || len(differing) == 0 {
-		return err == nil, err
-	}
-	digest, err := p.bodyDigest(a)
-	if err != nil {
-		return false, err
-	}
-	return p.database.IsBodyOf(ctx, digest, record)
-}
-
-// bodyDigest returns the digest of the body that the SDK sends for an entry.
-func (p *plan) bodyDigest(a *applied) ([]byte, error) {
-	body, err := a.kind.sent(a.entry.Body)
-	if err != nil {
-		return nil, err
-	}
-	return p.records.Digest(body)
+	fields, err := store.Differing(record, retried)
+	return len(fields) == 0, err
 }
 
 // storedOf returns what the output contains of a record.

@@ -21,7 +21,7 @@ func (p *plan) addOrphans(ctx context.Context) error {
 		return fmt.Errorf("%d applied records of %s have no entry, and at most %d can be listed or deleted; "+
 			"check the files", len(p.orphans), p.caller, maxOrphans)
 	}
-	var listed []int32
+	var listed []int64
 	for _, pk := range p.orphans {
 		record, err := p.database.Provider(ctx, pk)
 		if errors.Is(err, store.ErrNotFound) {

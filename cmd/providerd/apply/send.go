@@ -175,14 +175,14 @@ func (a *applied) findRenamed(ctx context.Context, to *client.Providers) (bool, 
 }
 
 // storedUnder returns the pk of the record that an entry with an id created; 0 if there is none.
-func (a *applied) storedUnder(ctx context.Context, to *client.Providers, id string) (int32, error) {
+func (a *applied) storedUnder(ctx context.Context, to *client.Providers, id string) (int64, error) {
 	record, err := a.kind.create(ctx, to, a.entry.Body, append(createOptions(a.Kind, id), client.WithValidateOnly())...)
 	refused, isRefusal := errors.AsType[*client.Error](err)
 	switch {
 	case err == nil:
 		return record.PK, nil
 	case errors.Is(err, client.ErrIdempotencyKeyReused) && refused.PK != nil:
-		return pk(*refused.PK), nil
+		return *refused.PK, nil
 	case isRefusal && concernsEntry(refused):
 		return 0, nil
 	default:
@@ -208,10 +208,9 @@ func (a *applied) refuse(err error) error {
 	return nil
 }
 
-// drift records how an entry differs from the record that its id created. An entry with the same meaning, such as
-// with a default written out, is unchanged.
+// drift records how an entry differs from the record that its id created. If no field does, the entry is unchanged.
 func (a *applied) drift(refused *client.Error) {
-	a.Outcome, a.PK = outcomeUnchanged, pk(*refused.PK)
+	a.Outcome, a.PK = outcomeUnchanged, *refused.PK
 	for _, violation := range refused.Violations() {
 		if violation.Code == contract.CodeDiffers && len(a.Differs) < maxDiffers {
 			a.Differs = append(a.Differs, console.Truncate(violation.Pointer, maxReasonBytes))

@@ -82,27 +82,20 @@ func (p *plan) changeOf(ctx context.Context, a *applied) (change store.Change, e
 	for _, field := range a.Changes {
 		change.Fields = append(change.Fields, field.Field)
 	}
-	if change.Requested, err = p.requested(a, change.Planned); err != nil {
-		return change, err
-	}
-	change.BodyDigest, err = p.bodyDigest(a)
+	change.Requested, err = p.requested(a, change.Planned)
 	return change, err
 }
 
 // create creates the record of an entry. It returns an error for which isConflict is true if its id or client_id was
 // taken since the plan.
 func (p *plan) create(ctx context.Context, a *applied) error {
-	digest, err := p.bodyDigest(a)
-	if err != nil {
-		return err
-	}
 	requested, err := p.requested(a, nil)
 	if err != nil {
 		return err
 	}
 	common := requested.Common()
 	request := store.CreateRequest{
-		Name: common.Name, CreatedBy: p.caller, IdempotencyKey: common.IdempotencyKey, BodyDigest: digest,
+		Name: common.Name, Generated: common.Generated, CreatedBy: p.caller, IdempotencyKey: common.IdempotencyKey,
 	}
 	var record store.Record
 	isReplayed := false

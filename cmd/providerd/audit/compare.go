@@ -139,13 +139,13 @@ func (c *comparison) difference(event store.Event, line, stored kept) string {
 func (c *comparison) removed(table int) (provider int64, text string) {
 	line := c.take(table, c.lines[table][0].key)[0]
 	if table == store.LogChanges {
-		return int64(line.provider), "an event was removed"
+		return line.provider, "an event was removed"
 	}
-	return int64(line.provider), "was removed without an event"
+	return line.provider, "was removed without an event"
 }
 
 // take takes the first lines with a key.
-func (c *comparison) take(table int, key int32) []kept {
+func (c *comparison) take(table int, key int64) []kept {
 	lines := c.lines[table]
 	count := 0
 	for count < len(lines) && lines[count].key == key {

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 
 	"example.com/providerd/store"
@@ -29,7 +28,7 @@ type sum [sumSize]byte
 // kept is what is kept of a line in memory.
 type kept struct {
 	// key is that of the row in its table, and provider the pk.
-	key, provider int32
+	key, provider int64
 	// event is the sum of the event without the leaf. leaf is zero if the leaf is not known.
 	event, leaf sum
 }
@@ -39,8 +38,7 @@ func keptOf(event store.Event) kept {
 	text := fmt.Sprintf("%s %d %d %q %q %s %q %q %q", event.Event, event.ID, event.At.UnixMicro(), event.User,
 		event.Fields, event.Kind, event.CreatedBy, event.RequestID, event.RemoteAddress)
 	hash := sha256.Sum256([]byte(text))
-	//nolint:gosec // Keys of both databases are int32, and those of lines were checked.
-	k := kept{key: int32(event.Row.Key), provider: int32(event.ID), event: sum(hash[:sumSize])}
+	k := kept{key: event.Row.Key, provider: event.ID, event: sum(hash[:sumSize])}
 	if event.Leaf != nil {
 		copy(k.leaf[:], *event.Leaf)
 	}
@@ -95,7 +93,7 @@ func parseLine(text []byte) (line line, isOfProvider bool, err error) {
 func uncut(text []byte) []byte { return text[max(0, bytes.LastIndex(text, []byte(`{"at":`))):] }
 
 // isKey reports whether a database can have generated a key.
-func isKey(key int64) bool { return key >= 1 && key <= math.MaxInt32 }
+func isKey(key int64) bool { return key >= 1 }
 
 // setRow sets the row of the event. It returns false if it is not an event of a provider.
 func (l *line) setRow() bool {
@@ -115,7 +113,7 @@ func (l *line) setRow() bool {
 func (t tables) before() (cursor store.LogCursor) {
 	for i, table := range t {
 		if len(table) > 0 {
-			cursor[i] = int64(table[0].key) - 1
+			cursor[i] = table[0].key - 1
 		}
 	}
 	return cursor
@@ -125,7 +123,7 @@ func (t tables) before() (cursor store.LogCursor) {
 func (t tables) last() (cursor store.LogCursor) {
 	for i, table := range t {
 		if len(table) > 0 {
-			cursor[i] = int64(table[len(table)-1].key)
+			cursor[i] = table[len(table)-1].key
 		}
 	}
 	return cursor

@@ -105,7 +105,7 @@ func verifyHead(ctx context.Context, database *store.Store, table int, kept chec
 	if kept.origin != origin {
 		return fmt.Errorf("--against: %q is the head of another database or tree; this one is %q", kept.origin, origin)
 	}
-	head, err := database.HeadOf(ctx, table, math.MaxInt32, kept.size)
+	head, err := database.HeadOf(ctx, table, math.MaxInt64, kept.size)
 	switch {
 	case err != nil:
 		return err

@@ -30,8 +30,8 @@ type applicationCreateCommand struct {
 
 // linkFlags name providers.
 type linkFlags struct {
-	Provider    *int32  `placeholder:"PK" help:"pk of the OAuth2 provider that serves the application."`
-	Backchannel []int32 `sep:"none" placeholder:"PK" help:"pk of a provider that serves the application as a backchannel; repeatable."`
+	Provider    *int64  `placeholder:"PK" help:"pk of the OAuth2 provider that serves the application."`
+	Backchannel []int64 `sep:"none" placeholder:"PK" help:"pk of a provider that serves the application as a backchannel; repeatable."`
 }
 
 func (f linkFlags) application(slug flags.Slug, name flags.Label) store.Application {
@@ -137,8 +137,8 @@ func (c *applicationDeleteCommand) Run(ctx context.Context, messages *console.Me
 type shownApplication struct {
 	Slug         string  `json:"slug"`
 	Name         string  `json:"name"`
-	Provider     *int32  `json:"provider"`
-	Backchannels []int32 `json:"backchannels"`
+	Provider     *int64  `json:"provider"`
+	Backchannels []int64 `json:"backchannels"`
 }
 
 func applications() console.List[store.Application] {
@@ -156,7 +156,7 @@ func applications() console.List[store.Application] {
 			return [][]string{{application.Slug, application.Name, provider, strings.Join(backchannels, ",")}}
 		},
 		Value: func(application store.Application) any {
-			shown := shownApplication{application.Slug, application.Name, application.ProviderPK, []int32{}}
+			shown := shownApplication{application.Slug, application.Name, application.ProviderPK, []int64{}}
 			for _, link := range application.Backchannels {
 				shown.Backchannels = append(shown.Backchannels, link.ProviderPK)
 			}

@@ -98,7 +98,7 @@ func (c *auditCommand) Run(ctx context.Context, out *console.Output, messages *c
 		Headings: "TIME,EVENT,ID,KIND,NAME,BY,REQUEST,FROM,USER,FIELDS",
 		Rows: func(event store.Event) [][]string {
 			return [][]string{{
-				console.Timestamp(event.At), string(event.Event), fmt.Sprint(event.ID), string(event.Kind), event.Name,
+				console.Timestamp(event.At.Time), string(event.Event), fmt.Sprint(event.ID), string(event.Kind), event.Name,
 				event.CreatedBy, event.RequestID, event.RemoteAddress, event.User, strings.Join(event.Fields, ", "),
 			}}
 		},

@@ -80,7 +80,7 @@ func examples() map[string][]string {
 		"providerd restore": {"providerd restore backup.db", "providerd restore backup.db --replace"},
 		"providerd doctor":  {"providerd doctor", "providerd doctor --tls-cert cert.pem --tls-key key.pem --output json"},
 		"providerd health":  {"providerd health", "PROVIDERD_LISTEN=0.0.0.0:8443 providerd health --tls-cert cert.pem"},
-		"providerd migrate": {"providerd migrate --status", "providerd migrate --to 5"},
+		"providerd migrate": {"providerd migrate --status", "providerd migrate --to 1"},
 		"providerd completion": {
 			"source <(providerd completion bash)",
 			"source <(providerd completion zsh)",

@@ -93,7 +93,7 @@ func (f fieldFlags) members() (map[string]json.RawMessage, error) {
 }
 
 // undoCommand returns the command that gives the fields of a provider their old values. Secrets are in files.
-func undoCommand(pk int32, changes []apply.FieldDiff) string {
+func undoCommand(pk int64, changes []apply.FieldDiff) string {
 	words := []string{fmt.Sprintf("providerd provider update %d", pk)}
 	for _, change := range changes {
 		words = append(words, fieldArguments(change.Field, change.Old)...)

@@ -44,7 +44,7 @@ type providerFlags struct {
 func (f providerFlags) records(
 	ctx context.Context, database *store.Store, messages *console.Messages,
 ) iter.Seq2[store.Record, error] {
-	records := database.Providers(ctx, f.filter(f.Since), int32(f.After))
+	records := database.Providers(ctx, f.filter(f.Since), int64(f.After))
 	return console.Limit(records, int64(f.Limit), func(last store.Record) {
 		messages.Note("there are more; continue with --after %d", last.Common().PK)
 	})
@@ -81,13 +81,13 @@ func (f *filterText) UnmarshalText(text []byte) error {
 }
 
 // positive is a whole number of at least 1, such as a pk; 0 if the flag is absent.
-type positive int32
+type positive int64
 
 // UnmarshalText parses a positive number.
 func (p *positive) UnmarshalText(text []byte) error {
-	number, err := strconv.ParseUint(string(text), 10, 31)
+	number, err := strconv.ParseUint(string(text), 10, 63)
 	if err != nil || number == 0 {
-		return fmt.Errorf("%q is not a whole number from 1 to %d", text, math.MaxInt32)
+		return fmt.Errorf("%q is not a whole number from 1 to %d", text, math.MaxInt64)
 	}
 	*p = positive(number)
 	return nil

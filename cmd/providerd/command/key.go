@@ -122,7 +122,7 @@ func (c *keyListCommand) Run(ctx context.Context, out *console.Output, messages 
 func keyRow(key store.Key) []string {
 	row := []string{key.Kind, fmt.Sprint(key.ID), "", "", ""}
 	if key.CreatedAt != nil {
-		row[2] = console.Timestamp(*key.CreatedAt)
+		row[2] = console.Timestamp(key.CreatedAt.Time)
 	}
 	if key.Secrets != nil {
 		row[3] = fmt.Sprint(*key.Secrets)

@@ -45,7 +45,11 @@ func (c *providerListCommand) Run(ctx context.Context, out *console.Output, mess
 		Value:    func(record store.Record) any { return render(record, c.Reveal) },
 	}
 	return c.WithStore(ctx, func(database *store.Store) error {
-		return providers.Print(out, messages, c.Output, c.records(ctx, database, messages))
+		records := c.records(ctx, database, messages)
+		if c.Reveal {
+			records = database.Opened(ctx, records)
+		}
+		return providers.Print(out, messages, c.Output, records)
 	})
 }
 
@@ -54,7 +58,7 @@ func (c *providerListCommand) rows(record store.Record) [][]string {
 	identity, secret := identify(render(record, c.Reveal))
 	return [][]string{{
 		fmt.Sprint(common.PK), string(common.Kind), common.Name, identity, secret, common.Application.Slug,
-		common.Backchannel.Application.Slug, console.Timestamp(common.CreatedAt), common.CreatedBy,
+		common.Backchannel.Application.Slug, console.Timestamp(common.CreatedAt.Time), common.CreatedBy,
 	}}
 }
 
@@ -62,7 +66,7 @@ type providerShowCommand struct {
 	flags.DatabaseFlags
 	flags.ListFormat
 	revealFlag
-	PK       int32  `arg:"" optional:"" help:"pk of the provider."`
+	PK       int64  `arg:"" optional:"" help:"pk of the provider."`
 	ClientID string `placeholder:"ID" help:"client_id of the provider, instead of its pk."`
 }
 
@@ -109,7 +113,7 @@ func (c *providerShowCommand) show(out *console.Output, record store.Record) err
 	common := record.Common()
 	list := console.NewTable(out)
 	list.Row("kind", string(common.Kind))
-	list.Row("created_at", console.Timestamp(common.CreatedAt))
+	list.Row("created_at", console.Timestamp(common.CreatedAt.Time))
 	list.Row("created_by", common.CreatedBy)
 	list.Row("request_id", common.RequestID)
 	list.Row("remote_address", common.RemoteAddress)

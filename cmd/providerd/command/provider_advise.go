@@ -14,12 +14,12 @@ import (
 type providerAdviseCommand struct {
 	flags.DatabaseFlags
 	flags.ListFormat
-	PK *int32 `arg:"" optional:"" help:"pk of the provider. Without it, all providers are checked."`
+	PK *int64 `arg:"" optional:"" help:"pk of the provider. Without it, all providers are checked."`
 }
 
 // advised is a provider with its advice.
 type advised struct {
-	PK     int32           `json:"pk"`
+	PK     int64           `json:"pk"`
 	Kind   store.Kind      `json:"kind"`
 	Advice []advice.Advice `json:"advice"`
 }
@@ -54,7 +54,7 @@ func (c *providerAdviseCommand) Run(ctx context.Context, out *console.Output, me
 // records returns all providers, or the requested one.
 func (c *providerAdviseCommand) records(ctx context.Context, database *store.Store) iter.Seq2[store.Record, error] {
 	if c.PK == nil {
-		return database.Providers(ctx, store.Filter{}, 0)
+		return database.Opened(ctx, database.Providers(ctx, store.Filter{}, 0))
 	}
 	return func(yield func(store.Record, error) bool) {
 		record, err := database.Provider(ctx, *c.PK)

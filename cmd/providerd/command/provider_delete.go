@@ -38,9 +38,9 @@ func (c *providerDeleteCommand) Validate() error {
 
 // Run deletes the providers.
 func (c *providerDeleteCommand) Run(ctx context.Context, messages *console.Messages) error {
-	pks := make([]int32, len(c.PKs))
+	pks := make([]int64, len(c.PKs))
 	for i, pk := range c.PKs {
-		pks[i] = int32(pk)
+		pks[i] = int64(pk)
 	}
 	return c.WithStore(ctx, func(database *store.Store) error {
 		providers, err := database.Deletable(ctx, pks)

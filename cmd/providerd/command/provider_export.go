@@ -93,7 +93,7 @@ func (c *providerExportCommand) write(ctx context.Context, database *store.Store
 			continue
 		}
 		selected.Kind = providerKind(kind.Name)
-		for record, err := range selected.records(ctx, database, to.messages) {
+		for record, err := range database.Opened(ctx, selected.records(ctx, database, to.messages)) {
 			if errors.Is(err, store.ErrDamaged) {
 				to.messages.Error(err)
 				to.damaged++

@@ -21,7 +21,7 @@ import (
 type providerUpdateCommand struct {
 	flags.DatabaseFlags
 	flags.ConsentFlag
-	PK     int32      `arg:"" help:"pk of the provider."`
+	PK     int64      `arg:"" help:"pk of the provider."`
 	From   string     `type:"path" placeholder:"FILE" help:"YAML file with one entry that replaces all fields, except for a client_id and a secret that it omits."`
 	Fields fieldFlags `embed:""`
 }

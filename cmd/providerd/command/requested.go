@@ -14,14 +14,12 @@ import (
 
 // applyRecords returns the conversions for apply.
 func applyRecords() apply.Records {
-	return apply.Records{
-		Requested: requestedRecord, Retried: retriedRecord, Fields: renderedFields, Digest: server.BodyDigest,
-		Undo: undoCommand,
-	}
+	return apply.Records{Requested: requestedRecord, Fields: renderedFields, Undo: undoCommand}
 }
 
 // requestedRecord returns the record that a valid body requests, with an idempotency key if there is one. A client_id
-// and secret that the body omits are those of the stored record or, if that is nil, generated.
+// and secret that the body omits are those of the stored record, from then on as if the server had chosen them, or, if
+// there is none, generated.
 func requestedRecord(kind store.Kind, key *string, body []byte, stored store.Record) (store.Record, error) {
 	switch kind {
 	case store.KindOAuth2:
@@ -30,17 +28,12 @@ func requestedRecord(kind store.Kind, key *string, body []byte, stored store.Rec
 			return nil, err
 		}
 		requested, isStored := stored.(store.OAuth2Provider)
-		settings := server.FromAPIOAuth2(request)
-		if isStored && request.ClientID == nil {
-			settings.ClientID = requested.ClientID
-		}
-		// A public client that becomes confidential needs a secret.
-		needsSecret := requested.ClientSecret == store.NewSecret("") && requested.ClientType != settings.ClientType
-		if isStored && request.ClientSecret == nil && !needsSecret {
-			settings.ClientSecret = requested.ClientSecret
+		settings, generated := server.FromAPIOAuth2(request)
+		if isStored {
+			generated = keepChosen(&settings, generated, requested)
 		}
 		requested.Kind, requested.Name, requested.IdempotencyKey = kind, request.Name, key
-		requested.OAuth2Settings = settings
+		requested.OAuth2Settings, requested.Generated = settings, generated
 		return requested, nil
 	case store.KindWorkspaceDirectory:
 		request, err := readRequest[api.WorkspaceDirectoryProviderRequest](body)
@@ -56,17 +49,24 @@ func requestedRecord(kind store.Kind, key *string, body []byte, stored store.Rec
 	}
 }
 
-// retriedRecord returns the record that the server compares with the stored one if a retry has this body.
-func retriedRecord(body []byte, stored store.Record) (store.Record, error) {
-	oauth2, ok := stored.(store.OAuth2Provider)
-	if !ok {
-		return requestedRecord(stored.Common().Kind, stored.Common().IdempotencyKey, body, stored)
+// keepChosen keeps what a stored record has of what a request has generated, and returns what of the result the server
+// has chosen.
+func keepChosen(
+	settings *store.OAuth2Settings, generated store.Generated, stored store.OAuth2Provider,
+) store.Generated {
+	if generated&store.GeneratedClientID != 0 {
+		settings.ClientID = stored.ClientID
+	} else if settings.ClientID == stored.ClientID {
+		generated |= stored.Generated & store.GeneratedClientID
 	}
-	request, err := readRequest[api.OAuth2ProviderRequest](body)
-	if err != nil {
-		return nil, err
+	// A public client that becomes confidential needs a secret.
+	isNew := stored.ClientSecret == store.NewSecret("") && stored.ClientType != settings.ClientType
+	if generated&store.GeneratedSecret != 0 && !isNew {
+		settings.ClientSecret = stored.ClientSecret
+	} else if settings.ClientSecret.Equal(stored.ClientSecret) {
+		generated |= stored.Generated & store.GeneratedSecret
 	}
-	return server.RequestedOAuth2(request, oauth2), nil
+	return generated
 }
 
 func readRequest[Request any](body []byte) (request Request, err error) {

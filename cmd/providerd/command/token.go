@@ -79,7 +79,7 @@ func checkTokenKept() error {
 
 // newToken is a new token in JSON.
 type newToken struct {
-	ID        int32     `json:"id"`
+	ID        int64     `json:"id"`
 	Name      string    `json:"name"`
 	ExpiresAt time.Time `json:"expires_at"`
 	Token     string    `json:"token"`
@@ -92,7 +92,7 @@ func (f tokenFlags) print(
 ) error {
 	line := text
 	if f.Output == console.FormatJSON {
-		object, err := json.Marshal(newToken{token.ID, token.Name, token.ExpiresAt, text})
+		object, err := json.Marshal(newToken{token.ID, token.Name, token.ExpiresAt.Time, text})
 		if err != nil {
 			return fmt.Errorf("render token: %w", err)
 		}
@@ -103,12 +103,12 @@ func (f tokenFlags) print(
 		return console.ErrReported
 	}
 	messages.Note("token %d for %s allows %s until %s",
-		token.ID, token.Name, strings.Join(token.Operations, ", "), console.Timestamp(token.ExpiresAt))
+		token.ID, token.Name, strings.Join(token.Operations, ", "), console.Timestamp(token.ExpiresAt.Time))
 	return nil
 }
 
 // revokeUnprinted revokes a token that could not be printed, and returns what happened.
-func revokeUnprinted(ctx context.Context, database *store.Store, id int32, cause error) error {
+func revokeUnprinted(ctx context.Context, database *store.Store, id int64, cause error) error {
 	if err := database.RevokeToken(ctx, id); err != nil {
 		return fmt.Errorf("token %d could be neither printed nor revoked; run \"providerd token revoke %d\": %w",
 			id, id, errors.Join(cause, err))
@@ -118,7 +118,7 @@ func revokeUnprinted(ctx context.Context, database *store.Store, id int32, cause
 
 type tokenRenewCommand struct {
 	flags.DatabaseFlags
-	ID      int32                  `arg:"" help:"id of the token, from \"providerd token list\"."`
+	ID      int64                  `arg:"" help:"id of the token, from \"providerd token list\"."`
 	Overlap flags.OptionalDuration `default:"24h" placeholder:"TIME" help:"How long the old token stays valid, at most until it expires; 0s revokes it at once (default ${default})."`
 	tokenFlags
 }
@@ -136,11 +136,11 @@ func (c *tokenRenewCommand) Run(ctx context.Context, out *console.Output, messag
 		failure := c.print(ctx, database, out, messages, text, renewed)
 		switch isActive := old.State(time.Now()) == store.TokenActive; {
 		case failure != nil && isActive:
-			messages.Warn("token %d of %s ends at %s; renew it again", old.ID, old.Name, console.Timestamp(old.ExpiresAt))
+			messages.Warn("token %d of %s ends at %s; renew it again", old.ID, old.Name, console.Timestamp(old.ExpiresAt.Time))
 		case failure != nil:
 			messages.Warn("token %d of %s is not valid and was not replaced; create another one", old.ID, old.Name)
 		case isActive:
-			messages.Note("token %d is valid until %s", old.ID, console.Timestamp(old.ExpiresAt))
+			messages.Note("token %d is valid until %s", old.ID, console.Timestamp(old.ExpiresAt.Time))
 		default:
 			messages.Note("token %d is %s", old.ID, old.State(time.Now()))
 		}
@@ -153,7 +153,7 @@ const listOfTokens = `"providerd token list"`
 
 type tokenRevokeCommand struct {
 	flags.DatabaseFlags
-	ID   int32       `arg:"" optional:"" help:"id of the token, from \"providerd token list\"."`
+	ID   int64       `arg:"" optional:"" help:"id of the token, from \"providerd token list\"."`
 	Name flags.Label `placeholder:"NAME" help:"Revoke all tokens of this caller instead."`
 }
 

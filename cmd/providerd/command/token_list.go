@@ -18,13 +18,13 @@ type tokenListCommand struct {
 
 // shownToken is a token in JSON and YAML.
 type shownToken struct {
-	ID         int32            `json:"id"`
+	ID         int64            `json:"id"`
 	Prefix     string           `json:"prefix"`
 	Name       string           `json:"name"`
 	Operations []string         `json:"operations"`
-	CreatedAt  time.Time        `json:"created_at"`
-	ExpiresAt  time.Time        `json:"expires_at"`
-	RevokedAt  *time.Time       `json:"revoked_at"`
+	CreatedAt  store.Time       `json:"created_at"`
+	ExpiresAt  store.Time       `json:"expires_at"`
+	RevokedAt  *store.Time      `json:"revoked_at"`
 	State      store.TokenState `json:"state"`
 }
 
@@ -35,7 +35,7 @@ func (c *tokenListCommand) Run(ctx context.Context, out *console.Output, message
 		Rows: func(token store.Token) [][]string {
 			return [][]string{{
 				fmt.Sprint(token.ID), token.Prefix, token.Name, strings.Join(token.Operations, ","),
-				console.Timestamp(token.CreatedAt), console.Timestamp(token.ExpiresAt), string(token.State(time.Now())),
+				console.Timestamp(token.CreatedAt.Time), console.Timestamp(token.ExpiresAt.Time), string(token.State(time.Now())),
 			}}
 		},
 		Value: func(token store.Token) any {

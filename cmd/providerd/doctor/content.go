@@ -3,7 +3,6 @@ package doctor
 import (
 	"context"
 	"errors"
-	"math"
 	"strings"
 	"time"
 
@@ -20,8 +19,6 @@ const (
 	tokenNotice = 14 * flags.Day
 	// oldKey is the age at which a key should be rotated.
 	oldKey = 365 * flags.Day
-	// fewPKs leaves time to plan a new database.
-	fewPKs = 10_000_000
 	// shownCallers is how many callers are listed.
 	shownCallers = 5
 )
@@ -35,7 +32,7 @@ func checkContent(ctx context.Context, view database.View, keyset string) []find
 	}
 	inspection := store.Inspect(view)
 	found = append(found, checkKeyset(ctx, inspection, keyset)...)
-	found = append(found, checkTokens(ctx, inspection), checkPKs(ctx, inspection))
+	found = append(found, checkTokens(ctx, inspection))
 	newest, err := inspection.Newest(ctx)
 	if err != nil {
 		return append(found, failedBy(checkOfClock, err))
@@ -96,7 +93,7 @@ func checkSecretsOpen(ctx context.Context, inspection store.Inspection, path str
 	total, err := inspection.Secrets(ctx, path)
 	if damaged, ok := errors.AsType[*store.DamagedSecretsError](err); ok {
 		return failed(check, `restore a backup, or delete those providers and create them again; `+
-			`"providerd provider list" names them`,
+			`"providerd provider advise" names them`,
 			"%d of %d secrets cannot be decrypted, such as %v", damaged.Damaged, damaged.Total, damaged.First[0])
 	}
 	if err != nil {
@@ -119,24 +116,6 @@ func checkKeyAge(ctx context.Context, inspection store.Inspection, keys *seal.Ke
 			"the newest key, %d, was created at %s", newest, console.Timestamp(created))
 	default:
 		return passed(check, "the newest key, %d, was created at %s", newest, console.Timestamp(created))
-	}
-}
-
-// checkPKs checks how many pks are left: none is used twice.
-func checkPKs(ctx context.Context, inspection store.Inspection) finding {
-	const check = "pks"
-	largest, err := inspection.LargestPK(ctx)
-	if err != nil {
-		return failedBy(check, err)
-	}
-	switch left := math.MaxInt32 - int64(largest); {
-	case left == 0:
-		return failed(check, "use a new database for further creates",
-			"the largest pk is in use; every create fails")
-	case left < fewPKs:
-		return warned(check, "plan a new database for further creates", "%d pks are left", left)
-	default:
-		return passed(check, "%d pks are left", left)
 	}
 }
 

@@ -148,7 +148,7 @@ func (s *Server) CreateNamed(client *http.Client, name, clientID string) (status
 		return status, Record{}, err
 	}
 	var record struct {
-		PK     int32
+		PK     int64
 		Name   string
 		Secret string `json:"client_secret"`
 	}

@@ -16,7 +16,7 @@ import (
 // Record is a provider, from a response or from the database.
 type Record struct {
 	Name string
-	PK   int32
+	PK   int64
 	// Secret is the client secret or the credentials.
 	Secret string
 }
@@ -40,7 +40,8 @@ func Stored(t *testing.T, dir string) []Record {
 // readAll returns the providers of a database, ordered by pk, and closes it.
 func readAll(t *testing.T, database *store.Store) (found []Record) {
 	t.Helper()
-	for stored, err := range database.Providers(t.Context(), store.Filter{}, 0) {
+	records := database.Opened(t.Context(), database.Providers(t.Context(), store.Filter{}, 0))
+	for stored, err := range records {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +61,7 @@ func readAll(t *testing.T, database *store.Store) (found []Record) {
 }
 
 // StoredPKs returns the pks of the providers in the database of a server in dir.
-func StoredPKs(t *testing.T, dir string) (pks []int32) {
+func StoredPKs(t *testing.T, dir string) (pks []int64) {
 	t.Helper()
 	for _, record := range Stored(t, dir) {
 		pks = append(pks, record.PK)

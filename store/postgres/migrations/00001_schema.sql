@@ -1,103 +1,163 @@
 -- +goose Up
 
--- One row for every provider of either kind: the audit record of its creation.
+-- One row for each provider of either kind. The columns from client_id on are the settings; those of the other kind are
+-- NULL.
 CREATE SEQUENCE providers_pk_seq AS bigint;
 CREATE TABLE providers (
-    pk              integer     NOT NULL PRIMARY KEY CHECK (pk >= 1),
+    pk              bigint      NOT NULL DEFAULT nextval('providers_pk_seq') PRIMARY KEY CHECK (pk >= 1),
+    -- A UUIDv7 that the create chose before it was stored.
+    uid             uuid        NOT NULL UNIQUE,
     kind            text        NOT NULL CHECK (kind IN ('oauth2', 'workspace_directory')),
     name            text        NOT NULL,
     created_at      timestamptz NOT NULL,
+    -- The name of the token.
     created_by      text        NOT NULL COLLATE "C",
     request_id      text        NOT NULL,
     remote_address  text        NOT NULL,
     -- An idempotency key belongs to one caller and one operation, and lives as long as the record that it made.
     idempotency_key text COLLATE "C",
-    -- HMAC of the digest of the body; goes with the key.
-    fingerprint     bytea
+    -- The client secret or the credentials, encrypted.
+    secret          bytea       NOT NULL,
+    -- What the server chose: 1 for client_id, 2 for the secret, 3 for both.
+    generated       integer     NOT NULL CHECK (generated BETWEEN 0 AND 3),
+
+    client_id                     text UNIQUE COLLATE "C",
+    property_mappings             jsonb NOT NULL,
+    authentication_flow           uuid,
+    authorization_flow            uuid,
+    client_type                   text CHECK (client_type IN ('confidential', 'public')),
+    access_code_validity          text,
+    access_token_validity         text,
+    refresh_token_validity        text,
+    include_claims_in_id_token    boolean,
+    signing_key                   uuid,
+    redirect_uris                 text,
+    sub_mode                      text CHECK (sub_mode IN (
+        'hashed_user_id', 'user_id', 'user_uuid', 'user_username', 'user_email', 'user_upn')),
+    issuer_mode                   text CHECK (issuer_mode IN ('global', 'per_provider')),
+    jwks_sources                  jsonb,
+    property_mappings_group       jsonb,
+    delegated_subject             text,
+    scopes                        text,
+    exclude_users_service_account boolean,
+    filter_group                  uuid,
+    user_delete_action            text CHECK (user_delete_action IN ('do_nothing', 'delete', 'suspend')),
+    group_delete_action           text CHECK (group_delete_action IN ('do_nothing', 'delete', 'suspend')),
+    default_group_email_domain    text,
+
+    CHECK (kind <> 'oauth2' OR client_id IS NOT NULL AND authorization_flow IS NOT NULL AND client_type IS NOT NULL
+        AND access_code_validity IS NOT NULL AND access_token_validity IS NOT NULL
+        AND refresh_token_validity IS NOT NULL AND include_claims_in_id_token IS NOT NULL
+        AND redirect_uris IS NOT NULL AND sub_mode IS NOT NULL AND issuer_mode IS NOT NULL
+        AND jwks_sources IS NOT NULL),
+    CHECK (kind <> 'workspace_directory' OR client_id IS NULL AND property_mappings_group IS NOT NULL
+        AND delegated_subject IS NOT NULL AND scopes IS NOT NULL AND exclude_users_service_account IS NOT NULL
+        AND user_delete_action IS NOT NULL AND group_delete_action IS NOT NULL
+        AND default_group_email_domain IS NOT NULL)
 );
 ALTER SEQUENCE providers_pk_seq OWNED BY providers.pk;
 CREATE UNIQUE INDEX providers_idempotency_key ON providers (created_by, kind, idempotency_key)
     WHERE idempotency_key IS NOT NULL;
-
 CREATE INDEX providers_created_at ON providers (created_at, pk);
 
-CREATE TABLE oauth2_providers (
-    pk                         integer NOT NULL PRIMARY KEY REFERENCES providers (pk),
-    authentication_flow        uuid,
-    authorization_flow         uuid    NOT NULL,
-    property_mappings          jsonb   NOT NULL,
-    client_type                text    NOT NULL,
-    client_id                  text    NOT NULL UNIQUE COLLATE "C",
-    -- Encrypted.
-    client_secret              bytea   NOT NULL,
-    access_code_validity       text    NOT NULL,
-    access_token_validity      text    NOT NULL,
-    refresh_token_validity     text    NOT NULL,
-    include_claims_in_id_token boolean NOT NULL,
-    signing_key                uuid,
-    redirect_uris              text    NOT NULL,
-    sub_mode                   text    NOT NULL,
-    issuer_mode                text    NOT NULL,
-    jwks_sources               jsonb   NOT NULL
-);
-
-CREATE TABLE workspace_directory_providers (
-    pk                            integer NOT NULL PRIMARY KEY REFERENCES providers (pk),
-    property_mappings             jsonb   NOT NULL,
-    property_mappings_group       jsonb   NOT NULL,
-    delegated_subject             text    NOT NULL,
-    -- Encrypted.
-    credentials                   bytea   NOT NULL,
-    scopes                        text    NOT NULL,
-    exclude_users_service_account boolean NOT NULL,
-    filter_group                  uuid,
-    user_delete_action            text    NOT NULL,
-    group_delete_action           text    NOT NULL,
-    default_group_email_domain    text    NOT NULL
-);
-
 CREATE TABLE applications (
-    id          integer GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
+    id          bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
     slug        text    NOT NULL UNIQUE COLLATE "C",
     name        text    NOT NULL,
-    provider_pk integer UNIQUE REFERENCES oauth2_providers (pk)
+    provider_pk bigint UNIQUE REFERENCES providers (pk)
 );
 
 -- A provider serves at most one application as its backchannel; an application has any number of them.
 CREATE TABLE backchannels (
-    provider_pk    integer NOT NULL PRIMARY KEY REFERENCES providers (pk),
-    application_id integer NOT NULL REFERENCES applications (id)
+    provider_pk    bigint NOT NULL PRIMARY KEY REFERENCES providers (pk),
+    application_id bigint NOT NULL REFERENCES applications (id)
 );
 CREATE INDEX backchannels_application_id ON backchannels (application_id);
 
 CREATE TABLE tokens (
-    id         integer     GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
-    name       text        NOT NULL,
-    prefix     text        NOT NULL,
-    digest     bytea       NOT NULL UNIQUE,
-    operations jsonb       NOT NULL,
+    id         bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
+    name       text    NOT NULL,
+    prefix     text    NOT NULL,
+    digest     bytea    NOT NULL UNIQUE,
+    operations jsonb    NOT NULL,
     created_at timestamptz NOT NULL,
     expires_at timestamptz NOT NULL,
     revoked_at timestamptz
 );
-
--- What was done with the keys of the database, and with which key.
-CREATE TABLE key_events (
-    id     integer     GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
-    at     timestamptz NOT NULL,
-    event  text        NOT NULL,
-    key_id bigint      NOT NULL
-);
+CREATE INDEX tokens_created_at ON tokens (created_at, id);
+CREATE INDEX tokens_revoked_at ON tokens (revoked_at, id);
 
 -- One row: the data keys, which a master key encrypts with the id of the database as associated data. The version is
 -- random and changes with every change of the row. It is empty in an unfinished copy.
 CREATE TABLE keyset (
-    pk          integer NOT NULL PRIMARY KEY CHECK (pk = 1),
-    version     bytea   NOT NULL,
-    database_id bytea   NOT NULL,
-    secret_keys bytea   NOT NULL,
-    digest_key  bytea   NOT NULL
+    pk          bigint NOT NULL PRIMARY KEY CHECK (pk = 1),
+    version     bytea    NOT NULL,
+    database_id bytea    NOT NULL,
+    secret_keys bytea    NOT NULL,
+    digest_key  bytea    NOT NULL
 );
+
+-- What was done with the keys of the database, and with which key.
+CREATE TABLE key_events (
+    id     bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
+    at     timestamptz NOT NULL,
+    event  text    NOT NULL,
+    key_id bigint NOT NULL
+);
+CREATE INDEX key_events_at ON key_events (at, id);
+
+-- One row for every provider that was deleted: its creation and its deletion stay in the audit. Its idempotency key and
+-- its secret do not stay.
+CREATE TABLE deleted_providers (
+    pk             bigint NOT NULL PRIMARY KEY CHECK (pk >= 1),
+    kind           text    NOT NULL CHECK (kind IN ('oauth2', 'workspace_directory')),
+    name           text    NOT NULL,
+    created_at     timestamptz NOT NULL,
+    created_by     text    NOT NULL COLLATE "C",
+    request_id     text    NOT NULL,
+    remote_address text    NOT NULL,
+    -- Empty for a provider that has none.
+    client_id      text    NOT NULL COLLATE "C",
+    deleted_at     timestamptz NOT NULL
+);
+CREATE INDEX deleted_providers_created_at ON deleted_providers (created_at, pk);
+CREATE INDEX deleted_providers_deleted_at ON deleted_providers (deleted_at, pk);
+
+-- One row for each change of a stored provider, which outlives the provider; values are never part of it.
+CREATE TABLE provider_changes (
+    id          bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
+    at          timestamptz NOT NULL,
+    pk          bigint NOT NULL,
+    change      text    NOT NULL CHECK (change IN ('updated', 'renamed', 'deleted')),
+    -- The names of the fields that were changed.
+    fields      jsonb    NOT NULL,
+    -- The user of the operating system who made the change.
+    os_user     text    NOT NULL,
+    -- The hash of the record before the change.
+    leaf_before bytea
+);
+CREATE INDEX provider_changes_at ON provider_changes (at, id);
+CREATE INDEX provider_changes_pk ON provider_changes (pk);
+
+-- One row for each renewal and revocation of a token, in the order in which they were committed.
+CREATE TABLE token_changes (
+    id       bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
+    at       timestamptz NOT NULL,
+    token_id bigint NOT NULL,
+    change   text    NOT NULL CHECK (change IN ('renewed', 'revoked'))
+);
+-- +goose StatementBegin
+CREATE FUNCTION add_token_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NEW.revoked_at IS DISTINCT FROM OLD.revoked_at THEN
+        INSERT INTO token_changes (at, token_id, change) VALUES (NEW.revoked_at, NEW.id, 'revoked');
+    END IF;
+    RETURN NULL;
+END
+$$;
+-- +goose StatementEnd
+CREATE TRIGGER tokens_changed AFTER UPDATE OF revoked_at ON tokens
+    FOR EACH ROW EXECUTE FUNCTION add_token_change();
 
 -- One row: programs that know only older levels of the schema must not use the database.
 CREATE TABLE schema_support (

@@ -95,7 +95,7 @@ func (s *site) apply(t *testing.T) string {
 }
 
 // interfere updates some records at random times.
-func (s *site) interfere(t *testing.T, pks map[int]int32) {
+func (s *site) interfere(t *testing.T, pks map[int]int64) {
 	t.Helper()
 	const updates = 5
 	for _, pk := range slices.Collect(maps.Values(pks))[:min(updates, len(pks))] {

@@ -17,10 +17,11 @@ import (
 )
 
 // insertLate inserts a provider, as a create does.
-const insertLate = `WITH late AS (INSERT INTO providers (pk, kind, name, created_at, created_by, request_id,
-		remote_address) SELECT nextval('providers_pk_seq'), kind, 'late', created_at, created_by, request_id, remote_address
-		FROM providers WHERE pk = 1 RETURNING pk)
-	INSERT INTO workspace_directory_providers SELECT pk, '[]', '[]', '', '', '', true, NULL, '', '', '' FROM late`
+const insertLate = `INSERT INTO providers (uid, kind, name, created_at, created_by, request_id, remote_address, secret,
+		generated, property_mappings, property_mappings_group, delegated_subject, scopes, exclude_users_service_account,
+		user_delete_action, group_delete_action, default_group_email_domain)
+	SELECT gen_random_uuid(), 'workspace_directory', 'late', created_at, created_by, request_id, remote_address, secret, 0,
+		'[]', '[]', '', '', true, 'suspend', 'suspend', '' FROM providers WHERE pk = 1`
 
 // TestLateCommits keeps a transaction open that has generated a pk, and lets its COMMIT wait a minute for a standby. Until
 // it has ended, neither lines nor heads pass it.

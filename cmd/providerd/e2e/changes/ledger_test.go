@@ -29,8 +29,8 @@ type ledger struct {
 	*site
 	// copy returns the environment of a copy of the database, and a function that runs a statement in it.
 	copy func(t *testing.T) (environment []string, exec func(t *testing.T, statements ...string))
-	// setSequence is the format of a statement that sets the last pk.
-	setSequence string
+	// setSequence is the format of a statement that sets the last pk, and longAgo is a time.
+	setSequence, longAgo string
 }
 
 // keep makes a history of creates, updates, renames and deletions, and keeps the lines and heads. They show that an older
@@ -175,7 +175,9 @@ func (l *ledger) history(t *testing.T) history {
 
 func ledgerInSQLite(t *testing.T) *ledger {
 	t.Helper()
-	l := &ledger{site: overSQLite(t), setSequence: "UPDATE sqlite_sequence SET seq = %d WHERE name = 'providers'"}
+	l := &ledger{
+		site: overSQLite(t), setSequence: "UPDATE sqlite_sequence SET seq = %d WHERE name = 'providers'", longAgo: "0",
+	}
 	l.copy = func(t *testing.T) ([]string, func(*testing.T, ...string)) {
 		t.Helper()
 		path := filepath.Join(t.TempDir(), "providerd.db")
@@ -209,7 +211,9 @@ func ledgerInPostgres(t *testing.T) *ledger {
 	t.Helper()
 	cluster := postgrestest.NewCluster(t)
 	url := cluster.CreateDatabase(t)
-	l := &ledger{site: overURL(t, url, 2), setSequence: "SELECT setval('providers_pk_seq', %d)"}
+	l := &ledger{
+		site: overURL(t, url, 2), setSequence: "SELECT setval('providers_pk_seq', %d)", longAgo: "'2020-01-01 00:00:00+00:00'",
+	}
 	original := regexp.MustCompile(`/(\w+)(\?|$)`).FindStringSubmatch(url)[1]
 	number := 0
 	l.copy = func(t *testing.T) ([]string, func(*testing.T, ...string)) {

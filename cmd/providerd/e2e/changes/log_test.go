@@ -58,7 +58,7 @@ func TestFollowKilled(t *testing.T) {
 			created, _ := journal.Counts()
 			missing := 0
 			for _, record := range journal.Acknowledged() {
-				if !seen["provider created"][int64(record.PK)] {
+				if !seen["provider created"][record.PK] {
 					missing++
 				}
 			}

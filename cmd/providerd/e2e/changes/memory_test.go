@@ -172,7 +172,7 @@ func fillLists(t *testing.T, dir string, rows int) {
 		`INSERT INTO deleted_providers SELECT pk + @rows, 'oauth2', name, created_at, created_by, request_id, remote_address, '',
 			created_at FROM providers`,
 		`INSERT INTO tokens (name, prefix, digest, operations, created_at, expires_at)
-			SELECT 'ci', 'pvd_abcdef', request_id || pk, '["providers_oauth2_create"]', created_at, created_at FROM providers
+			SELECT 'ci', 'pvd_abcdef', CAST(request_id || pk AS BLOB), '["providers_oauth2_create"]', created_at, created_at FROM providers
 			WHERE @rows > 0`,
 		`INSERT INTO applications (slug, name, provider_pk)
 			SELECT 'shop-' || pk, 'Shop', iif(kind = 'oauth2', pk, NULL) FROM providers WHERE @rows > 0`,

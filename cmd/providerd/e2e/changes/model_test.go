@@ -31,14 +31,14 @@ type model struct {
 	random  *rand.Rand
 	entries map[int]*entry
 	// pks are the pks of the stored records by serial, and credentials the generated ones.
-	pks    map[int]int32
+	pks    map[int]int64
 	serial int
 	// number makes values unique.
 	number int
 }
 
 func newModel(seed uint64) *model {
-	return &model{random: rand.New(rand.NewPCG(seed, seed)), entries: map[int]*entry{}, pks: map[int]int32{}}
+	return &model{random: rand.New(rand.NewPCG(seed, seed)), entries: map[int]*entry{}, pks: map[int]int64{}}
 }
 
 func (m *model) unique(prefix string) string {
@@ -112,7 +112,7 @@ func (m *model) write(t *testing.T, dir string) {
 
 // record is a stored record.
 type record struct {
-	PK           int32  `json:"pk"`
+	PK           int64  `json:"pk"`
 	Name         string `json:"name"`
 	ClientID     string `json:"client_id"`
 	ClientSecret string `json:"client_secret"`
@@ -135,7 +135,7 @@ func (s *site) stored(t *testing.T) (stored []record) {
 // compare checks that exactly the entries are stored, with their values, and that records keep their pks.
 func (m *model) compare(t *testing.T, s *site) {
 	t.Helper()
-	pks := map[int]int32{}
+	pks := map[int]int64{}
 	for _, r := range s.stored(t) {
 		serial, err := strconv.Atoi(r.Name)
 		if err != nil {

@@ -11,7 +11,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -114,7 +113,7 @@ func canonical(t *testing.T, members map[string]any) []byte {
 	return bytes.TrimSpace(text.Bytes())
 }
 
-// canonicalRow returns the columns of a record in JSON, with MACs of its secrets.
+// canonicalRow returns the columns of a record in JSON, with the MAC of its secret.
 func canonicalRow(t *testing.T, dir string, of line) []byte {
 	t.Helper()
 	db, err := sql.Open("sqlite3", "file:"+filepath.Join(dir, "data", "providerd.db")+"?mode=ro")
@@ -122,28 +121,25 @@ func canonicalRow(t *testing.T, dir string, of line) []byte {
 		t.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
-	members := map[string]any{}
-	for _, table := range []string{"providers", of.Kind + "_providers"} {
-		maps.Copy(members, row(t, db, table, of.ID))
-	}
-	for _, name := range []string{"property_mappings", "property_mappings_group", "jwks_sources"} {
-		if text, ok := members[name].(string); ok {
-			members[name] = json.RawMessage(text)
+	members := row(t, db, of.ID)
+	for _, name := range []string{"include_claims_in_id_token", "exclude_users_service_account"} {
+		if number, ok := members[name].(int64); ok {
+			members[name] = number == 1
 		}
 	}
 	members["created_at"] = of.At
-	column, secret := "credentials", `{"canary":1.50}`
+	secret := `{"canary":1.50}`
 	if of.Kind == "oauth2" {
-		column, secret = "client_secret", show(t, dir, of.ID, "client_secret")
+		secret = show(t, dir, of.ID, "client_secret")
 	}
-	members[column] = mac(t, dir, of.Kind+"_providers."+column+"\x00"+secret)
+	members["secret"] = mac(t, dir, secret)
 	return canonical(t, members)
 }
 
-// row returns the columns of a row that are not NULL.
-func row(t *testing.T, db *sql.DB, table string, pk int64) map[string]any {
+// row returns the columns of a provider that are not NULL.
+func row(t *testing.T, db *sql.DB, pk int64) map[string]any {
 	t.Helper()
-	rows, err := db.QueryContext(t.Context(), "SELECT * FROM "+table+" WHERE pk = ?", pk)
+	rows, err := db.QueryContext(t.Context(), "SELECT * FROM providers WHERE pk = ?", pk)
 	if err != nil {
 		t.Fatal(err)
 	}

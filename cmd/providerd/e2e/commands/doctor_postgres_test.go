@@ -41,7 +41,7 @@ func TestDoctorOverPostgreSQL(t *testing.T) {
 	noToken := fault{"tokens", healthWarn, "no token is valid"}
 	expectChecks(t, expectOnly(t, examined, []fault{standby, archive, noToken}), "configuration, keyset file, "+
 		"database, settings, standbys, archive, clock, messages, "+
-		"connections, schema, keyset, secrets, key age, tokens, pks, clock")
+		"connections, schema, keyset, secrets, key age, tokens, clock")
 	expectWithoutKeyset(t, examined, standby, archive, noToken)
 	cluster.Exec(t, name, "ALTER DATABASE "+name+" CONNECTION LIMIT 73")
 	allowed := fault{"connections", healthOK, "^the server allows 73 connections, enough for 3 replicas of up to 24 each"}
@@ -95,7 +95,7 @@ func expectWithoutKeyset(t *testing.T, examined setUp, faults ...fault) {
 	examined.environment = examined.environment[:1]
 	faults = append(faults, fault{"configuration", healthFail, "^--keyset is required with a PostgreSQL database"})
 	expectChecks(t, expectOnly(t, examined, faults), "configuration, database, settings, standbys, archive, clock, "+
-		"messages, connections, schema, tokens, pks, clock")
+		"messages, connections, schema, tokens, clock")
 }
 
 // awaitArchiver waits until the statistics of the archiver meet a condition.

@@ -22,7 +22,7 @@ func TestManualBacksUp(t *testing.T) {
 	dir, other := t.TempDir(), t.TempDir()
 	providerdtest.Fill(t, dir, 3)
 	server := providerdtest.Serve(t, dir)
-	want := []int32{1, 2, 3}
+	want := []int64{1, 2, 3}
 	providerdtest.RunShell(t, dir, backUp)
 	runSchedule(t, dir, schedule)
 	server.Stop(t)

@@ -97,7 +97,7 @@ func isRefusal(err error) bool {
 		errors.Is(err, syscall.ECONNREFUSED)
 }
 
-func (f *failover) sendWithKey(e *entry, replica *providerdtest.Server) (name string, pk int32, err error) {
+func (f *failover) sendWithKey(e *entry, replica *providerdtest.Server) (name string, pk int64, err error) {
 	// With one retry, the next try soon goes to another replica.
 	providers, err := client.New(replica.URL, f.token, client.WithDoer(f.fleet.Client), client.WithRetries(1))
 	if err != nil {
@@ -107,11 +107,11 @@ func (f *failover) sendWithKey(e *entry, replica *providerdtest.Server) (name st
 	if err != nil {
 		return "", 0, err
 	}
-	return record.Name, int32(record.PK), nil
+	return record.Name, record.PK, nil
 }
 
 // sendBare sends a create once, without a key.
-func (f *failover) sendBare(e *entry, replica *providerdtest.Server) (name string, pk int32, err error) {
+func (f *failover) sendBare(e *entry, replica *providerdtest.Server) (name string, pk int64, err error) {
 	path, request := providerdtest.OAuth2Path, any(oauth2Request(e.name))
 	if e.way == byNone {
 		path, request = providerdtest.DirectoryPath, client.WorkspaceDirectoryProviderRequest{
@@ -133,7 +133,7 @@ func (f *failover) sendBare(e *entry, replica *providerdtest.Server) (name strin
 	}
 	var record struct {
 		Name string
-		PK   int32
+		PK   int64
 	}
 	err = json.Unmarshal([]byte(text), &record)
 	return record.Name, record.PK, err

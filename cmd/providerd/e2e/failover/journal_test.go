@@ -32,7 +32,7 @@ type entry struct {
 	// The other fields are valid once its client no longer sends it.
 	isAcknowledged bool
 	// pk is 0 if the response does not have it, as a 409 for a client_id.
-	pk int32
+	pk int64
 	// mayBeStored is set if a try has an unknown outcome.
 	mayBeStored bool
 	// isReported is set once a fault was reported.
@@ -67,7 +67,7 @@ func (j *failoverJournal) begin(way way, name string) *entry {
 }
 
 // acknowledge records that a replica acknowledged a create.
-func (j *failoverJournal) acknowledge(e *entry, pk int32, replica int) {
+func (j *failoverJournal) acknowledge(e *entry, pk int64, replica int) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
 	e.isAcknowledged, e.pk = true, pk

@@ -21,7 +21,7 @@ type watchedCall struct {
 	method, path, token, key, body string
 	operation                      string
 	status                         int
-	// isCommitted reports whether a transaction decides its outcome.
+	// isCommitted reports whether it is inserted. A retry is not, if its record is found first, nor is a validation.
 	isCommitted bool
 	// adds are counters, each with the value of its label and, unless it is 1, what is added.
 	adds string
@@ -73,14 +73,14 @@ func TestMetricsCount(t *testing.T) {
 	const broken = `{"name":"","sub_mode":"x","mine":1,"yours":2}`
 	for i, call := range []watchedCall{
 		{http.MethodPost, providerdtest.OAuth2Path, narrow, "key", taken, oauth2, 201, true, ""},
-		{http.MethodPost, providerdtest.OAuth2Path, narrow, "key", taken, oauth2, 201, true, "replays providers_oauth2_create"},
-		{http.MethodPost, providerdtest.OAuth2Path, narrow, "key", providerdtest.OAuth2Body, oauth2, 422, true, "problems idempotency-key-reused, violations differs 2"},
+		{http.MethodPost, providerdtest.OAuth2Path, narrow, "key", taken, oauth2, 201, false, "replays providers_oauth2_create"},
+		{http.MethodPost, providerdtest.OAuth2Path, narrow, "key", providerdtest.OAuth2Body, oauth2, 422, false, "problems idempotency-key-reused, violations differs 2"},
 		{http.MethodPost, providerdtest.OAuth2Path, narrow, "", taken, oauth2, 409, true, "problems client-id-taken, violations taken"},
 		{
 			http.MethodPost, providerdtest.OAuth2Path, narrow, "", broken, oauth2, 400, false,
 			"problems validation-failed, violations empty, violations enum, violations required, violations unknown_field 2",
 		},
-		{http.MethodPost, providerdtest.OAuth2Path + "?validate_only=true", narrow, "", providerdtest.OAuth2Body, oauth2, 200, true, ""},
+		{http.MethodPost, providerdtest.OAuth2Path + "?validate_only=true", narrow, "", providerdtest.OAuth2Body, oauth2, 200, false, ""},
 		{http.MethodPost, providerdtest.DirectoryPath, narrow, "", "{}", directory, 403, false, "problems forbidden, token_refusals forbidden"},
 		{http.MethodPost, providerdtest.DirectoryPath, "", "", "{}", directory, 401, false, "problems unauthorized, token_refusals missing"},
 		{http.MethodPost, providerdtest.OAuth2Path, "pvd_x", "", "{}", oauth2, 401, false, "problems unauthorized, token_refusals mistyped"},

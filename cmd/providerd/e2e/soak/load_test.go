@@ -163,7 +163,7 @@ func (c *soakCaller) createOAuth2(ctx context.Context, key string) {
 	record, err := c.providers.CreateOAuth2(ctx, oauth2Create(key), client.WithIdempotencyKey(key))
 	if c.journal.record("OAuth2 providers created", key, err) {
 		c.last = record
-		c.journal.Acknowledge(providerdtest.Record{Name: record.Name, PK: int32(record.PK), Secret: record.ClientSecret.Reveal()}, started)
+		c.journal.Acknowledge(providerdtest.Record{Name: record.Name, PK: record.PK, Secret: record.ClientSecret.Reveal()}, started)
 	}
 }
 
@@ -171,7 +171,7 @@ func (c *soakCaller) createDirectory(ctx context.Context, key string) {
 	started := time.Now()
 	record, err := c.providers.CreateWorkspaceDirectory(ctx, directoryCreate(key), client.WithIdempotencyKey(key))
 	if c.journal.record("directories created", key, err) {
-		c.journal.Acknowledge(providerdtest.Record{Name: record.Name, PK: int32(record.PK), Secret: string(record.Credentials.Reveal())}, started)
+		c.journal.Acknowledge(providerdtest.Record{Name: record.Name, PK: record.PK, Secret: string(record.Credentials.Reveal())}, started)
 	}
 }
 

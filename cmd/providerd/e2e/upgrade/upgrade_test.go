@@ -9,7 +9,9 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -28,20 +30,24 @@ const headings = 1
 // database of the other.
 func programs(t *testing.T) (old, newer string) {
 	t.Helper()
-	const migration = `-- +goose Up
+	dir, replaced := t.TempDir(), map[string]string{}
+	for database, version := range map[string]string{"sqlite": "randomblob(16)", "postgres": "uuid_send(gen_random_uuid())"} {
+		migration := `-- +goose Up
 ALTER TABLE providers ADD COLUMN later text;
 CREATE TABLE later (pk integer PRIMARY KEY);
-`
-	file := filepath.Join(t.TempDir(), "later.sql")
-	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {
-		providerdtest.Path(t, "store/sqlite/migrations/99999_later.sql"):   file,
-		providerdtest.Path(t, "store/postgres/migrations/99999_later.sql"): file,
-	}})
-	err = errors.Join(err, os.WriteFile(file, []byte(migration), 0o600), os.WriteFile(file+".json", overlay, 0o600))
-	if err != nil {
+UPDATE keyset SET version = ` + version + ";\n"
+		file := filepath.Join(dir, database+".sql")
+		if err := os.WriteFile(file, []byte(migration), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		replaced[providerdtest.Path(t, "store/"+database+"/migrations/99999_later.sql")] = file
+	}
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": replaced})
+	file := filepath.Join(dir, "overlay.json")
+	if err := errors.Join(err, os.WriteFile(file, overlay, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	newer = providerdtest.Build(t, "-overlay", file+".json")
+	newer = providerdtest.Build(t, "-overlay", file)
 	versions := run(t, newer, "", "version")
 	if !strings.Contains(versions, "schema version 99999, over PostgreSQL 99999") {
 		t.Fatalf("the newer program has %s", versions)
@@ -113,13 +119,14 @@ func TestRollingUpgrade(t *testing.T) {
 	journal.Compare(t, r.Stored(t, r.URL))
 }
 
-// TestUpgradeOverSQLite upgrades a database to the newer program, after which this build refuses it, and goes back with
-// a backup taken before.
+// TestUpgradeOverSQLite upgrades a database to the newer program, which migrates it, after which this build refuses it.
+// A backup taken before leads back to this build, or is migrated as well.
 func TestUpgradeOverSQLite(t *testing.T) {
 	old, newer := programs(t)
 	dir, client := t.TempDir(), contracttest.Client(t)
 	createWith(t, client, old, dir)
 	run(t, old, dir, "backup", "before.db")
+	expectOlder(t, newer, func(words ...string) *exec.Cmd { return providerdtest.Command(t.Context(), dir, words...) })
 	createWith(t, client, newer, dir)
 	if lines := strings.Count(run(t, newer, dir, "provider", "list"), "\n") - headings; lines != 2 {
 		t.Errorf("the newer program reads %d records, want one from each program", lines)
@@ -127,11 +134,30 @@ func TestUpgradeOverSQLite(t *testing.T) {
 	if _, err := start(t, old, dir); err == nil || !strings.Contains(err.Error(), "use a newer providerd") {
 		t.Errorf("the older program started: %v", err)
 	}
+	run(t, newer, dir, "restore", "before.db", "--replace")
+	createWith(t, client, newer, dir)
 	run(t, old, dir, "restore", "before.db", "--replace")
-	if stored := providerdtest.StoredPKs(t, dir); !slices.Equal(stored, []int32{1}) {
+	if stored := providerdtest.StoredPKs(t, dir); !slices.Equal(stored, []int64{1}) {
 		t.Errorf("stored pks are %v, want those from before the upgrade", stored)
 	}
 	createWith(t, client, old, dir)
+}
+
+// expectOlder checks that a program refuses a database of this build, but its doctor only warns of it.
+func expectOlder(t *testing.T, newer string, command func(words ...string) *exec.Cmd) {
+	t.Helper()
+	list := command("token", "list")
+	list.Path = newer
+	const refusal = `its schema version is 1 but this program needs 99999; run "providerd serve" of this version to migrate it`
+	if output, err := list.CombinedOutput(); err == nil || !strings.Contains(string(output), refusal) {
+		t.Errorf("the newer program lists tokens: %v, %s", err, output)
+	}
+	doctor := command("doctor")
+	doctor.Path = newer
+	const warning = `(?m)^warn +schema +.*its schema version is 1 but this program needs 99999; "providerd serve" migrates it`
+	if output, err := doctor.CombinedOutput(); err != nil || !regexp.MustCompile(warning).Match(output) {
+		t.Errorf("the newer program's doctor reports: %v, %s", err, output)
+	}
 }
 
 // start starts a program that serves the database in dir.
@@ -166,6 +192,7 @@ func TestChangesDuringUpgrade(t *testing.T) {
 		}
 		created[name] = record
 	}
+	expectOlder(t, newer, func(words ...string) *exec.Cmd { return f.Command(t.Context(), words...) })
 	f.Program = newer
 	f.Restart(t, 0, func() {})
 	f.RunCommand(t, f.Program, "provider", "update", fmt.Sprint(created["updated"].PK),

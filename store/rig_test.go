@@ -6,38 +6,42 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"testing"
 
+	"github.com/google/uuid"
 	"gorm.io/gorm"
 
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/sqlite"
+	"example.com/providerd/store/storetest"
 )
 
 type statements func(tx *gorm.DB) error
 
-// fault is called instead of a transaction, which it may run.
+// fault is called instead of a Read or a Write, which it may run.
 type fault func(run func(statements) error, what statements) error
 
-// faultyDatabase is a SQLite database with faults injected into its next transactions. It records the batches.
+// insertFault is called instead of an Insert, which it may run.
+type insertFault func(run func() error) error
+
+// faultyDatabase is a SQLite database with faults injected into its next statements. It records the inserts.
 type faultyDatabase struct {
 	database.Database
 	// path is that of the database, and keyset that of its keyset file.
 	path, keyset string
 
-	mutex sync.Mutex
-	// commits and changes are the faults of the next batches and of the next other transactions.
-	commits, changes []fault
-	// maxPKs is the maximum number of pks that a batch gets; 0 for no limit.
-	maxPKs int
-	// refusal is what CanStore returns.
+	mutex   sync.Mutex
+	inserts []insertFault
+	reads   []fault
+	writes  []fault
+	// sizes holds the number of rows of each insert.
+	sizes []int
+	// refusal is what Check returns.
 	refusal error
-	// committed holds the number of pks that each batch requested.
-	committed  []int
-	maintained int
-	// elsewhere is the database that reads go to; nil for this one.
+	// elsewhere is the database that reads go to, except for Read; nil for this one.
 	elsewhere database.Database
 	// readsElsewhere is the number of further reads that do; 0 or less for all.
 	readsElsewhere int
@@ -81,8 +85,8 @@ func (f *faultyDatabase) copied(t *testing.T) (*store.Store, *faultyDatabase) {
 	return newFaultyIn(t, dir)
 }
 
-// next removes and returns the fault of the next transaction from a list.
-func (f *faultyDatabase) next(list *[]fault) fault {
+// next removes and returns the fault of the next call from a list.
+func next[F any](f *faultyDatabase, list *[]F, passing F) F {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	if len(*list) == 0 {
@@ -106,61 +110,31 @@ func (f *faultyDatabase) Reader() *gorm.DB {
 	return elsewhere.Reader()
 }
 
-func (f *faultyDatabase) Change(ctx context.Context, what func(tx *gorm.DB) error) error {
-	return f.next(&f.changes)(func(what statements) error { return f.Database.Change(ctx, what) }, what)
+func (f *faultyDatabase) Read(ctx context.Context, what func(tx *gorm.DB) error) error {
+	return next(f, &f.reads, passing)(func(what statements) error { return f.Database.Read(ctx, what) }, what)
 }
 
-func (f *faultyDatabase) ChangeAlone(ctx context.Context, what func(tx *gorm.DB) error) error {
-	return f.next(&f.changes)(func(what statements) error { return f.Database.ChangeAlone(ctx, what) }, what)
+func (f *faultyDatabase) Write(ctx context.Context, what func(tx *gorm.DB) error) error {
+	return next(f, &f.writes, passing)(func(what statements) error { return f.Database.Write(ctx, what) }, what)
 }
 
-func (f *faultyDatabase) Batches(ctx context.Context) (database.Batches, error) {
-	batches, err := f.Database.Batches(ctx)
-	return &faultyBatches{Batches: batches, database: f}, err
-}
-
-type faultyBatches struct {
-	database.Batches
-	database *faultyDatabase
-}
-
-func (b *faultyBatches) Commit(ctx context.Context, pks int, what func(database.Batch) error) error {
-	b.database.count(func(f *faultyDatabase) { f.committed = append(f.committed, 0) })
-	batch := faultyBatch{database: b.database}
-	run := func(what statements) error {
-		return b.Batches.Commit(ctx, pks, func(begun database.Batch) error {
-			batch.Batch = begun
-			return what(begun.DB())
-		})
-	}
-	return b.database.next(&b.database.commits)(run, func(*gorm.DB) error { return what(batch) })
-}
-
-type faultyBatch struct {
-	database.Batch
-	database *faultyDatabase
-}
-
-func (b faultyBatch) ReservePKs(count int) ([]int32, error) {
-	var limit int
-	b.database.count(func(f *faultyDatabase) {
-		f.committed[len(f.committed)-1] = count
-		limit = f.maxPKs
+func (f *faultyDatabase) Insert(ctx context.Context, rows database.Insertion) (map[uuid.UUID]int64, error) {
+	f.count(func(f *faultyDatabase) { f.sizes = append(f.sizes, len(rows.Rows)) })
+	var pks map[uuid.UUID]int64
+	err := next(f, &f.inserts, func(run func() error) error { return run() })(func() (err error) {
+		pks, err = f.Database.Insert(ctx, rows)
+		return err
 	})
-	if limit > 0 {
-		count = min(count, limit)
+	if err != nil {
+		return nil, err
 	}
-	return b.Batch.ReservePKs(count)
+	return pks, nil
 }
 
-func (b faultyBatch) CanStore() (err error) {
-	b.database.count(func(f *faultyDatabase) { err = f.refusal })
-	return err
-}
-
-func (b *faultyBatches) Maintain(ctx context.Context) {
-	b.database.count(func(f *faultyDatabase) { f.maintained++ })
-	b.Batches.Maintain(ctx)
+func (f *faultyDatabase) Check(ctx context.Context) error {
+	var refusal error
+	f.count(func(f *faultyDatabase) { refusal = f.refusal })
+	return errors.Join(refusal, f.Database.Check(ctx))
 }
 
 func (f *faultyDatabase) count(change func(f *faultyDatabase)) {
@@ -169,54 +143,66 @@ func (f *faultyDatabase) count(change func(f *faultyDatabase)) {
 	change(f)
 }
 
-// sizes returns the number of pks that each batch requested so far, and the number of calls to Maintain.
-func (f *faultyDatabase) sizes() (sizes []int, maintained int) {
-	f.count(func(f *faultyDatabase) { sizes, maintained = append(sizes, f.committed...), f.maintained })
-	return sizes, maintained
-}
-
-// holdUp starts a create whose commit waits until release is called. The faults apply to the commits after it.
-func (f *faultyDatabase) holdUp(
-	t *testing.T, opened *store.Store, faults ...fault,
-) (first store.Submission, release func()) {
+// inOneQueue queues creates in order behind a first one that it blocks until all wait. The faults apply to the inserts
+// after the first. It returns the errors of the creates in the same order, and the sizes of their inserts.
+func (f *faultyDatabase) inOneQueue(
+	t *testing.T, opened *store.Store, count int, create func(i int) error, faults ...insertFault,
+) (errs []error, sizes []int) {
 	t.Helper()
 	begun, released := make(chan struct{}), make(chan struct{})
 	f.count(func(f *faultyDatabase) {
-		f.commits = append([]fault{func(run func(statements) error, what statements) error {
+		f.sizes = nil
+		f.inserts = append([]insertFault{func(run func() error) error {
 			close(begun)
 			<-released
-			return run(what)
+			return run()
 		}}, faults...)
 	})
-	first = opened.Submit(t.Context(), "first of "+store.RandomAlphanumeric(10))
-	<-begun
-	return first, sync.OnceFunc(func() { close(released) })
-}
-
-// inOneQueue queues creates in order behind a first one that it blocks until all wait. The faults apply to the commits
-// after the first. It returns the errors of the creates in the same order.
-func (f *faultyDatabase) inOneQueue(
-	t *testing.T, opened *store.Store, count int, create func(i int) error, faults ...fault,
-) []error {
-	t.Helper()
-	first, release := f.holdUp(t, opened, faults...)
-	errs := make([]error, count)
 	var group sync.WaitGroup
+	group.Go(func() {
+		if err := add(t.Context(), opened, "first of "+store.RandomAlphanumeric(10)); err != nil {
+			t.Errorf("the first create: %v", err)
+		}
+	})
+	<-begun
+	errs = make([]error, count)
 	for i := range count {
 		group.Go(func() { errs[i] = create(i) })
-		opened.AwaitQueue(i + 1)
+		for opened.Stats().QueueLength != i+1 {
+			runtime.Gosched()
+		}
 	}
-	release()
+	close(released)
 	group.Wait()
-	if err := first.Wait(); err != nil {
-		t.Errorf("the first create: %v", err)
-	}
-	return errs
+	return errs, f.sizes[1:]
 }
 
-// failNextChange injects a fault into the next transaction that is not a batch.
-func (f *faultyDatabase) failNextChange(next fault) {
-	f.count(func(f *faultyDatabase) { f.changes = []fault{next} })
+// failNextWrite injects a fault into the next Write.
+func (f *faultyDatabase) failNextWrite(next fault) {
+	f.count(func(f *faultyDatabase) { f.writes = []fault{next} })
+}
+
+// add creates a provider whose client_id is its name.
+func add(ctx context.Context, opened *store.Store, name string) error {
+	_, _, err := opened.CreateOAuth2Provider(ctx, store.CreateRequest{Name: name}, storetest.FullOAuth2(name))
+	return err
+}
+
+// addKeyed creates a provider whose key and client_id are its name.
+func addKeyed(t *testing.T, opened *store.Store, name string) (pk int64, replayed bool, err error) {
+	t.Helper()
+	request := store.CreateRequest{Name: name, CreatedBy: "caller", IdempotencyKey: &name}
+	record, replayed, err := opened.CreateOAuth2Provider(t.Context(), request, storetest.FullOAuth2(name))
+	return record.PK, replayed, err
+}
+
+func names(t *testing.T, database *store.Store) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	for _, record := range storetest.Collect(t, database.Opened(t.Context(), database.Providers(t.Context(), store.Filter{}, 0))) {
+		names[record.Common().Name] = true
+	}
+	return names
 }
 
 var errRolledBack = errors.New("rolled back")

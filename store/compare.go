@@ -1,0 +1,62 @@
+package store
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Differing returns the names of the fields that differ between a record and a request for one. A value that the
+// request lets the server choose also equals one that the server chose. Both records have their secrets. It returns
+// ErrDamaged.
+func Differing(stored, requested Record) (fields []string, err error) {
+	chosen := stored.Common().Generated & requested.Common().Generated
+	if stored.Common().Name != requested.Common().Name {
+		fields = append(fields, "name")
+	}
+	wanted := requested.settings()
+	for i, column := range stored.settings() {
+		isChosen := column.name == "client_id" && chosen&GeneratedClientID != 0
+		if column.value != wanted[i].value && !isChosen {
+			fields = append(fields, column.name)
+		}
+	}
+	if isReordered(stored, requested) {
+		isSame, err := isSameJSON(stored, requested)
+		if isSame || err != nil {
+			return fields, err
+		}
+	}
+	field, secret := stored.secret()
+	_, requestedSecret := requested.secret()
+	// What the server chooses depends on the client_type.
+	isChosen := chosen&GeneratedSecret != 0 && !slices.Contains(fields, "client_type")
+	if secret.Reveal() != requestedSecret.Reveal() && !isChosen {
+		fields = append(fields, field)
+	}
+	return fields, nil
+}
+
+// isReordered reports whether the credentials of two records can be the same JSON with members in another order. They
+// are in the shortest form, so their lengths are then equal.
+func isReordered(a, b Record) bool {
+	field, secret := a.secret()
+	_, other := b.secret()
+	return field == "credentials" && len(secret.Reveal()) == len(other.Reveal()) && secret.Reveal() != other.Reveal()
+}
+
+// isSameJSON compares credentials in canonical form (RFC 8785), except that numbers keep their digits.
+func isSameJSON(a, b Record) (bool, error) {
+	var texts [2]jsontext.Value
+	for i, record := range []Record{a, b} {
+		_, secret := record.secret()
+		texts[i] = jsontext.Value(secret.Reveal())
+		err := texts[i].Canonicalize(jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false))
+		if err != nil {
+			return false, fmt.Errorf("compare credentials: %w", ErrDamaged)
+		}
+	}
+	return bytes.Equal(texts[0], texts[1]), nil
+}

@@ -1,0 +1,256 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/providerd/store"
+	"example.com/providerd/store/database"
+	"example.com/providerd/store/storetest"
+)
+
+// missing returns a fault that inserts nothing.
+func missing(err error) insertFault { return func(func() error) error { return err } }
+
+// late returns a fault after the insert.
+func late(err error) insertFault {
+	return func(run func() error) error { return errors.Join(run(), err) }
+}
+
+// Whatever the outcome of an insert, every caller of the batch gets it, a retry settles it, and nothing is stored twice.
+func TestFailedInsert(t *testing.T) {
+	t.Parallel()
+	noDisk := fmt.Errorf("%w: the disk is missing", store.ErrUnavailable)
+	lost := fmt.Errorf("%w: the response is lost", store.ErrOutcomeUnknown)
+	alone := fmt.Errorf("%w: deadlock", database.ErrInsertAlone)
+	errUnknown := errors.New("unknown error")
+	const count = 20
+	twice := func(run func(statements) error, what statements) error { return errors.Join(run(what), run(what)) }
+	for name, test := range map[string]struct {
+		inserts []insertFault
+		// reads are the faults of the lookups.
+		reads []fault
+		// want is the sentinel of the error, nil for an unknown error; text is in its message, "" for no error.
+		want   error
+		text   string
+		stored bool
+		sizes  []int
+	}{
+		"not stored":      {[]insertFault{missing(noDisk)}, nil, store.ErrUnavailable, "the disk is missing", false, []int{count}},
+		"unknown error":   {[]insertFault{missing(errUnknown)}, nil, nil, "unknown error", false, []int{count}},
+		"stored and lost": {[]insertFault{late(lost)}, nil, nil, "", true, []int{count}},
+		"lost":            {[]insertFault{missing(lost)}, nil, nil, "", true, []int{count, count}},
+		"stored and lost, and no lookup": {
+			[]insertFault{late(lost)}, []fault{failing(noDisk)}, store.ErrOutcomeUnknown, "the response is lost", true, []int{count},
+		},
+		"lost, and no lookup": {
+			[]insertFault{missing(lost)}, []fault{failing(noDisk)}, store.ErrOutcomeUnknown, "the response is lost", false, []int{count},
+		},
+		"lost, then not stored": {
+			[]insertFault{missing(lost), missing(noDisk)}, nil, store.ErrOutcomeUnknown, "the response is lost", false, []int{count, count},
+		},
+		"lost four times": {
+			slices.Repeat([]insertFault{missing(lost)}, 4), nil, store.ErrOutcomeUnknown, "lost", false, slices.Repeat([]int{count}, 4),
+		},
+		"nothing met four times": {
+			slices.Repeat([]insertFault{missing(nil)}, 4), nil, store.ErrUnavailable, "create and delete", false, slices.Repeat([]int{count}, 4),
+		},
+		"nothing met, and no lookup": {
+			[]insertFault{missing(nil)}, []fault{failing(noDisk)}, store.ErrUnavailable, "the disk is missing", false, []int{count},
+		},
+		"looked up twice": {[]insertFault{missing(nil), late(lost)}, []fault{twice, twice}, nil, "", true, []int{count, count}},
+		"deadlock":        {[]insertFault{missing(alone)}, nil, nil, "", true, append([]int{count}, slices.Repeat([]int{1}, count)...)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			opened, faulty := newFaulty(t)
+			faulty.reads = test.reads
+			errs, sizes := faulty.inOneQueue(t, opened, count, func(i int) error {
+				_, replayed, err := addKeyed(t, opened, fmt.Sprint(i))
+				if replayed {
+					t.Error("a first attempt is a replay")
+				}
+				return err
+			}, test.inserts...)
+			for i, err := range errs {
+				if (err == nil) != (test.text == "") || !strings.Contains(fmt.Sprint(err), test.text) {
+					t.Errorf("create %d: error is %v, want %q", i, err, test.text)
+				}
+				for _, known := range []error{store.ErrUnavailable, store.ErrOutcomeUnknown} {
+					if errors.Is(err, known) != (known == test.want) { //nolint:errorlint // The two sentinels are compared.
+						t.Errorf("create %d: error is %v, want %v", i, err, test.want)
+					}
+				}
+			}
+			if !slices.Equal(sizes, test.sizes) {
+				t.Errorf("inserts have %v rows, want %v", sizes, test.sizes)
+			}
+			pks := map[int64]bool{}
+			for i := range count {
+				pk, replayed, err := addKeyed(t, opened, fmt.Sprint(i))
+				if err != nil || replayed != test.stored {
+					t.Errorf("retry %d: replayed is %v, want %v, %v", i, replayed, test.stored, err)
+				}
+				pks[pk] = true
+			}
+			if stored := names(t, opened); len(pks) != count || len(stored) != 1+count {
+				t.Errorf("%d pks and %d names, want %d pks and one name more", len(pks), len(stored), count)
+			}
+		})
+	}
+}
+
+// What another program has stored since the search for a key is met by the insert, and decides the outcome of each create.
+func TestConflictsMetByAnInsert(t *testing.T) {
+	t.Parallel()
+	opened, faulty := newFaulty(t)
+	other := create(t, faulty.path)
+	pks := map[string]int64{}
+	meanwhile := func(run func() error) error {
+		for _, name := range []string{"equal", "different"} {
+			var err error
+			if pks[name], _, err = addKeyed(t, other, name); err != nil {
+				t.Error(err)
+			}
+		}
+		return errors.Join(add(t.Context(), other, "taken"), run())
+	}
+	const free = 4
+	errs, sizes := faulty.inOneQueue(t, opened, free+1, func(i int) error {
+		switch i {
+		case 0:
+			pk, replayed, err := addKeyed(t, opened, "equal")
+			if pk != pks["equal"] || !replayed {
+				t.Errorf("replayed is %v: %d, want %d", replayed, pk, pks["equal"])
+			}
+			return err
+		case 1:
+			request := store.CreateRequest{Name: "x", CreatedBy: "caller", IdempotencyKey: new("different")}
+			_, _, err := opened.CreateOAuth2Provider(t.Context(), request, storetest.FullOAuth2("different"))
+			reused, ok := errors.AsType[*store.KeyReusedError](err)
+			if !ok || reused.PK != pks["different"] || !slices.Equal(reused.Fields, []string{"name"}) {
+				t.Errorf("error is %v, want ErrKeyReused", err)
+			}
+			return nil
+		case free:
+			return add(t.Context(), opened, "free")
+		default:
+			if err := add(t.Context(), opened, "taken"); !errors.Is(err, store.ErrClientIDTaken) {
+				t.Errorf("error is %v, want ErrClientIDTaken", err)
+			}
+			return nil
+		}
+	}, meanwhile)
+	if err := errors.Join(errs...); err != nil || !slices.Equal(sizes, []int{free + 1}) {
+		t.Errorf("inserts have %v rows: %v", sizes, err)
+	}
+	if stored := names(t, opened); len(stored) != 5 || !stored["free"] {
+		t.Errorf("names are %v", stored)
+	}
+}
+
+// A key whose record is deleted before it is read creates another record, unless that happens again and again.
+func TestRecordOfAKeyIsDeletedMeanwhile(t *testing.T) {
+	t.Parallel()
+	for deletions, want := range map[int]error{1: nil, 3: nil, 4: store.ErrUnavailable} {
+		opened, faulty := newFaulty(t)
+		other := create(t, faulty.path)
+		var pk int64
+		faulty.inserts = slices.Repeat([]insertFault{func(run func() error) (err error) {
+			pk, _, err = addKeyed(t, other, "key")
+			return errors.Join(err, run())
+		}}, deletions)
+		faulty.reads = slices.Repeat([]fault{func(run func(statements) error, what statements) error {
+			return errors.Join(run(what), other.DeleteProviders(t.Context(), []int64{pk}, "operator"))
+		}}, deletions)
+		got, replayed, err := addKeyed(t, opened, "key")
+		if replayed || !errors.Is(err, want) || err == nil && got <= pk {
+			t.Errorf("after %d deletions: %d, replayed is %v, %v, want %v", deletions, got, replayed, err, want)
+		}
+	}
+}
+
+// A record that only another server has, which an old primary can be, is not the record of a key.
+func TestStaleRecordOfAKey(t *testing.T) {
+	t.Parallel()
+	opened, faulty := newFaulty(t)
+	other, elsewhere := faulty.copied(t)
+	if _, _, err := addKeyed(t, other, "key"); err != nil {
+		t.Fatal(err)
+	}
+	faulty.elsewhere = elsewhere.Database
+	if _, replayed, err := addKeyed(t, opened, "key"); err != nil || replayed {
+		t.Errorf("replayed is %v, %v", replayed, err)
+	}
+	faulty.elsewhere = nil
+	if stored := names(t, opened); len(stored) != 1 {
+		t.Errorf("names are %v", stored)
+	}
+}
+
+// While creates are refused, so are validations. Replays still work, and a create is tried.
+func TestValidationIsRefusedLikeCreates(t *testing.T) {
+	t.Parallel()
+	opened, faulty := newFaulty(t)
+	validate := func(key string) error {
+		request := store.CreateRequest{Name: key, CreatedBy: "caller", IdempotencyKey: &key, ValidateOnly: true}
+		_, _, err := opened.CreateOAuth2Provider(t.Context(), request, storetest.FullOAuth2(key))
+		return err
+	}
+	if _, _, err := addKeyed(t, opened, "replay"); err != nil {
+		t.Fatal(err)
+	}
+	faulty.refusal = fmt.Errorf("%w: no space left", store.ErrUnavailable)
+	if err := validate("new"); !errors.Is(err, faulty.refusal) {
+		t.Errorf("error is %v, want %v", err, faulty.refusal)
+	}
+	_, _, err := addKeyed(t, opened, "create")
+	if err := errors.Join(err, validate("replay")); err != nil {
+		t.Error(err)
+	}
+	faulty.refusal = nil
+	if err := validate("new"); err != nil {
+		t.Errorf("validation after recovery: %v", err)
+	}
+	if err := os.Rename(faulty.keyset, faulty.keyset+".away"); err != nil {
+		t.Fatal(err)
+	}
+	if err := opened.Ready(t.Context()); !errors.Is(err, store.ErrNoKeyset) {
+		t.Errorf("error is %v, want ErrNoKeyset", err)
+	}
+	if err := validate("new"); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("without a keyset: error is %v, want ErrUnavailable", err)
+	}
+}
+
+// If an insert fails, a create whose deadline has passed is refused. The others are stored by the next insert.
+func TestLateCreateIsRefusedAlone(t *testing.T) {
+	t.Parallel()
+	opened, faulty := newFaulty(t)
+	opened.SetLeastTime(time.Second)
+	hasty, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	for _, outcome := range []error{store.ErrUnavailable, store.ErrOutcomeUnknown} {
+		errs, sizes := faulty.inOneQueue(t, opened, 3, func(i int) error {
+			ctx := t.Context()
+			if i == 1 {
+				ctx = hasty
+			}
+			return add(ctx, opened, fmt.Sprint(outcome, i))
+		}, func(func() error) error {
+			<-hasty.Done()
+			return fmt.Errorf("%w: no response", outcome)
+		})
+		if errs[0] != nil || !errors.Is(errs[1], outcome) || errs[2] != nil || !slices.Equal(sizes, []int{3, 2}) {
+			t.Errorf("errors are %v, want only %v, of the second create; inserts have %v rows", errs, outcome, sizes)
+		}
+		hasty, cancel = context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+	}
+}

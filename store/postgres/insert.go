@@ -1,0 +1,183 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"example.com/providerd/store/database"
+)
+
+const (
+	// insertTimeout limits a try of an INSERT, with its commit.
+	insertTimeout = 1500 * time.Millisecond
+	// aloneTimeout limits the wait for a lock of a row that is inserted alone.
+	aloneTimeout = 10 * time.Millisecond
+	// leastInsertTime is the part of this that remains when a wait for a lock ends, so that it does not make the outcome
+	// unknown.
+	leastInsertTime = 500 * time.Millisecond
+)
+
+// secureInsert is secureStatement for an INSERT, which writes and so needs no message. That the schema is supported
+// follows from the version of the keyset, which migrations change. The transaction gets its id before it generates pks,
+// because Settle waits for transactions with an id.
+const secureInsert = `SELECT set_config('synchronous_commit', 'on', true),
+	set_config('client_min_messages', 'warning', true), set_config('lock_timeout', $1, true), pg_current_xact_id()::text`
+
+// Insert inserts rows in one transaction, which travels in one message. It retries until the message was sent, and
+// until lockTimeout if it cannot get a lock of a table or of the only row.
+func (d *Database) Insert(ctx context.Context, rows database.Insertion) (pks map[uuid.UUID]int64, err error) {
+	ctx, cancel := reserving(ctx, leastInsertTime)
+	defer cancel()
+	begun := time.Now()
+	err = retry(ctx, func() (again bool, err error) {
+		pks, again, err = d.tryInsert(ctx, rows)
+		mayWait := !rows.IsAlone && (len(rows.Rows) == 1 || !errors.Is(err, database.ErrInsertAlone))
+		return again || mayWait && errors.Is(err, database.ErrLocked) && time.Since(begun) < lockTimeout, err
+	})
+	d.noteInsert(len(pks), err)
+	return pks, err
+}
+
+// tryInsert is one try of Insert, and reports whether another one may succeed.
+func (d *Database) tryInsert(
+	ctx context.Context, rows database.Insertion,
+) (pks map[uuid.UUID]int64, again bool, err error) {
+	tx, err := d.connection(ctx)
+	if err != nil {
+		d.reselectServer(ctx, err)
+		return nil, !errors.Is(err, database.ErrNewer), err
+	}
+	insert, err := d.insertStatement(tx, rows)
+	if err != nil {
+		tx.release()
+		return nil, false, err
+	}
+	deadline, _ := ctx.Deadline()
+	limit := min(insertTimeout, max(time.Until(deadline), time.Millisecond)+leastInsertTime)
+	lockTime := limit - leastInsertTime
+	if rows.IsAlone {
+		lockTime = min(lockTime, aloneTimeout)
+	}
+	secure := statement{secureInsert, [][]byte{strconv.AppendInt(nil, lockTime.Milliseconds(), 10)}}
+	results, err := tx.commit(limit, statement{text: beginStatement}, secure, insert)
+	switch {
+	case errors.Is(err, database.ErrOutcomeUnknown):
+		d.noteUnknownCommit(tx)
+		return nil, false, err
+	case err != nil:
+		tx.rollBack(ctx)
+		if hasCode(err, readOnly) {
+			d.reselectServer(ctx, err)
+		}
+		classified := insertError(err)
+		return nil, isRetryable(err) && !errors.Is(classified, database.ErrInsertAlone), classified
+	}
+	tx.release()
+	d.servers.prefer(tx.server)
+	pks, err = readPKs(results[2])
+	return pks, false, err
+}
+
+// insertError classifies the error of an INSERT that stored nothing. It is database.ErrInsertAlone unless any INSERT
+// would fail. The server says where it was, in an index, if it waited for the unique value of a row.
+func insertError(err error) error {
+	native, ok := errors.AsType[*pgconn.PgError](err)
+	switch {
+	case !ok:
+		return classify(err)
+	case native.Code == deadlockDetected, native.Code == lockNotAvailable && native.Where != "":
+		return fmt.Errorf("%w: %w", database.ErrInsertAlone, unavailable(err))
+	case isUnavailableCode(native.Code):
+		return unavailable(err)
+	case strings.HasPrefix(native.Code, "23"):
+		return fmt.Errorf("%w: %w: %w", database.ErrInsertAlone, database.ErrRefused, err)
+	default:
+		return fmt.Errorf("%w: %w", database.ErrInsertAlone, classify(err))
+	}
+}
+
+// arrayType is the type of arrays of the values of a column.
+type arrayType struct {
+	name string
+	oid  uint32
+}
+
+// readArrayTypes returns the types for the columns of the table of providers.
+func readArrayTypes(ctx context.Context, db *sql.DB) (types map[string]arrayType, err error) {
+	rows, err := db.QueryContext(ctx, `SELECT attname, typarray::regtype::text, typarray
+		FROM pg_attribute JOIN pg_type ON pg_type.oid = atttypid
+		WHERE attrelid = to_regclass('providers') AND attnum > 0`)
+	if err != nil {
+		return nil, fmt.Errorf("read the types of columns: %w", unavailable(err))
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	types = map[string]arrayType{}
+	for rows.Next() {
+		var column string
+		var kind arrayType
+		if err := rows.Scan(&column, &kind.name, &kind.oid); err != nil {
+			return nil, fmt.Errorf("read the types of columns: %w", unavailable(err))
+		}
+		types[column] = kind
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read the types of columns: %w", unavailable(err))
+	}
+	return types, nil
+}
+
+// insertStatement returns the INSERT. The rows are arrays, one for each column, so that one text serves any number.
+func (d *Database) insertStatement(tx *transaction, rows database.Insertion) (insert statement, err error) {
+	arrays, values := make([]string, len(rows.Columns)), make(pgtype.FlatArray[any], len(rows.Rows))
+	insert.values = make([][]byte, len(rows.Columns), len(rows.Columns)+1)
+	err = tx.raw(func(conn *pgx.Conn) error {
+		for n, column := range rows.Columns {
+			// The sizes of the head of an array and of an element.
+			const head, element = 20, 4
+			size := head
+			for i, row := range rows.Rows {
+				values[i] = row[n]
+				if secret, ok := row[n].([]byte); ok {
+					size += element + len(secret)
+				}
+			}
+			kind, into := d.arrays[column], make([]byte, 0, size)
+			insert.values[n], err = conn.TypeMap().Encode(kind.oid, pgtype.BinaryFormatCode, values, into)
+			if err != nil {
+				return fmt.Errorf("write values of %s: %w", column, err)
+			}
+			arrays[n] = "$" + strconv.Itoa(n+1) + "::" + kind.name
+		}
+		return nil
+	})
+	columns := strings.Join(rows.Columns, ", ")
+	insert.text = "INSERT INTO " + rows.Table + " (" + columns + ") SELECT * FROM unnest(" + strings.Join(arrays, ", ") +
+		") AS rows WHERE (SELECT version FROM keyset) = $" + strconv.Itoa(len(arrays)+1) +
+		" ON CONFLICT DO NOTHING RETURNING uid, pk"
+	insert.values = append(insert.values, rows.KeysetVersion)
+	return insert, err //nolint:wrapcheck // It is wrapped above.
+}
+
+func readPKs(result *pgconn.Result) (map[uuid.UUID]int64, error) {
+	pks := make(map[uuid.UUID]int64, len(result.Rows))
+	for _, row := range result.Rows {
+		uid, err := uuid.ParseBytes(row[0])
+		if err == nil {
+			pks[uid], err = strconv.ParseInt(string(row[1]), 10, 64)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: read pks: %w", database.ErrOutcomeUnknown, err)
+		}
+	}
+	return pks, nil
+}

@@ -1,0 +1,254 @@
+//go:build slow
+
+package postgres_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/providerd/store"
+	"example.com/providerd/store/database"
+	"example.com/providerd/store/postgres/postgrestest"
+	"example.com/providerd/store/storetest"
+	"example.com/providerd/store/storetest/processtest"
+)
+
+// begin runs statements in a transaction that stays open until end is called.
+func begin(t *testing.T, url string, statements ...string) (conn *pgx.Conn, end func()) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
+	for _, statement := range append([]string{"BEGIN"}, statements...) {
+		if _, err := conn.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return conn, func() {
+		if _, err := conn.Exec(t.Context(), "ROLLBACK"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// insertNamed is a statement that inserts a provider with a name.
+func insertNamed(name string) string { return strings.ReplaceAll(insertRow, "$1", "'"+name+"'") }
+
+// An insert that waits for another transaction because of a row, or is the victim of a deadlock, stores nothing. Its rows
+// should be inserted alone.
+func TestBlockedInsert(t *testing.T) {
+	t.Parallel()
+	cluster := postgrestest.NewCluster(t)
+	for _, deadlockTimeout := range []string{"1min", "900ms"} {
+		t.Run(deadlockTimeout, func(t *testing.T) {
+			t.Parallel()
+			url := cluster.CreateDatabase(t)
+			cluster.Exec(t, "postgres", "ALTER DATABASE "+databaseOf(t, url)+" SET deadlock_timeout = '"+deadlockTimeout+"'")
+			opened := createWithKeyset(t, cluster, url)
+			conn, end := begin(t, url, "SET LOCAL deadlock_timeout = '1min'", insertNamed("b"))
+			inserted, crossed := make(chan error, 1), make(chan error, 1)
+			begun := time.Now()
+			go func() { _, err := insert(t.Context(), opened, "a", "b"); inserted <- err }()
+			processtest.WaitUntil(t, "the insert waits or ends", func() bool {
+				return len(inserted) > 0 || isBlocked(t, opened, "INSERT%")
+			})
+			isEarly := time.Since(begun) < 500*time.Millisecond
+			go func() { _, err := conn.Exec(t.Context(), insertNamed("a")); crossed <- err }()
+			err := <-inserted
+			if !errors.Is(err, database.ErrInsertAlone) || !errors.Is(err, database.ErrUnavailable) {
+				t.Errorf("error is %v, want ErrInsertAlone and ErrUnavailable", err)
+			}
+			if isDeadlock := strings.Contains(fmt.Sprint(err), "40P01"); isEarly && isDeadlock != (deadlockTimeout == "900ms") {
+				t.Errorf("error is %v", err)
+			}
+			if err := <-crossed; err != nil {
+				t.Error(err)
+			}
+			end()
+			if pks, err := insert(t.Context(), opened, "a", "b", "a"); err != nil || len(pks) != 2 {
+				t.Errorf("pks are %v, want 2, %v", pks, err)
+			}
+		})
+	}
+}
+
+// Creates that wait for another transaction are refused alone, and every create meets its deadline.
+func TestBlockedCreatesFailAlone(t *testing.T) {
+	t.Parallel()
+	cluster := postgrestest.NewCluster(t)
+	url := cluster.CreateDatabase(t)
+	opened := openStore(t, url, newKeyset(t))
+	createEach(t, opened, "before")
+	_, end := begin(t, url, `INSERT INTO providers SELECT (jsonb_populate_record(p, jsonb_build_object('pk', 1000000 + n,
+		'uid', gen_random_uuid(), 'client_id', 'held ' || n, 'idempotency_key', NULL))).*
+		FROM providers AS p, generate_series(0, 9) AS n`)
+	defer end()
+	for round := 1; createAmongHeld(t, opened, round) == 1; round++ {
+		t.Log("a create was alone; trying again")
+	}
+}
+
+// createAmongHeld creates client_ids, every sixth of which is held, and returns the size of the batch of one of these.
+func createAmongHeld(t *testing.T, opened *store.Store, round int) int {
+	t.Helper()
+	var group sync.WaitGroup
+	var timing store.Timing
+	for i := range 60 {
+		request, settings := keyedRequest(fmt.Sprint(round, "/", i))
+		isHeld := i%6 == 0
+		if isHeld {
+			request.IdempotencyKey, settings.ClientID = nil, fmt.Sprint("held ", i/6)
+		}
+		if i == 30 {
+			request.Timing = &timing
+		}
+		group.Go(func() {
+			const deadline, busy = 5 * time.Second, 2 * time.Second
+			ctx, cancel := context.WithTimeout(t.Context(), deadline)
+			defer cancel()
+			begun := time.Now()
+			_, _, err := opened.CreateOAuth2Provider(ctx, request, settings)
+			if isHeld && !errors.Is(err, store.ErrUnavailable) || !isHeld && err != nil {
+				t.Errorf("create %d: error is %v", i, err)
+			}
+			if took := time.Since(begun); took > deadline+busy {
+				t.Errorf("create %d took %v", i, took)
+			}
+		})
+	}
+	group.Wait()
+	return timing.BatchSize
+}
+
+// An insert has the id of a transaction before it generates a pk, so that no reader of events passes it.
+func TestInsertHasAnIDBeforePKs(t *testing.T) {
+	t.Parallel()
+	cluster := postgrestest.NewCluster(t)
+	url := cluster.CreateDatabase(t)
+	opened := createWithKeyset(t, cluster, url)
+	// The sequence needs an id for the first pk only.
+	if _, err := insert(t.Context(), opened, "first"); err != nil {
+		t.Fatal(err)
+	}
+	cluster.Exec(t, databaseOf(t, url),
+		`CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END $$`,
+		"CREATE TRIGGER wait BEFORE INSERT ON providers FOR EACH ROW EXECUTE FUNCTION wait()")
+	_, end := begin(t, url, "SELECT pg_advisory_xact_lock(1)")
+	inserted := make(chan error, 1)
+	go func() { _, err := insert(t.Context(), opened, "second"); inserted <- err }()
+	awaitWait(t, opened, "advisory")
+	var hasID bool
+	err := opened.Reader().WithContext(t.Context()).
+		Raw("SELECT backend_xid IS NOT NULL FROM pg_stat_activity WHERE wait_event = 'advisory'").Scan(&hasID).Error
+	if err != nil || !hasID {
+		t.Errorf("a transaction without an id has generated a pk, %v", err)
+	}
+	end()
+	if err := <-inserted; err != nil {
+		t.Error(err)
+	}
+}
+
+// While a server is away or accepts no writes, an insert is known to have stored nothing, even on connections that were
+// open before. It is stored as soon as the server is back.
+func TestInsertWhileServerIsAway(t *testing.T) {
+	t.Parallel()
+	cluster := postgrestest.NewCluster(t)
+	url := cluster.CreateDatabase(t)
+	opened := createWithKeyset(t, cluster, url)
+	for _, fault := range []struct {
+		name       string
+		fail, heal func()
+	}{
+		{"killed", cluster.Kill, func() { cluster.Start(t) }},
+		{"stopped", func() { cluster.Stop(t) }, func() { cluster.Start(t) }},
+		{"read-only", func() { cluster.Set(t, "default_transaction_read_only", "on") }, func() {
+			cluster.Exec(t, "postgres", "SET default_transaction_read_only = off",
+				"ALTER SYSTEM RESET default_transaction_read_only", "SELECT pg_reload_conf()")
+		}},
+	} {
+		if _, err := insert(t.Context(), opened, "before "+fault.name); err != nil {
+			t.Errorf("before %s: %v", fault.name, err)
+		}
+		fault.fail()
+		short, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		_, err := insert(short, opened, "while "+fault.name)
+		cancel()
+		if !errors.Is(err, database.ErrUnavailable) || errors.Is(err, database.ErrOutcomeUnknown) {
+			t.Errorf("%s: error is %v, want ErrUnavailable", fault.name, err)
+		}
+		waiting := make(chan error, 1)
+		go func() { _, err := insert(t.Context(), opened, "after "+fault.name); waiting <- err }()
+		fault.heal()
+		if err := <-waiting; err != nil {
+			t.Errorf("after %s: %v", fault.name, err)
+		}
+	}
+	want := []string{
+		"before killed", "after killed", "before stopped", "after stopped", "before read-only", "after read-only",
+	}
+	if stored := names(t, opened); !slices.Equal(stored, want) {
+		t.Errorf("stored are %q, want %q", stored, want)
+	}
+}
+
+// A warning at the commit of an insert makes its outcome unknown, through a pooler too.
+func TestWarningAtCommit(t *testing.T) {
+	t.Parallel()
+	r := newReplicated(t)
+	pooler := postgrestest.NewPgBouncer(t, r.primary)
+	pooled := with(pooler.URL(databaseOf(t, r.url)), "default_query_exec_mode=exec")
+	for name, url := range map[string]string{"direct": r.url, "pooled": pooled} {
+		opened := createWithKeyset(t, r.primary, url)
+		watching := create(t, r.url)
+		r.standby.Freeze()
+		inserted := make(chan error, 1)
+		go func() { _, err := insert(t.Context(), opened, name); inserted <- err }()
+		awaitWait(t, watching, "SyncRep")
+		r.primary.Exec(t, "postgres", "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+		err := <-inserted
+		if !errors.Is(err, database.ErrOutcomeUnknown) || !strings.Contains(err.Error(), "synchronous replication") {
+			t.Errorf("%s: error is %v, want ErrOutcomeUnknown with the warning", name, err)
+		}
+		r.standby.Thaw()
+	}
+}
+
+// The largest batches are stored: the most creates, and as many of the largest bodies as a server keeps in memory.
+func TestLargestBatches(t *testing.T) {
+	t.Parallel()
+	cluster := postgrestest.NewCluster(t)
+	for _, parameter := range []string{"", "default_query_exec_mode=exec"} {
+		for size, count := range map[int]int{100: 256, 1 << 20: 64} {
+			opened := openStore(t, with(cluster.CreateDatabase(t), parameter), newKeyset(t))
+			secret := store.NewSecret(rand.Text() + strings.Repeat("x", size))
+			var group sync.WaitGroup
+			for i := range count {
+				group.Go(func() {
+					request, settings := keyedRequest(fmt.Sprint(i))
+					settings.ClientSecret = secret
+					record, _, err := opened.CreateOAuth2Provider(t.Context(), request, settings)
+					if err != nil || record.ClientSecret.Reveal() != secret.Reveal() {
+						t.Errorf("%d bytes: create %d: %v", size, i, err)
+					}
+				})
+			}
+			group.Wait()
+			records := opened.Opened(t.Context(), opened.Providers(t.Context(), store.Filter{}, 0))
+			if stored := storetest.Collect(t, records); len(stored) != count {
+				t.Errorf("%d bytes: %d are stored, want %d", size, len(stored), count)
+			}
+		}
+	}
+}

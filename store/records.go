@@ -1,0 +1,239 @@
+package store
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+
+	"example.com/providerd/store/database"
+	"example.com/providerd/store/seal"
+)
+
+// Kind is a kind of provider.
+type Kind string
+
+// The kinds of provider.
+const (
+	KindOAuth2             Kind = "oauth2"
+	KindWorkspaceDirectory Kind = "workspace_directory"
+)
+
+// Time is a time in UTC in whole microseconds.
+type Time = database.Time
+
+// Secret is a string that cannot be printed, formatted, logged or marshaled by accident. Only its method Reveal returns
+// it.
+type Secret = seal.Secret
+
+// NewSecret returns text as a Secret. The zero Secret is "".
+func NewSecret(text string) Secret { return seal.NewSecret(text) }
+
+// Generated says which values of a provider the server chose, because the create omitted them.
+type Generated int
+
+// The values that the server can choose.
+const (
+	GeneratedClientID Generated = 1 << iota
+	GeneratedSecret
+)
+
+// Provider holds what providers of both kinds have: who asked for what, and when.
+type Provider struct {
+	// PK is positive. Gaps are allowed.
+	PK int64 `gorm:"primaryKey"`
+	// UID is a UUIDv7 (RFC 9562), which the create chose before the record had a PK.
+	UID       uuid.UUID
+	Kind      Kind
+	Name      string
+	CreatedAt Time `gorm:"autoCreateTime:false"`
+	// CreatedBy is the caller: the name of the access token.
+	CreatedBy string
+	// RequestID is the X-Request-Id of the request, and RemoteAddress the IP address of the client.
+	RequestID     string
+	RemoteAddress string
+	// IdempotencyKey is nil if the create had none.
+	IdempotencyKey *string
+	// Sealed is the encrypted secret. Store.Open decrypts it.
+	Sealed    []byte `gorm:"column:secret"`
+	Generated Generated
+	// Application is the application that the provider serves; the zero value if there is none.
+	Application Application `gorm:"-"`
+	// Backchannel links to the application that the provider serves as a backchannel; the zero value if there is none.
+	Backchannel Backchannel `gorm:"-"`
+}
+
+// providersTable is the table of providers of both kinds.
+const providersTable = "providers"
+
+// TableName returns the table for GORM.
+func (Provider) TableName() string { return providersTable }
+
+// Common returns what providers of both kinds have.
+func (p Provider) Common() Provider { return p }
+
+// OAuth2Settings are the fields of an OAuth2 provider, with defaults applied.
+type OAuth2Settings struct {
+	ClientID               string
+	PropertyMappings       List[uuid.UUID]
+	AuthenticationFlow     *uuid.UUID
+	AuthorizationFlow      uuid.UUID
+	ClientType             string
+	ClientSecret           Secret `gorm:"-"`
+	AccessCodeValidity     string
+	AccessTokenValidity    string
+	RefreshTokenValidity   string
+	IncludeClaimsInIDToken bool
+	SigningKey             *uuid.UUID
+	RedirectURIs           string `gorm:"column:redirect_uris"`
+	SubMode                string
+	IssuerMode             string
+	JWKSSources            List[uuid.UUID] `gorm:"column:jwks_sources"`
+}
+
+// OAuth2Provider is an OAuth2 provider. Its ClientSecret is set by Store.Open.
+type OAuth2Provider struct {
+	Provider       `gorm:"embedded"`
+	OAuth2Settings `gorm:"embedded"`
+}
+
+// WorkspaceDirectorySettings are the fields of a workspace directory-sync provider, with defaults applied.
+type WorkspaceDirectorySettings struct {
+	PropertyMappings      List[uuid.UUID]
+	PropertyMappingsGroup List[uuid.UUID]
+	DelegatedSubject      string
+	// Credentials is a JSON object, kept byte for byte.
+	Credentials                Secret `gorm:"-"`
+	Scopes                     string
+	ExcludeUsersServiceAccount bool
+	FilterGroup                *uuid.UUID
+	UserDeleteAction           string
+	GroupDeleteAction          string
+	DefaultGroupEmailDomain    string
+}
+
+// WorkspaceDirectoryProvider is a workspace directory-sync provider. Its Credentials are set by Store.Open.
+type WorkspaceDirectoryProvider struct {
+	Provider                   `gorm:"embedded"`
+	WorkspaceDirectorySettings `gorm:"embedded"`
+}
+
+// Record is a provider of either kind: an OAuth2Provider or a WorkspaceDirectoryProvider.
+type Record interface {
+	// Common returns what providers of both kinds have.
+	Common() Provider
+	// clientID is the client_id, which no other provider may have; nil for none.
+	clientID() *string
+	// secret returns the name of the field that is secret, and its value.
+	secret() (field string, value Secret)
+	// with returns the record with other common values and another secret.
+	with(common Provider, secret Secret) Record
+	// settings returns the columns of the kind, in the form that databases store.
+	settings() []column
+}
+
+// column is a value in a column. Its type is one of those that database.Insertion lists.
+type column struct {
+	name  string
+	value any
+}
+
+// createdAt is the column that a create fills in when it is inserted.
+const createdAt = "created_at"
+
+// columns returns the columns of both kinds, except pk.
+func (p Provider) columns() []column {
+	return []column{
+		{"uid", p.UID},
+		{"kind", string(p.Kind)},
+		{"name", p.Name},
+		{createdAt, p.CreatedAt.Time},
+		{"created_by", p.CreatedBy},
+		{"request_id", p.RequestID},
+		{"remote_address", p.RemoteAddress},
+		{"idempotency_key", optional(p.IdempotencyKey)},
+		{"secret", p.Sealed},
+		{"generated", int64(p.Generated)},
+	}
+}
+
+func (r OAuth2Provider) settings() []column {
+	return []column{
+		{"client_id", r.ClientID},
+		{"property_mappings", r.PropertyMappings.text()},
+		{"authentication_flow", optional(r.AuthenticationFlow)},
+		{"authorization_flow", r.AuthorizationFlow},
+		{"client_type", r.ClientType},
+		{"access_code_validity", r.AccessCodeValidity},
+		{"access_token_validity", r.AccessTokenValidity},
+		{"refresh_token_validity", r.RefreshTokenValidity},
+		{"include_claims_in_id_token", r.IncludeClaimsInIDToken},
+		{"signing_key", optional(r.SigningKey)},
+		{"redirect_uris", r.RedirectURIs},
+		{"sub_mode", r.SubMode},
+		{"issuer_mode", r.IssuerMode},
+		{"jwks_sources", r.JWKSSources.text()},
+	}
+}
+
+func (r WorkspaceDirectoryProvider) settings() []column {
+	return []column{
+		{"property_mappings", r.PropertyMappings.text()},
+		{"property_mappings_group", r.PropertyMappingsGroup.text()},
+		{"delegated_subject", r.DelegatedSubject},
+		{"scopes", r.Scopes},
+		{"exclude_users_service_account", r.ExcludeUsersServiceAccount},
+		{"filter_group", optional(r.FilterGroup)},
+		{"user_delete_action", r.UserDeleteAction},
+		{"group_delete_action", r.GroupDeleteAction},
+		{"default_group_email_domain", r.DefaultGroupEmailDomain},
+	}
+}
+
+// optional returns nil for a nil pointer, and otherwise what it points to.
+func optional[T any](value *T) any {
+	if value == nil {
+		return nil
+	}
+	return *value
+}
+
+func (r OAuth2Provider) clientID() *string { return new(r.ClientID) }
+
+func (WorkspaceDirectoryProvider) clientID() *string { return nil }
+
+func (r OAuth2Provider) secret() (string, Secret) { return "client_secret", r.ClientSecret }
+
+func (r WorkspaceDirectoryProvider) secret() (string, Secret) { return "credentials", r.Credentials }
+
+func (r OAuth2Provider) with(common Provider, secret Secret) Record {
+	r.Provider, r.ClientSecret = common, secret
+	return r
+}
+
+func (r WorkspaceDirectoryProvider) with(common Provider, secret Secret) Record {
+	r.Provider, r.Credentials = common, secret
+	return r
+}
+
+// Application is an application that providers are linked to.
+type Application struct {
+	ID int64 `gorm:"primaryKey"`
+	// Slug is the internal name, used in URLs; unique.
+	Slug string
+	// Name is the display name; not unique.
+	Name string
+	// ProviderPK is the OAuth2 provider that serves the application; nil if there is none.
+	ProviderPK *int64
+	// Backchannels are the providers that serve the application as backchannels.
+	Backchannels []Backchannel `gorm:"foreignKey:ApplicationID;references:ID"`
+}
+
+// Backchannel links a provider of either kind to the application that it serves as a backchannel.
+type Backchannel struct {
+	ProviderPK    int64 `gorm:"primaryKey;autoIncrement:false"`
+	ApplicationID int64
+	Application   Application `gorm:"foreignKey:ApplicationID;references:ID"`
+}
+
+// now returns the time in the precision of every database.
+func now() Time { return database.TimeOf(time.Now()) }

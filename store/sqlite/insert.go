@@ -1,0 +1,258 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/mattn/go-sqlite3"
+
+	"example.com/providerd/store/database"
+)
+
+// idleInterval is how often a database without creates is looked after.
+const idleInterval = 5 * time.Second
+
+// inserter inserts rows on a connection of its own and runs checkpoints between inserts. One goroutine uses it at a
+// time.
+type inserter struct {
+	database    *Database
+	conn        *sql.Conn
+	checkpoints *checkpointer
+	// version reads the version of the keyset, NULL if there is none.
+	begin, version, commit *sql.Stmt
+	// inserts are the statements by number of rows.
+	inserts map[int]*sql.Stmt
+	// values are those of the last INSERT.
+	values []any
+	stop   chan struct{}
+	ended  chan struct{}
+}
+
+// Insert inserts rows in one durable transaction, and checks the files before and after it. It waits no longer than the
+// busy timeout, whatever the context: with one that can end, the driver starts a goroutine for each statement.
+func (d *Database) Insert(ctx context.Context, rows database.Insertion) (pks map[uuid.UUID]int64, err error) {
+	ctx = context.WithoutCancel(ctx)
+	d.inserting.Lock()
+	defer d.inserting.Unlock()
+	if d.inserter == nil {
+		if d.inserter, err = newInserter(ctx, d); err != nil {
+			return nil, err
+		}
+	}
+	pks, err = d.inserter.insert(ctx, rows)
+	switch {
+	case errors.Is(err, database.ErrUnavailable) || errors.Is(err, database.ErrOutcomeUnknown):
+		d.failed.Store(true)
+	case len(pks) > 0:
+		// A transaction without rows also commits on a full disk.
+		d.failed.Store(false)
+	}
+	if err != nil {
+		d.inserter.maintain(ctx)
+	}
+	return pks, err
+}
+
+func newInserter(ctx context.Context, d *Database) (*inserter, error) {
+	conn, err := d.writers.Conn(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("connect: %w", classify(err))
+	}
+	i := &inserter{
+		database: d, conn: conn, inserts: map[int]*sql.Stmt{}, stop: make(chan struct{}), ended: make(chan struct{}),
+	}
+	// Checkpoints are left to the checkpointer. Providers have no foreign keys. The journal of a statement is in memory,
+	// because one that may skip rows has a journal.
+	_, err = conn.ExecContext(ctx, fmt.Sprintf("PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = %d; "+
+		"PRAGMA foreign_keys = off; PRAGMA temp_store = memory", walSizeLimit))
+	if err == nil {
+		i.begin, err = conn.PrepareContext(ctx, "BEGIN IMMEDIATE")
+	}
+	if err == nil {
+		i.version, err = conn.PrepareContext(ctx, "SELECT max(version) FROM keyset")
+	}
+	if err == nil {
+		i.commit, err = conn.PrepareContext(ctx, "COMMIT")
+	}
+	if err == nil {
+		i.checkpoints, err = newCheckpointer(ctx, conn, d)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("connect: %w", classify(err)), conn.Close())
+	}
+	go i.idle() //nolint:gosec // It outlives the insert.
+	return i, nil
+}
+
+func (i *inserter) insert(ctx context.Context, rows database.Insertion) (pks map[uuid.UUID]int64, err error) {
+	if err := i.database.files.CheckUnlessRecent(); err != nil {
+		return nil, err
+	}
+	if pks, err = i.transact(ctx, rows); err != nil {
+		return nil, err
+	}
+	index, err := i.database.files.Inspect()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", database.ErrOutcomeUnknown, err)
+	}
+	i.checkpoints.committed(ctx, index)
+	return pks, nil
+}
+
+// transact runs the INSERT in a transaction.
+func (i *inserter) transact(ctx context.Context, rows database.Insertion) (pks map[uuid.UUID]int64, err error) {
+	if _, err := i.begin.ExecContext(ctx); err != nil {
+		return nil, fmt.Errorf("begin: %w", classify(err))
+	}
+	defer func() {
+		if err != nil {
+			// SQLite may have rolled it back already.
+			_, _ = i.conn.ExecContext(ctx, "ROLLBACK")
+		}
+	}()
+	if err := incrementGeneration(ctx, i.database.files, i.conn); err != nil {
+		return nil, err
+	}
+	if pks, err = i.run(ctx, rows); err != nil {
+		return nil, fmt.Errorf("insert: %w", err)
+	}
+	if _, err := i.commit.ExecContext(ctx); err != nil {
+		return nil, fmt.Errorf("commit: %w", commitError(err))
+	}
+	return pks, nil
+}
+
+// run executes INSERTs of powers of two of rows, so that there are few different statements.
+func (i *inserter) run(ctx context.Context, rows database.Insertion) (map[uuid.UUID]int64, error) {
+	var version []byte
+	err := i.version.QueryRowContext(ctx).Scan(&version)
+	if err != nil || !bytes.Equal(version, rows.KeysetVersion) {
+		return nil, classify(err)
+	}
+	pks := make(map[uuid.UUID]int64, len(rows.Rows))
+	for rest := rows.Rows; len(rest) > 0; {
+		count := 1 << (bits.Len(uint(len(rest))) - 1)
+		statement, err := i.statement(ctx, rows, count)
+		if err != nil {
+			return nil, err
+		}
+		i.values = i.values[:0]
+		for _, row := range rest[:count] {
+			for _, value := range row {
+				i.values = append(i.values, native(value))
+			}
+		}
+		if err := addPKs(ctx, pks, statement, i.values); err != nil {
+			return nil, err
+		}
+		rest = rest[count:]
+	}
+	return pks, nil
+}
+
+// addPKs adds the pks of the rows that an INSERT inserts.
+func addPKs(ctx context.Context, pks map[uuid.UUID]int64, statement *sql.Stmt, values []any) error {
+	found, err := statement.QueryContext(ctx, values...)
+	if err != nil {
+		return insertError(err)
+	}
+	defer func() { _ = found.Close() }()
+	for found.Next() {
+		var uid uuid.UUID
+		var pk int64
+		if err := found.Scan(&uid, &pk); err != nil {
+			return fmt.Errorf("read the pks: %w", err)
+		}
+		pks[uid] = pk
+	}
+	return insertError(found.Err())
+}
+
+// native returns a value in the form of a column.
+func native(value any) any {
+	switch value := value.(type) {
+	case time.Time:
+		return value.UnixMicro()
+	case uuid.UUID:
+		return value.String()
+	default:
+		return value
+	}
+}
+
+// statement returns the INSERT for a number of rows. It skips rows whose unique values are taken.
+func (i *inserter) statement(ctx context.Context, rows database.Insertion, count int) (*sql.Stmt, error) {
+	if statement, ok := i.inserts[count]; ok {
+		return statement, nil
+	}
+	row := ",(?" + strings.Repeat(",?", len(rows.Columns)-1) + ")"
+	statement, err := i.conn.PrepareContext(ctx, fmt.Sprintf("INSERT INTO %s (%s) VALUES %s ON CONFLICT DO NOTHING "+
+		"RETURNING uid, pk",
+		rows.Table, strings.Join(rows.Columns, ", "), strings.Repeat(row, count)[1:]))
+	if err != nil {
+		return nil, classify(err)
+	}
+	i.inserts[count] = statement
+	return statement, nil
+}
+
+// insertError classifies the error of an INSERT. One that violates a constraint is that of a row.
+func insertError(err error) error {
+	if native, ok := errors.AsType[sqlite3.Error](err); ok &&
+		slices.Contains([]sqlite3.ErrNo{sqlite3.ErrConstraint, sqlite3.ErrTooBig, sqlite3.ErrMismatch}, native.Code) {
+		return fmt.Errorf("%w: %w: %w", database.ErrInsertAlone, database.ErrRefused, err)
+	}
+	return classify(err)
+}
+
+// idle looks after the database while no creates arrive.
+func (i *inserter) idle() {
+	defer close(i.ended)
+	ticker := time.NewTicker(idleInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			if i.database.inserting.TryLock() {
+				i.maintain(context.Background())
+				i.database.inserting.Unlock()
+			}
+		case <-i.stop:
+			return
+		}
+	}
+}
+
+// maintain runs the checkpoint that is due, if any, when nothing was inserted.
+func (i *inserter) maintain(ctx context.Context) {
+	index, err := i.database.files.Inspect()
+	switch {
+	case err != nil:
+	case i.database.failed.Load():
+		i.checkpoints.makeRoom(ctx, index)
+	default:
+		i.checkpoints.idle(ctx, index)
+	}
+}
+
+// close waits for a running checkpoint and closes the connections.
+func (i *inserter) close() error {
+	close(i.stop)
+	<-i.ended
+	errs := []error{i.checkpoints.close(), i.begin.Close(), i.version.Close(), i.commit.Close()}
+	for _, statement := range i.inserts {
+		errs = append(errs, statement.Close())
+	}
+	if err := errors.Join(append(errs, i.conn.Close())...); err != nil {
+		return fmt.Errorf("disconnect: %w", err)
+	}
+	return nil
+}

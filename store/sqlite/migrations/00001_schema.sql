@@ -1,0 +1,152 @@
+-- +goose Up
+
+-- One row for each provider of either kind. Times are in microseconds since 1970, in UTC. The columns from client_id on
+-- are the settings; those of the other kind are NULL. For IN with more than two values, SQLite would build an index in
+-- each statement.
+CREATE TABLE providers (
+    pk              INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT CHECK (pk >= 1),
+    -- A UUIDv7 that the create chose before it was stored.
+    uid             TEXT    NOT NULL UNIQUE CHECK (length(uid) = 36),
+    kind            TEXT    NOT NULL CHECK (kind IN ('oauth2', 'workspace_directory')),
+    name            TEXT    NOT NULL,
+    created_at      INTEGER NOT NULL,
+    -- The name of the token.
+    created_by      TEXT    NOT NULL,
+    request_id      TEXT    NOT NULL,
+    remote_address  TEXT    NOT NULL,
+    -- An idempotency key belongs to one caller and one operation, and lives as long as the record that it made.
+    idempotency_key TEXT,
+    -- The client secret or the credentials, encrypted.
+    secret          BLOB    NOT NULL,
+    -- What the server chose: 1 for client_id, 2 for the secret, 3 for both.
+    generated       INTEGER NOT NULL CHECK (generated BETWEEN 0 AND 3),
+
+    client_id                     TEXT UNIQUE,
+    property_mappings             TEXT NOT NULL,
+    authentication_flow           TEXT,
+    authorization_flow            TEXT,
+    client_type                   TEXT CHECK (client_type IN ('confidential', 'public')),
+    access_code_validity          TEXT,
+    access_token_validity         TEXT,
+    refresh_token_validity        TEXT,
+    include_claims_in_id_token    INTEGER CHECK (include_claims_in_id_token IN (0, 1)),
+    signing_key                   TEXT,
+    redirect_uris                 TEXT,
+    sub_mode                      TEXT CHECK (sub_mode IN ('hashed_user_id', 'user_id')
+        OR sub_mode IN ('user_uuid', 'user_username') OR sub_mode IN ('user_email', 'user_upn')),
+    issuer_mode                   TEXT CHECK (issuer_mode IN ('global', 'per_provider')),
+    jwks_sources                  TEXT,
+    property_mappings_group       TEXT,
+    delegated_subject             TEXT,
+    scopes                        TEXT,
+    exclude_users_service_account INTEGER CHECK (exclude_users_service_account IN (0, 1)),
+    filter_group                  TEXT,
+    user_delete_action            TEXT CHECK (user_delete_action IN ('do_nothing', 'delete')
+        OR user_delete_action = 'suspend'),
+    group_delete_action           TEXT CHECK (group_delete_action IN ('do_nothing', 'delete')
+        OR group_delete_action = 'suspend'),
+    default_group_email_domain    TEXT,
+
+    CHECK (kind <> 'oauth2' OR client_id IS NOT NULL AND authorization_flow IS NOT NULL AND client_type IS NOT NULL
+        AND access_code_validity IS NOT NULL AND access_token_validity IS NOT NULL
+        AND refresh_token_validity IS NOT NULL AND include_claims_in_id_token IS NOT NULL
+        AND redirect_uris IS NOT NULL AND sub_mode IS NOT NULL AND issuer_mode IS NOT NULL
+        AND jwks_sources IS NOT NULL),
+    CHECK (kind <> 'workspace_directory' OR client_id IS NULL AND property_mappings_group IS NOT NULL
+        AND delegated_subject IS NOT NULL AND scopes IS NOT NULL AND exclude_users_service_account IS NOT NULL
+        AND user_delete_action IS NOT NULL AND group_delete_action IS NOT NULL
+        AND default_group_email_domain IS NOT NULL)
+) STRICT;
+CREATE UNIQUE INDEX providers_idempotency_key ON providers (created_by, kind, idempotency_key)
+    WHERE idempotency_key IS NOT NULL;
+
+CREATE TABLE applications (
+    id          INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    slug        TEXT    NOT NULL UNIQUE,
+    name        TEXT    NOT NULL,
+    provider_pk INTEGER UNIQUE REFERENCES providers (pk)
+) STRICT;
+
+-- A provider serves at most one application as its backchannel; an application has any number of them.
+CREATE TABLE backchannels (
+    provider_pk    INTEGER NOT NULL PRIMARY KEY REFERENCES providers (pk),
+    application_id INTEGER NOT NULL REFERENCES applications (id)
+) STRICT;
+CREATE INDEX backchannels_application_id ON backchannels (application_id);
+
+CREATE TABLE tokens (
+    id         INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    name       TEXT    NOT NULL,
+    prefix     TEXT    NOT NULL,
+    digest     BLOB    NOT NULL UNIQUE,
+    operations TEXT    NOT NULL,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL,
+    revoked_at INTEGER
+) STRICT;
+CREATE INDEX tokens_created_at ON tokens (created_at, id);
+CREATE INDEX tokens_revoked_at ON tokens (revoked_at, id);
+
+-- One row: the data keys, which a master key encrypts with the id of the database as associated data. The version is
+-- random and changes with every change of the row. It is empty in an unfinished copy.
+CREATE TABLE keyset (
+    pk          INTEGER NOT NULL PRIMARY KEY CHECK (pk = 1),
+    version     BLOB    NOT NULL,
+    database_id BLOB    NOT NULL,
+    secret_keys BLOB    NOT NULL,
+    digest_key  BLOB    NOT NULL
+) STRICT;
+
+-- What was done with the keys of the database, and with which key.
+CREATE TABLE key_events (
+    id     INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    at     INTEGER NOT NULL,
+    event  TEXT    NOT NULL,
+    key_id INTEGER NOT NULL
+) STRICT;
+CREATE INDEX key_events_at ON key_events (at, id);
+
+-- One row for every provider that was deleted: its creation and its deletion stay in the audit. Its idempotency key and
+-- its secret do not stay.
+CREATE TABLE deleted_providers (
+    pk             INTEGER NOT NULL PRIMARY KEY CHECK (pk >= 1),
+    kind           TEXT    NOT NULL CHECK (kind IN ('oauth2', 'workspace_directory')),
+    name           TEXT    NOT NULL,
+    created_at     INTEGER NOT NULL,
+    created_by     TEXT    NOT NULL,
+    request_id     TEXT    NOT NULL,
+    remote_address TEXT    NOT NULL,
+    -- Empty for a provider that has none.
+    client_id      TEXT    NOT NULL,
+    deleted_at     INTEGER NOT NULL
+) STRICT;
+CREATE INDEX deleted_providers_deleted_at ON deleted_providers (deleted_at, pk);
+
+-- One row for each change of a stored provider, which outlives the provider; values are never part of it.
+CREATE TABLE provider_changes (
+    id          INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    at          INTEGER NOT NULL,
+    pk          INTEGER NOT NULL,
+    change      TEXT    NOT NULL CHECK (change IN ('updated', 'renamed', 'deleted')),
+    -- The names of the fields that were changed.
+    fields      TEXT    NOT NULL,
+    -- The user of the operating system who made the change.
+    os_user     TEXT    NOT NULL,
+    -- The hash of the record before the change.
+    leaf_before BLOB
+) STRICT;
+CREATE INDEX provider_changes_at ON provider_changes (at, id);
+CREATE INDEX provider_changes_pk ON provider_changes (pk);
+
+-- One row for each renewal and revocation of a token, in the order in which they were committed.
+CREATE TABLE token_changes (
+    id       INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    at       INTEGER NOT NULL,
+    token_id INTEGER NOT NULL,
+    change   TEXT    NOT NULL CHECK (change IN ('renewed', 'revoked'))
+) STRICT;
+-- +goose StatementBegin
+CREATE TRIGGER tokens_revoked AFTER UPDATE OF revoked_at ON tokens WHEN NEW.revoked_at IS NOT OLD.revoked_at BEGIN
+    INSERT INTO token_changes (at, token_id, change) VALUES (NEW.revoked_at, NEW.id, 'revoked');
+END;
+-- +goose StatementEnd
