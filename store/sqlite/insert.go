@@ -43,6 +43,9 @@ func (d *Database) Insert(ctx context.Context, rows database.Insertion) (pks map
 	d.inserting.Lock()
 	defer d.inserting.Unlock()
 	if d.inserter == nil {
+		if err := d.files.Check(); err != nil {
+			return nil, err
+		}
 		if d.inserter, err = newInserter(ctx, d); err != nil {
 			return nil, err
 		}
