@@ -25,11 +25,9 @@ const (
 // create is a create in flight.
 type create struct {
 	requested Record
-	// common, clientID and secret are those of the record. common is filled in: it has the pk once done is closed and err
-	// is nil.
+	// common and clientID are those of the record. common is filled in: it has the pk once done is closed and err is nil.
 	common   *Provider
 	clientID *string
-	secret   Secret
 	// row holds the columns of the record, sealed with the keys of version.
 	row     []any
 	version []byte
@@ -51,7 +49,7 @@ type Timing struct {
 	Begun, Ended time.Time
 	// BatchSize is the number of creates in the batch.
 	BatchSize int
-	// HasFailed is true if the batch failed, and with it all of its creates.
+	// HasFailed reports whether the database failed for the create.
 	HasFailed bool
 }
 
@@ -75,14 +73,11 @@ type batcher struct {
 }
 
 func startBatcher(db database.Database, keys *keyCache) *batcher {
-	lanes := 1
+	b, lanes := &batcher{inserter: newInserter(db, keys), queue: make(chan *create, queueLength)}, 1
 	if db.IsShared() {
-		lanes = sharedLanes
+		b.leastTime, lanes = leastTime, sharedLanes
 	}
-	b := &batcher{
-		inserter: newInserter(db, keys), queue: make(chan *create, queueLength),
-		wake: make(chan struct{}, lanes), lanes: make(chan struct{}, lanes),
-	}
+	b.wake, b.lanes = make(chan struct{}, lanes), make(chan struct{}, lanes)
 	for range lanes {
 		b.ended.Go(b.run)
 	}
@@ -125,7 +120,7 @@ func (b *batcher) submit(ctx context.Context, c *create) error {
 
 func gaveUp(err error) error { return fmt.Errorf("caller canceled: %w", err) }
 
-// acquire reports whether the caller may insert now: nobody waits, and no other batch is in progress.
+// acquire reports whether the caller may insert now: no other create waits, and no other batch is in progress.
 func (b *batcher) acquire() bool {
 	if b.crowded.Load() {
 		// Let callers that are ready to run enqueue first, so that they form a batch.
@@ -172,7 +167,7 @@ func (b *batcher) enqueue(c *create) error {
 func (b *batcher) run() {
 	for open := true; open; {
 		_, open = <-b.wake
-		// Let callers that are ready to run enqueue too. This returns at once if there are none.
+		// Let callers that are ready to run enqueue too. This returns immediately if there are none.
 		runtime.Gosched()
 		b.lanes <- struct{}{}
 		for batch := b.next(); len(batch) > 0; batch = b.next() {

@@ -159,20 +159,19 @@ func (c changing) delete(pks []int64, leaves map[int64]Leaf) error {
 
 // free replaces the unique values that a change replaces by temporary ones.
 func (c changing) free(change Change) error {
-	before, after := change.Planned.clientID(), change.Requested.clientID()
-	row := c.tx.Table(providersTable).Where("pk = ?", change.pk())
-	if comparePointers(before, after) != 0 {
+	freed := map[string]any{}
+	if comparePointers(change.Planned.clientID(), change.Requested.clientID()) != 0 {
 		const length = 64
-		if err := row.UpdateColumn("client_id", RandomAlphanumeric(length)).Error; err != nil {
-			return fmt.Errorf("free client_id: %w", err)
-		}
+		freed["client_id"] = RandomAlphanumeric(length)
 	}
-	if !change.isRename() {
+	if change.isRename() {
+		freed["idempotency_key"] = nil
+	}
+	if len(freed) == 0 {
 		return nil
 	}
-	err := c.tx.Table(providersTable).Where("pk = ?", change.pk()).UpdateColumn("idempotency_key", nil).Error
-	if err != nil {
-		return fmt.Errorf("free idempotency key: %w", err)
+	if err := c.tx.Table(providersTable).Where("pk = ?", change.pk()).UpdateColumns(freed).Error; err != nil {
+		return fmt.Errorf("free unique values of provider %d: %w", change.pk(), err)
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ func Differing(stored, requested Record) (fields []string, err error) {
 	_, requestedSecret := requested.secret()
 	// What the server chooses depends on the client_type.
 	isChosen := chosen&GeneratedSecret != 0 && !slices.Contains(fields, "client_type")
-	if secret.Reveal() != requestedSecret.Reveal() && !isChosen {
+	if !secret.Equal(requestedSecret) && !isChosen {
 		fields = append(fields, field)
 	}
 	return fields, nil

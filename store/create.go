@@ -9,7 +9,7 @@ import (
 	"gorm.io/gorm"
 )
 
-// CreateRequest holds what a create has beside its settings.
+// CreateRequest holds what a create has in addition to its settings.
 type CreateRequest struct {
 	// Name of the provider; not unique.
 	Name string
@@ -108,10 +108,9 @@ func (s *Store) create(
 		if prior, err = s.replay(ctx, requested); prior != nil || err != nil {
 			return prior, err
 		}
-		_, secret := requested.secret()
 		err = submit(ctx, &create{
-			requested: requested, common: common, clientID: requested.clientID(), secret: secret,
-			timing: request.Timing, done: make(chan struct{}),
+			requested: requested, common: common, clientID: requested.clientID(), timing: request.Timing,
+			done: make(chan struct{}),
 		})
 		if !errors.Is(err, errKeyExists) {
 			return nil, err
@@ -140,11 +139,10 @@ func (s *Store) replay(ctx context.Context, requested Record) (record Record, er
 		return nil, nil
 	}
 	// Records that are compared take memory that the requests do not account for.
-	leave, err := enter(ctx, s.comparing)
-	if err != nil {
-		return nil, err
+	if err := s.comparing.Acquire(ctx, 1); err != nil {
+		return nil, gaveUp(err)
 	}
-	defer leave()
+	defer s.comparing.Release(1)
 	err = s.database.Read(ctx, func(tx *gorm.DB) error {
 		record, err = s.openedIn(tx.Where(ofKey, key...))
 		return err
@@ -168,23 +166,12 @@ func (s *Store) replay(ctx context.Context, requested Record) (record Record, er
 // differing is Differing within the memory of the server.
 func (s *Store) differing(ctx context.Context, stored, requested Record) (fields []string, err error) {
 	if isReordered(stored, requested) {
-		leave, err := enter(ctx, s.reordering)
-		if err != nil {
-			return nil, err
+		if err := s.reordering.Acquire(ctx, 1); err != nil {
+			return nil, gaveUp(err)
 		}
-		defer leave()
+		defer s.reordering.Release(1)
 	}
 	return Differing(stored, requested)
-}
-
-// enter waits until there is room in a channel, which the caller makes again with leave.
-func enter(ctx context.Context, room chan struct{}) (leave func(), err error) {
-	select {
-	case room <- struct{}{}:
-		return func() { <-room }, nil
-	case <-ctx.Done():
-		return nil, gaveUp(ctx.Err())
-	}
 }
 
 // validate returns the error that an insert of the create would return.
@@ -193,12 +180,14 @@ func (s *Store) validate(ctx context.Context, c *create) error {
 	if err := errors.Join(s.database.Check(ctx), s.batcher.seal(ctx, c)); err != nil {
 		return err
 	}
-	return s.database.Read(ctx, func(tx *gorm.DB) error {
-		met, err := findMet(tx, []*create{c})
-		if err != nil {
-			return err
-		}
-		_ = met.outcome(c)
-		return c.err
+	var found met
+	err := s.database.Read(ctx, func(tx *gorm.DB) (err error) {
+		found, err = findMet(tx, []*create{c})
+		return err
 	})
+	if err != nil {
+		return err
+	}
+	_ = found.outcome(c)
+	return c.err
 }

@@ -73,7 +73,7 @@ func TestDamagedSecretsAreNamed(t *testing.T) {
 			t.Fatal(err)
 		}
 		opened := int64(0)
-		err = store.CheckSecrets(t.Context(), db, keyset, func(done, total int64) {
+		_, err = store.Inspect(db).Secrets(t.Context(), keyset, func(done, total int64) {
 			if total != count || done < opened {
 				t.Errorf("after %d, %d of %d secrets are opened", opened, done, total)
 			}

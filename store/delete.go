@@ -20,8 +20,7 @@ func (s *Store) Deletable(ctx context.Context, pks []int64) ([]Provider, error) 
 // deletion stay; the latter have osUser as the user who deleted them.
 //
 // It returns ErrNotFound for each provider that does not exist, ErrProviderInUse for each that is linked to an
-// application, or ErrUnavailable; nothing is deleted then. It can also return
-// ErrOutcomeUnknown.
+// application, or ErrUnavailable; nothing is deleted then. It can also return ErrOutcomeUnknown.
 func (s *Store) DeleteProviders(ctx context.Context, pks []int64, osUser string) error {
 	err := s.database.Write(ctx, func(tx *gorm.DB) error {
 		if _, err := deletable(tx, pks); err != nil {

@@ -32,9 +32,6 @@ const leastTime = 1500 * time.Millisecond
 
 func newInserter(db database.Database, keys *keyCache) inserter {
 	i := inserter{database: db, keys: keys, settings: map[Kind][]int{}}
-	if db.IsShared() {
-		i.leastTime = leastTime
-	}
 	for _, column := range (Provider{}).columns() {
 		i.columns = append(i.columns, column.name)
 	}
@@ -57,18 +54,16 @@ func newInserter(db database.Database, keys *keyCache) inserter {
 
 // seal seals the secret of a create and makes its row.
 func (i inserter) seal(ctx context.Context, c *create) error {
-	keys := i.keys.fresh()
-	if keys == nil {
-		var err error
-		if keys, err = i.keys.load(i.database.Reader().WithContext(ctx)); err != nil {
-			return err
-		}
+	keys, err := i.keys.fresh(i.database.Reader().WithContext(ctx))
+	if err != nil {
+		return err
 	}
 	return i.sealWith(c, keys)
 }
 
 func (i inserter) sealWith(c *create, keys *loadedKeys) (err error) {
-	if c.common.Sealed, err = keys.Seal(c.secret, placeOf(*c.common)); err != nil {
+	_, secret := c.requested.secret()
+	if c.common.Sealed, err = keys.Seal(secret, placeOf(*c.common)); err != nil {
 		return err
 	}
 	c.version, c.row = keys.version, make([]any, len(i.columns))
@@ -86,23 +81,23 @@ func (i inserter) sealWith(c *create, keys *loadedKeys) (err error) {
 // commit, so that the outcomes are those of some order of single creates. Those that others need not wait for are
 // finished early; it returns the last.
 func (i inserter) insertAll(creates []*create, finish func(*create)) (last []*create) {
-	rest := slices.Clone(creates)
 	for range maxTries {
-		before := slices.Clone(rest)
-		if rest = i.inTime(rest); len(rest) > 0 {
-			rest = i.insertOnce(rest, false)
+		again := i.inTime(creates)
+		if len(again) > 0 {
+			again = i.insertOnce(again, false)
 		}
-		if len(rest) == 0 {
-			return before
+		if len(again) == 0 {
+			return creates
 		}
-		for _, c := range before {
-			if !slices.Contains(rest, c) {
+		for _, c := range creates {
+			if !slices.Contains(again, c) {
 				finish(c)
 			}
 		}
+		creates = again
 	}
-	fail(rest, fmt.Errorf("%w: other requests create and delete the same values", ErrUnavailable))
-	return rest
+	fail(creates, fmt.Errorf("%w: other requests create and delete the same values", ErrUnavailable))
+	return creates
 }
 
 // insertEach inserts creates one at a time, so that only the cause is refused. Those that wait for other transactions
@@ -120,8 +115,8 @@ func (i inserter) insertEach(creates []*create) (again []*create) {
 	return again
 }
 
-// insertOnce inserts creates with one statement and returns those that must be tried again. If the outcome of the
-// statement is unknown, they can be: as long as the row of a uid may be stored, no other is.
+// insertOnce inserts creates with one statement and returns those that must be inserted again. After an unknown outcome
+// they can be, because their uids are unique.
 func (i inserter) insertOnce(creates []*create, isAlone bool) (again []*create) {
 	pks, err := i.statement(creates, isAlone)
 	switch {
@@ -144,10 +139,15 @@ func (i inserter) insertOnce(creates []*create, isAlone bool) (again []*create) 
 		return nil
 	}
 	again, err = i.lookUp(left)
-	if err != nil {
-		fail(left, err)
+	if err == nil {
+		return again
 	}
-	return again
+	fail(left, err)
+	if errors.Is(err, ErrUnavailable) && slices.ContainsFunc(left, i.isLate) {
+		// The deadline of a late create ended the lookup of all.
+		return left
+	}
+	return nil
 }
 
 // notStored sets the outcome of creates of which a statement has stored none, and returns those that must be tried
@@ -243,34 +243,31 @@ func comparePointers(a, b *string) int {
 	}
 }
 
-// lookUp sets the outcome of creates that were not stored, and returns those for which there is no reason: the keys
-// were changed, and seal them again, or what they met was deleted.
+// lookUp sets the outcome of creates that were not stored. It returns those that nothing explains, sealed with the
+// latest keys: the keys were changed, or what they met was deleted.
 func (i inserter) lookUp(creates []*create) (again []*create, err error) {
 	ctx, cancel := untilDeadline(creates)
 	defer cancel()
-	err = i.database.Read(ctx, func(tx *gorm.DB) error {
-		again = nil
-		keys, err := i.keys.latest(tx)
-		if err != nil {
-			return err
+	var keys *loadedKeys
+	var found met
+	err = i.database.Read(ctx, func(tx *gorm.DB) (err error) {
+		if keys, err = i.keys.latest(tx); err == nil {
+			found, err = findMet(tx, creates)
 		}
-		met, err := findMet(tx, creates)
-		if err != nil {
-			return err
-		}
-		for _, c := range creates {
-			if met.outcome(c) {
-				continue
-			}
-			if err := i.sealWith(c, keys); err != nil {
-				return err
-			}
-			again = append(again, c)
-		}
-		return nil
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("look up what creates met: %w", err)
+	}
+	for _, c := range creates {
+		if found.outcome(c) {
+			continue
+		}
+		if err := i.sealWith(c, keys); err != nil {
+			fail([]*create{c}, err)
+			continue
+		}
+		again = append(again, c)
 	}
 	return again, nil
 }

@@ -13,29 +13,28 @@ import (
 
 // Inspection checks a database without changing it. The schema must be one that this program can read.
 type Inspection struct {
-	view database.View
+	database database.Readable
 }
 
-// Inspect returns a new Inspection. The caller closes view.
-func Inspect(view database.View) Inspection { return Inspection{view: view} }
+// Inspect returns a new Inspection. The caller closes the database.
+func Inspect(db database.Readable) Inspection { return Inspection{database: db} }
 
-func (i Inspection) reader(ctx context.Context) *gorm.DB { return i.view.Reader().WithContext(ctx) }
+func (i Inspection) reader(ctx context.Context) *gorm.DB { return i.database.Reader().WithContext(ctx) }
 
 // Keys returns the data keys of the database, which the master keys in the file at keysetPath open.
 //
 // It returns database.ErrOlder if the database has no keyset, database.ErrCopyIncomplete, ErrNoKeyset,
 // ErrKeysetUnusable or ErrUnavailable.
 func (i Inspection) Keys(ctx context.Context, keysetPath string) (*seal.Keys, error) {
-	return openKeys(ctx, i.view, keysetPath)
+	row, err := findKeyset(i.reader(ctx))
+	if err != nil {
+		return nil, err
+	}
+	keys, _, err := row.open(keysetPath)
+	return keys, err
 }
 
-// Secrets opens every secret, and returns how many there are. It returns a DamagedSecretsError or the errors of Keys.
-func (i Inspection) Secrets(ctx context.Context, keysetPath string) (int64, error) {
-	return openSecrets(ctx, i.view, keysetPath, func(_, _ int64) {})
-}
-
-// KeyCreated returns when a data key was created; the zero time if it is not recorded. It returns
-// ErrUnavailable.
+// KeyCreated returns when a data key was created; the zero time if it is not recorded. It returns ErrUnavailable.
 func (i Inspection) KeyCreated(ctx context.Context, id uint32) (time.Time, error) {
 	return keyCreated(i.reader(ctx), id)
 }

@@ -75,16 +75,6 @@ func (r keysetRow) open(path string) (*seal.Keys, *seal.MasterKeys, error) {
 	return keys, master, nil
 }
 
-// openKeys decrypts the data keys of a database with the master keys in the file at path.
-func openKeys(ctx context.Context, db database.Readable, path string) (*seal.Keys, error) {
-	row, err := findKeyset(db.Reader().WithContext(ctx))
-	if err != nil {
-		return nil, err
-	}
-	keys, _, err := row.open(path)
-	return keys, err
-}
-
 // createKeyset stores new data keys in a database that has none, which the primary master key encrypts. If several
 // programs do so, one wins.
 func createKeyset(tx *gorm.DB, master *seal.MasterKeys) error {
@@ -161,12 +151,12 @@ func (c *keyCache) read(tx *gorm.DB) (*loadedKeys, error) {
 	return loaded, nil
 }
 
-// fresh returns the keys if they were read in the last 5 seconds, or nil.
-func (c *keyCache) fresh() *loadedKeys {
+// fresh is current, but reads the keys again after 5 seconds.
+func (c *keyCache) fresh(tx *gorm.DB) (*loadedKeys, error) {
 	if loaded := c.loaded.Load(); loaded != nil && time.Since(loaded.at) < keysMaxAge {
-		return loaded
+		return loaded, nil
 	}
-	return nil
+	return c.load(tx)
 }
 
 // current returns the keys in memory, which may be older than those of the database. It returns ErrUnavailable.

@@ -34,11 +34,8 @@ func (l *List[T]) Scan(_ context.Context, column *schema.Field, _ reflect.Value,
 
 // text returns the list as JSON. A nil list is NULL.
 func (l List[T]) text() any {
-	switch {
-	case l == nil:
+	if l == nil {
 		return nil
-	case len(l) == 0:
-		return "[]"
 	}
 	text, err := json.Marshal(l)
 	if err != nil {

@@ -49,6 +49,9 @@ func TestFailedInsert(t *testing.T) {
 		"stored and lost, and no lookup": {
 			[]insertFault{late(lost)}, []fault{failing(noDisk)}, store.ErrOutcomeUnknown, "the response is lost", true, []int{count},
 		},
+		"stored and lost, and a lookup that is lost": {
+			[]insertFault{late(lost)}, []fault{losing(noDisk)}, store.ErrOutcomeUnknown, "the response is lost", true, []int{count},
+		},
 		"lost, and no lookup": {
 			[]insertFault{missing(lost)}, []fault{failing(noDisk)}, store.ErrOutcomeUnknown, "the response is lost", false, []int{count},
 		},

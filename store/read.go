@@ -136,17 +136,22 @@ func recordOf(query *gorm.DB) (Record, error) {
 	}
 }
 
-// openedIn returns the record that a query in a transaction selects, with its secret.
+// openedIn returns the record that a query in a transaction selects, with its secret. Like Open, it reads again what a
+// reseal may have changed between two statements.
 func (s *Store) openedIn(query *gorm.DB) (Record, error) {
-	record, err := recordOf(query)
-	if err != nil {
-		return nil, err
+	for try := 0; ; try++ {
+		record, err := recordOf(query.Session(&gorm.Session{}))
+		if err != nil {
+			return nil, err
+		}
+		keys, err := s.keys.latest(query.Session(&gorm.Session{NewDB: true}))
+		if err != nil {
+			return nil, err
+		}
+		if record, err = open(keys, record); err == nil || try == 2 {
+			return record, err
+		}
 	}
-	keys, err := s.keys.latest(query.Session(&gorm.Session{NewDB: true}))
-	if err != nil {
-		return nil, err
-	}
-	return open(keys, record)
 }
 
 // recordsIn returns the records that a query selects, with their applications.

@@ -16,7 +16,7 @@ import (
 )
 
 // Reseal seals with the primary key the secrets that were sealed with older keys, and then removes the data keys that
-// no secret needs. It uses small transactions, so that servers can create meanwhile, and calls progress after each. If
+// no secret needs. It uses small transactions, so that servers can go on creating, and calls progress after each. If
 // it is interrupted, the next call continues. It returns how many keys were removed.
 //
 // It returns ErrDamaged for secrets that cannot be opened, which it skips, ErrKeysetInUse if another program, such as
@@ -93,12 +93,12 @@ func (r *resealing) begin(tx *gorm.DB) (err error) {
 
 // check returns errStartOver if the run must start over.
 func (r *resealing) check(tx *gorm.DB) error {
-	row, err := findKeyset(tx.Select("version"))
+	keys, err := r.store.keys.latest(tx)
 	if err != nil {
 		return err
 	}
 	instance, err := r.store.database.Instance(tx)
-	if err == nil && (instance != r.instance || !bytes.Equal(row.Version, r.keys.version)) {
+	if err == nil && (instance != r.instance || !bytes.Equal(keys.version, r.keys.version)) {
 		return errStartOver
 	}
 	return err

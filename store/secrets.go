@@ -7,26 +7,8 @@ import (
 
 	"gorm.io/gorm"
 
-	"example.com/providerd/store/database"
 	"example.com/providerd/store/seal"
 )
-
-// CheckKeyset checks that the master keys in the file at keysetPath open the data keys of the database. It returns
-// ErrNoKeyset, ErrKeysetUnusable, ErrUnavailable, or, if the database has no keyset, database.ErrOlder or
-// database.ErrCopyIncomplete.
-func CheckKeyset(ctx context.Context, db database.Readable, keysetPath string) error {
-	_, err := openKeys(ctx, db, keysetPath)
-	return err
-}
-
-// CheckSecrets opens every secret of a database with the master keys in the file at keysetPath, and calls progress from
-// time to time. It returns a DamagedSecretsError or the errors of CheckKeyset.
-func CheckSecrets(
-	ctx context.Context, db database.Readable, keysetPath string, progress func(done, total int64),
-) error {
-	_, err := openSecrets(ctx, db, keysetPath, progress)
-	return err
-}
 
 // maxNamedSecrets limits how many damaged secrets an error names.
 const maxNamedSecrets = 100
@@ -54,16 +36,16 @@ func (e *DamagedSecretsError) Error() string {
 // Unwrap returns ErrDamaged.
 func (*DamagedSecretsError) Unwrap() error { return ErrDamaged }
 
-// openSecrets opens every secret, calls progress after each page, and returns how many there are. One that does not
-// open is read again with its key, because it may just have been resealed. It returns a DamagedSecretsError.
-func openSecrets(
-	ctx context.Context, db database.Readable, keysetPath string, progress func(done, total int64),
+// Secrets opens every secret, calls progress after each page, and returns how many there are. It returns a
+// DamagedSecretsError or the errors of Keys.
+func (i Inspection) Secrets(
+	ctx context.Context, keysetPath string, progress func(done, total int64),
 ) (total int64, err error) {
-	keys, err := openKeys(ctx, db, keysetPath)
+	keys, err := i.Keys(ctx, keysetPath)
 	if err != nil {
 		return 0, err
 	}
-	reader := db.Reader().WithContext(ctx)
+	reader := i.reader(ctx)
 	if err := reader.Table(providersTable).Count(&total).Error; err != nil {
 		return 0, fmt.Errorf("count secrets: %w", err)
 	}
@@ -82,7 +64,8 @@ func openSecrets(
 		}
 		_, failure := keys.Unseal(row.Sealed, placeOf(row))
 		if failure != nil && opened.Damaged < maxNamedSecrets {
-			if keys, err = openKeys(ctx, db, keysetPath); err != nil {
+			// It may just have been resealed.
+			if keys, err = i.Keys(ctx, keysetPath); err != nil {
 				return 0, err
 			}
 			if failure, err = failureOf(reader, keys, row.PK); err != nil {

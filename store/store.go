@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
@@ -26,9 +27,9 @@ type Store struct {
 	keys     *keyCache
 	tokens   tokenCache
 	batcher  *batcher
-	// comparing holds a value for each record that is compared with a request, and reordering one while members of
-	// credentials are brought into the same order for that.
-	comparing, reordering chan struct{}
+	// comparing bounds the records that are compared with requests, and reordering those whose credentials are brought
+	// into the same order for that.
+	comparing, reordering *semaphore.Weighted
 }
 
 const (
@@ -77,7 +78,7 @@ func Open(ctx context.Context, db database.Database, keysetPath string) (*Store,
 	store := &Store{
 		database: db, keys: &keyCache{database: db, path: keysetPath},
 		tokens:    tokenCache{tokens: map[string]cachedToken{}},
-		comparing: make(chan struct{}, maxComparing), reordering: make(chan struct{}, maxReordering),
+		comparing: semaphore.NewWeighted(maxComparing), reordering: semaphore.NewWeighted(maxReordering),
 	}
 	if _, err := store.keys.read(store.reader(ctx)); err != nil {
 		return nil, errors.Join(err, db.Close())
@@ -105,9 +106,6 @@ func (s *Store) Close() error {
 
 func (s *Store) reader(ctx context.Context) *gorm.DB { return s.database.Reader().WithContext(ctx) }
 
-// IsShared reports whether replicas can share the database. Each of them then needs the same keyset file.
-func (s *Store) IsShared() bool { return s.database.IsShared() }
-
 // Stats are statistics of a store.
 type Stats struct {
 	// QueueLength is the number of creates waiting for their batch, and QueueCapacity its limit.
@@ -123,5 +121,5 @@ func (s *Store) Stats() Stats {
 }
 
 // Watch makes the store call watch after each batch, committed or not, with the number of its creates and its duration.
-// Calls can be concurrent. Creates wait for watch to return.
+// Calls can be concurrent. Most creates wait for watch to return.
 func (s *Store) Watch(watch func(creates int, took time.Duration)) { s.batcher.watcher.Store(&watch) }

@@ -34,8 +34,6 @@ var (
 	// ErrInsertAlone means that nothing was inserted because of a row: the database refuses a value, or other statements
 	// waited for this one. Each row should be inserted alone.
 	ErrInsertAlone = errors.New("rows cannot be inserted together")
-	// ErrRefused means that the database cannot store a value, whatever it already holds. Nothing was stored.
-	ErrRefused = errors.New("the database refuses a value")
 	// ErrNoDatabase means that there is no providerd database at the given path or URL.
 	ErrNoDatabase = errors.New("no providerd database")
 	// ErrForeign means that the database belongs to another program.
@@ -61,7 +59,7 @@ type Readable interface {
 
 // Database is an open database with this program's schema. It is safe for concurrent use.
 //
-// Errors of its GORM handles wrap ErrUnavailable if the database could not be used or ErrRefused, or are
+// Errors of its GORM handles wrap ErrUnavailable if the database could not be used, or are
 // gorm.ErrRecordNotFound or gorm.ErrDuplicatedKey. Any other error is a bug in this program.
 type Database interface {
 	Readable

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -53,14 +52,4 @@ func keepNotice(conn *pgconn.PgConn, notice *pgconn.Notice) {
 	if severity := notice.SeverityUnlocalized; severity == "WARNING" || severity == "" {
 		conn.CustomData()[noticeKey] = notice
 	}
-}
-
-// takeNotice returns the last warning as an error and removes it.
-func takeNotice(conn *pgconn.PgConn) error {
-	notice, ok := conn.CustomData()[noticeKey].(*pgconn.Notice)
-	if !ok {
-		return nil
-	}
-	delete(conn.CustomData(), noticeKey)
-	return errors.New(notice.Message)
 }

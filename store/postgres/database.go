@@ -77,7 +77,7 @@ func (d *Database) Write(ctx context.Context, statements func(tx *gorm.DB) error
 }
 
 // transact runs statements in a transaction. It retries until COMMIT was sent, or transactTimeout or the context
-// expires. If the statements take longer than limit, the next try avoids that server.
+// expires. If the statements take longer than limit, the next attempt avoids that server.
 func (d *Database) transact(ctx context.Context, limit time.Duration, statements func(tx *gorm.DB) error) error {
 	ctx, cancel := reserving(ctx, commitTimeout)
 	defer cancel()
@@ -93,8 +93,8 @@ func reserving(ctx context.Context, while time.Duration) (context.Context, conte
 	return context.WithDeadline(ctx, deadline.Add(-while))
 }
 
-// retry calls try until it reports that another try cannot succeed, or until the context ends. It then returns the last
-// error as database.ErrUnavailable.
+// retry calls try until it reports that another attempt cannot succeed, or until the context ends. It then returns the
+// last error as database.ErrUnavailable.
 func retry(ctx context.Context, try func() (again bool, err error)) error {
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
 		if ctx.Err() != nil {
@@ -112,7 +112,7 @@ func retry(ctx context.Context, try func() (again bool, err error)) error {
 	}
 }
 
-// try makes one try of transact, and reports whether another one may succeed. After COMMIT was sent and its outcome is
+// try is one attempt of transact, and reports whether another one may succeed. After COMMIT was sent and its outcome is
 // unknown, there must be none.
 func (d *Database) try(
 	ctx context.Context, limit time.Duration, statements func(tx *gorm.DB) error,
@@ -192,7 +192,7 @@ func (d *Database) avoidSilent(ctx context.Context, tx *transaction, err error) 
 	}
 }
 
-// reselectServer makes the next try select a server again. If the server is only out of connections, the pool keeps
+// reselectServer makes the next attempt select a server again. If the server is only out of connections, the pool keeps
 // those that it has. If the context of the caller has expired, the error says nothing about the server.
 func (d *Database) reselectServer(ctx context.Context, err error) {
 	if ctx.Err() != nil {

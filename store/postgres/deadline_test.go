@@ -20,7 +20,7 @@ func TestLateCreateIsRefused(t *testing.T) {
 	late, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	if _, err := keyedCreate(late, opened, "late"); !errors.Is(err, store.ErrUnavailable) || late.Err() != nil {
-		t.Errorf("error is %v, %v, want ErrUnavailable at once", err, late.Err())
+		t.Errorf("error is %v, %v, want ErrUnavailable immediately", err, late.Err())
 	}
 	if replayed, err := keyedCreate(t.Context(), opened, "late"); err != nil || replayed {
 		t.Errorf("replayed is %v, %v", replayed, err)

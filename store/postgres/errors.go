@@ -17,18 +17,12 @@ import (
 )
 
 // classify wraps an error of the driver in the matching error of package database. It leaves other errors unchanged:
-// their meaning depends on the statement, such as that of a violated constraint, or they are bugs of this program.
+// they are due to a statement or its values, such as a violated constraint, or are bugs of this program.
 func classify(err error) error {
-	switch {
-	case err == nil || isClassified(err):
-		return err
-	case isUnavailable(err):
-		return unavailable(err)
-	case isRefused(err):
-		return fmt.Errorf("%w: %w", database.ErrRefused, err)
-	default:
+	if err == nil || !isUnavailable(err) {
 		return err
 	}
+	return unavailable(err)
 }
 
 // unavailable wraps an error that can only mean that the database is unavailable.
@@ -46,8 +40,8 @@ func unavailable(err error) error {
 	return fmt.Errorf("%w: %w%s", sentinel, oneLineError{err}, advice(err))
 }
 
-// oneLineError puts the text of an error on one line. The driver's text has a line for each try of a server, with TLS
-// and without; equal lines are merged.
+// oneLineError puts the text of an error on one line. The driver's text has a line for each attempt to connect,
+// with TLS and without; equal lines are merged.
 type oneLineError struct{ error }
 
 // Error returns the text on one line.
@@ -65,15 +59,7 @@ func (o oneLineError) Error() string {
 func (o oneLineError) Unwrap() error { return o.error }
 
 func isClassified(err error) bool {
-	return errors.Is(err, database.ErrUnavailable) || errors.Is(err, database.ErrUnsafe) ||
-		errors.Is(err, database.ErrRefused)
-}
-
-// isRefused reports whether a value is at fault: a data exception, such as U+0000 in a string, or one that is too long
-// for an index.
-func isRefused(err error) bool {
-	native, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && (strings.HasPrefix(native.Code, "22") || strings.HasPrefix(native.Code, "54"))
+	return errors.Is(err, database.ErrUnavailable) || errors.Is(err, database.ErrUnsafe)
 }
 
 // isUnavailable reports whether the server cannot be reached or cannot work.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 
@@ -20,37 +21,41 @@ type statement struct {
 var errNotSent = fmt.Errorf("%w: connection lost", database.ErrUnavailable)
 
 // exchange sends statements in one message and returns their results, as text. After one that fails, none runs. Each is
-// parsed only once those before it have run: parsing waits for locks, for as long as they say. prepared has the names
-// of the statements that the connection has prepared, by text; nil to prepare none.
-func exchange(
-	ctx context.Context, conn *pgconn.PgConn, prepared map[string]string, statements []statement,
-) (results []*pgconn.Result, err error) {
-	pipeline := conn.StartPipeline(ctx)
-	added := queue(pipeline, prepared, statements)
-	if err := pipeline.Sync(); err != nil {
-		return nil, fmt.Errorf("%w: %w", errNotSent, err)
-	}
-	for err == nil && len(results) < len(statements) {
-		var found any
-		found, err = pipeline.GetResults()
-		switch found := found.(type) {
-		case *pgconn.StatementDescription:
-			prepared[added[0]] = nameOf(len(prepared))
-			added = added[1:]
-		case *pgconn.ResultReader:
-			result := found.Read()
-			results, err = append(results, result), result.Err
-		case *pgconn.PipelineSync:
-			err = fmt.Errorf("the server ran %d of %d statements", len(results), len(statements))
+// parsed only once those before it have run: parsing waits for locks, for as long as the lock_timeout that an earlier
+// statement set.
+func (t *transaction) exchange(ctx context.Context, statements ...statement) (results []*pgconn.Result, err error) {
+	err = t.raw(func(conn *pgx.Conn) error {
+		native := conn.PgConn()
+		prepared, _ := native.CustomData()[preparedKey].(map[string]string)
+		pipeline := native.StartPipeline(ctx)
+		added := queue(pipeline, prepared, statements)
+		if err := pipeline.Sync(); err != nil {
+			return fmt.Errorf("%w: %w", errNotSent, err)
 		}
-	}
-	if closeErr := pipeline.Close(); err == nil {
-		err = closeErr
-	}
+		for err == nil && len(results) < len(statements) {
+			var found any
+			found, err = pipeline.GetResults()
+			switch found := found.(type) {
+			case *pgconn.StatementDescription:
+				prepared[added[0]] = nameOf(len(prepared))
+				added = added[1:]
+			case *pgconn.ResultReader:
+				result := found.Read()
+				results, err = append(results, result), result.Err
+			case *pgconn.PipelineSync:
+				err = fmt.Errorf("the server ran %d of %d statements", len(results), len(statements))
+			}
+		}
+		if closeErr := pipeline.Close(); err == nil {
+			err = closeErr
+		}
+		return err
+	})
 	return results, err
 }
 
-// queue adds statements to a pipeline, and returns the texts of those that must be prepared.
+// queue adds statements to a pipeline, and returns the texts of those that must be prepared. prepared has the names of
+// the statements that the connection has prepared, by text; nil to prepare none.
 func queue(pipeline *pgconn.Pipeline, prepared map[string]string, statements []statement) (added []string) {
 	binary := []int16{pgtype.BinaryFormatCode}
 	for _, s := range statements {

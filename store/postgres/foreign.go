@@ -60,7 +60,7 @@ func checkTables(ctx context.Context, db *sql.DB, isForeign func(table string) b
 }
 
 // otherTables returns the tables and views in the current schema, except those of goose and of extensions. It returns
-// none if another replica has created providerd's tables meanwhile: one snapshot has either all of them or none.
+// none if another replica has created providerd's tables in the meantime: one snapshot has either all of them or none.
 func otherTables(ctx context.Context, db *sql.DB) (tables []string, err error) {
 	rows, err := db.QueryContext(ctx, `SELECT c.relname::text
 		FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace

@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	// insertTimeout limits a try of an INSERT, with its commit.
+	// insertTimeout limits an attempt of an INSERT, with its commit.
 	insertTimeout = 1500 * time.Millisecond
 	// aloneTimeout limits the wait for a lock of a row that is inserted alone.
 	aloneTimeout = 10 * time.Millisecond
-	// leastInsertTime is the part of this that remains when a wait for a lock ends, so that it does not make the outcome
-	// unknown.
+	// leastInsertTime is the part of insertTimeout that remains after a wait for a lock, so that the wait does not make
+	// the outcome unknown.
 	leastInsertTime = 500 * time.Millisecond
 )
 
@@ -41,14 +41,23 @@ func (d *Database) Insert(ctx context.Context, rows database.Insertion) (pks map
 	begun := time.Now()
 	err = retry(ctx, func() (again bool, err error) {
 		pks, again, err = d.tryInsert(ctx, rows)
-		mayWait := !rows.IsAlone && (len(rows.Rows) == 1 || !errors.Is(err, database.ErrInsertAlone))
-		return again || mayWait && errors.Is(err, database.ErrLocked) && time.Since(begun) < lockTimeout, err
+		return again || mayWait(rows, err) && time.Since(begun) < lockTimeout, err
 	})
 	d.noteInsert(len(pks), err)
 	return pks, err
 }
 
-// tryInsert is one try of Insert, and reports whether another one may succeed.
+// mayWait reports whether an INSERT that could not get a lock may try again. If only one row of several cannot get it,
+// each should be inserted alone instead, and then not wait again.
+func mayWait(rows database.Insertion, err error) bool {
+	isLocked := errors.Is(err, database.ErrLocked)
+	// Another transaction holds the unique value of a row.
+	isRowLocked := isLocked && errors.Is(err, database.ErrInsertAlone)
+	isTableLocked := isLocked && !isRowLocked
+	return !rows.IsAlone && (isTableLocked || isRowLocked && len(rows.Rows) == 1)
+}
+
+// tryInsert is one attempt of Insert, and reports whether another one may succeed.
 func (d *Database) tryInsert(
 	ctx context.Context, rows database.Insertion,
 ) (pks map[uuid.UUID]int64, again bool, err error) {
@@ -99,8 +108,6 @@ func insertError(err error) error {
 		return fmt.Errorf("%w: %w", database.ErrInsertAlone, unavailable(err))
 	case isUnavailableCode(native.Code):
 		return unavailable(err)
-	case strings.HasPrefix(native.Code, "23"):
-		return fmt.Errorf("%w: %w: %w", database.ErrInsertAlone, database.ErrRefused, err)
 	default:
 		return fmt.Errorf("%w: %w", database.ErrInsertAlone, classify(err))
 	}

@@ -30,7 +30,7 @@ func (r *replicated) failOver(t *testing.T) {
 }
 
 // A failover takes a rotation back, and another rotation follows. Every secret that is still there opens, and each
-// replica seals with the key that the database has, whatever it has in memory.
+// replica seals with the key that the database has, regardless of the key in its memory.
 func TestLostRotation(t *testing.T) {
 	t.Parallel()
 	r, keyset := newReplicated(t), newKeyset(t)

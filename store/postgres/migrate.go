@@ -26,10 +26,9 @@ const supportTable = "schema_support"
 func SchemaVersion() (int64, error) { return database.ProgramVersion(migrations) }
 
 const (
-	// lockInterval and lockTries say how often and how many times a program tries to lock the schema. Together they are
-	// longer than the lease of a killed program, which was 30 s in earlier releases.
+	// lockInterval times lockAttempts is how long a program tries to lock the schema: longer than lockLease.
 	lockInterval = 200 * time.Millisecond
-	lockTries    = 200
+	lockAttempts = 100
 	// lockLease is how long the lock of a killed program lasts. A live one renews it every heartbeatInterval.
 	lockLease         = 15 * time.Second
 	heartbeatInterval = 3 * time.Second
@@ -38,7 +37,7 @@ const (
 )
 
 // Migrate migrates the database of a URL to a schema version, and returns the version that it had: 0 for a database
-// without tables, and the target version if another program has migrated meanwhile. Create does the same with the
+// without tables, and the target version if another program migrated it first. Create does the same with the
 // version of this program. Errors outside of the migrations go to logger.
 //
 // It returns an error for a version that this program does not know or that is lower than that of the database, or
@@ -89,7 +88,7 @@ func migrator(logger *slog.Logger) prepareFunc {
 // migrateUp applies the migrations up to a version, and reports whether there were any. Programs that do so at the same
 // time take turns by locking a row in a table, because a pooler breaks session locks.
 func migrateUp(ctx context.Context, db *sql.DB, logger *slog.Logger, version int64) (isDone bool, err error) {
-	locker, err := lock.NewPostgresTableLocker(lock.WithTableLockTimeout(lockInterval, lockTries),
+	locker, err := lock.NewPostgresTableLocker(lock.WithTableLockTimeout(lockInterval, lockAttempts),
 		lock.WithTableLeaseDuration(lockLease), lock.WithTableHeartbeatInterval(heartbeatInterval))
 	if err != nil {
 		return false, fmt.Errorf("lock the schema: %w", err)

@@ -104,8 +104,8 @@ func TestStandbyIsRefused(t *testing.T) {
 	}
 }
 
-// A newer schema is used as long as it supports this program. If it no longer does, creates and changes stop at once,
-// whether a replica has loaded the keys since or not.
+// A newer schema is used as long as it supports this program. If it no longer does, creates and changes stop
+// immediately, whether a replica has loaded the keys since or not.
 func TestNewerSchema(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)

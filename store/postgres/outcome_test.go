@@ -84,7 +84,8 @@ func TestNothingIsAcknowledgedWithoutTheStandby(t *testing.T) {
 		"validation": func(replica *store.Store) error { _, err := keyedValidate(t.Context(), replica, "hanging"); return err },
 		"readiness":  func(replica *store.Store) error { return replica.Ready(t.Context()) },
 	}
-	// Each try has its own replica, so that none waits for another. The replica without a response stores nothing new.
+	// Each attempt has its own replica, so that none waits for another. The replica without a response stores nothing
+	// new.
 	replicas := map[string]*store.Store{"new create": opened}
 	for what := range tries {
 		if replicas[what] == nil {
@@ -120,9 +121,9 @@ func TestNothingIsAcknowledgedWithoutTheStandby(t *testing.T) {
 }
 
 // TestCanceledWaitForStandby cancels every wait for the standby, of creates, their lookups and their retries. A canceled
-// commit returns only a warning, whatever its language and client_min_messages. Nothing is acknowledged until the standby
-// has it, and a retry ends in the one record. German stands for all languages: code that reads the message would look for
-// English.
+// commit returns only a warning, in any language and for any client_min_messages. Nothing is acknowledged until the
+// standby has it, and a retry ends in the one record. German stands for all languages: code that reads the message would
+// look for English.
 func TestCanceledWaitForStandby(t *testing.T) {
 	t.Parallel()
 	r := newReplicatedIn(t, postgrestest.German)

@@ -101,7 +101,7 @@ func (d *Database) open(ctx context.Context, config *pgx.ConnConfig, prepare pre
 	return err
 }
 
-// ping connects, and retries while the servers are only busy. It returns any other error at once: a program that is
+// ping connects, and retries while the servers are only busy. It returns any other error immediately: a program that is
 // just starting does not wait for a server to recover.
 func (d *Database) ping(ctx context.Context, pool *sql.DB) error {
 	retries, cancel := context.WithTimeout(ctx, transactTimeout)

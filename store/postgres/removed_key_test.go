@@ -16,7 +16,7 @@ import (
 )
 
 // TestKeyRemovedWhileBatchWaits reseals while a batch that will seal with the older key waits for another transaction,
-// which is rolled back afterwards. Whatever comes first, nothing is stored that is sealed with a removed key.
+// which is rolled back afterwards. In either order, nothing is stored that is sealed with a removed key.
 func TestKeyRemovedWhileBatchWaits(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)

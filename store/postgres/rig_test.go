@@ -55,7 +55,7 @@ func create(t *testing.T, url string) *postgres.Database {
 	return opened
 }
 
-// newMigrated returns the URL of a new, migrated database that nobody uses.
+// newMigrated returns the URL of a new, migrated database that nothing else uses.
 func newMigrated(t *testing.T, cluster *postgrestest.Cluster) string {
 	t.Helper()
 	address := cluster.CreateDatabase(t)

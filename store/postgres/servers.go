@@ -23,7 +23,7 @@ const avoidTime = time.Second
 
 // A server that does not respond to a new connection within silenceTimeout is skipped: a frozen server accepts
 // connections but never responds. If no other server of the URL accepts connections, it may only be busy, and gets
-// maxSilenceTimeout at the next try.
+// maxSilenceTimeout at the next attempt.
 const (
 	silenceTimeout    = time.Second
 	maxSilenceTimeout = 2 * time.Second
@@ -58,7 +58,7 @@ type servers struct {
 	watched map[*watchedConn]bool
 	// isPatient is set if the URL has a connect timeout of its own.
 	isPatient bool
-	// silent has the servers that did not respond to a new connection; true until they get another try.
+	// silent has the servers that did not respond to a new connection; true until the next attempt.
 	silent map[string]bool
 }
 
@@ -254,7 +254,7 @@ func (s *servers) checkConn(_ context.Context, conn *pgx.Conn) error {
 }
 
 // isQuiet reports whether the server has sent nothing more. A server that is shut down says so before it closes an idle
-// connection. Whatever is sent on such a connection would have an unknown outcome.
+// connection. Anything sent on such a connection would have an unknown outcome.
 func (c *watchedConn) isQuiet() bool {
 	native, ok := c.Conn.(syscall.Conn)
 	if !ok {

@@ -18,7 +18,7 @@ const settleInterval = 50 * time.Millisecond
 //
 // A row that is visible is not yet safe: a server that stops waiting for a standby shows rows that are lost once that
 // standby is promoted. So confirm commits a transaction on the server that Settle has used, which makes sure that its
-// standbys have all that was read from it meanwhile.
+// standbys have all that read has seen.
 func (d *Database) Settle(ctx context.Context, read func() error) (confirm func(context.Context) error, err error) {
 	server, err := d.Instance(d.readers.GORM.WithContext(ctx))
 	if err != nil {

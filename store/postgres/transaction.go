@@ -40,9 +40,9 @@ const beginStatement = "BEGIN ISOLATION LEVEL READ COMMITTED"
 const commitStatement = "COMMIT"
 
 // secureStatement makes COMMIT wait until the transaction is on the disks of this server and its synchronous standbys,
-// and makes the server warn if a standby lacks it, whatever the settings of the role and the database. The message of
-// pg_logical_emit_message makes read-only transactions wait too, so that no response is based on a row that could still
-// be lost.
+// and makes the server warn if a standby lacks it, regardless of the settings of the role and the database. The message
+// of pg_logical_emit_message makes read-only transactions wait too, so that no response is based on a row that could
+// still be lost.
 const secureStatement = `SELECT oldest_level, current_setting('transaction_read_only'),
 	set_config('synchronous_commit', 'on', true), set_config('client_min_messages', 'warning', true),
 	set_config('lock_timeout', '2s', true), set_config('idle_in_transaction_session_timeout', '10s', true),
@@ -192,21 +192,14 @@ func (t *transaction) discard() {
 	_ = t.conn.Close()
 }
 
-// exchange sends statements in one message and returns their results, as text.
-func (t *transaction) exchange(ctx context.Context, statements ...statement) (results []*pgconn.Result, err error) {
-	err = t.raw(func(conn *pgx.Conn) error {
-		native := conn.PgConn()
-		prepared, _ := native.CustomData()[preparedKey].(map[string]string)
-		results, err = exchange(ctx, native, prepared, statements)
-		return err
-	})
-	return results, err
-}
-
 // takeNotice returns the last warning as an error and removes it.
 func (t *transaction) takeNotice() (err error) {
 	_ = t.raw(func(conn *pgx.Conn) error {
-		err = takeNotice(conn.PgConn())
+		data := conn.PgConn().CustomData()
+		if notice, ok := data[noticeKey].(*pgconn.Notice); ok {
+			delete(data, noticeKey)
+			err = errors.New(notice.Message)
+		}
 		return nil
 	})
 	return err

@@ -20,7 +20,7 @@ type View struct {
 
 var _ database.View = (*View)(nil)
 
-// OpenReadOnly opens the database of a URL for reading, whatever the settings of its server. It returns
+// OpenReadOnly opens the database of a URL for reading, regardless of its server's settings. It returns
 // database.ErrUnavailable.
 func OpenReadOnly(ctx context.Context, url URL) (*View, error) {
 	connections := stdlib.OpenDB(*url.config, stdlib.OptionAfterConnect(func(_ context.Context, conn *pgx.Conn) error {

@@ -30,7 +30,7 @@ const (
 )
 
 // Backup writes a snapshot of the database to a new file at path, readable by its owner only, while others keep
-// writing. The WAL cannot be reset until the last page is copied, so it grows meanwhile. Before the file gets its name,
+// writing. The WAL grows, because it cannot be reset until the last page is copied. Before the file gets its name,
 // it is synced and verified: it must pass SQLite's integrity_check, have as many rows in each table as the snapshot,
 // and pass check. If anything fails, the file is removed. It belongs to the user that runs the program, not to the
 // owner of the directory, because no server reads it. Backup also removes what killed backups left in the directory.
@@ -107,7 +107,7 @@ type pageCopy struct {
 	pageSize    int64
 }
 
-// copy writes without a journal or locks: nobody else knows the file, and it is removed on failure.
+// copy writes without a journal or locks: no other program knows the file, and it is removed on failure.
 func (p *pageCopy) copy(ctx context.Context) (err error) {
 	var pages int64
 	const size = "SELECT page_count, page_size FROM pragma_page_count, pragma_page_size"

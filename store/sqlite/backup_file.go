@@ -13,7 +13,7 @@ import (
 	"example.com/providerd/store/database"
 )
 
-// backupFile is a complete database file that nobody changes.
+// backupFile is a complete database file that no program changes.
 type backupFile struct{ pool database.Pool }
 
 // Reader returns a handle whose connections cannot write.

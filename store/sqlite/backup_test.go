@@ -28,8 +28,8 @@ func expectNothing(t *testing.T, dir string) {
 	}
 }
 
-// A backup contains the state from when it began, whatever is committed meanwhile, even if checkpoints write pages that
-// are yet to be copied.
+// A backup contains the state from when it began, regardless of what is committed while it runs, even if checkpoints
+// write pages that are yet to be copied.
 func TestBackupIsASnapshot(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -80,7 +80,7 @@ func TestBackupIsASnapshot(t *testing.T) {
 }
 
 // A backup is rejected, and leaves nothing, if it lacks a row, though integrity_check finds nothing, or if the files of
-// the database were replaced meanwhile, so that nobody knows what was copied.
+// the database were replaced while it ran, so that it is unknown what was copied.
 func TestWrongBackupIsRejected(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -115,7 +115,7 @@ func TestWrongBackupIsRejected(t *testing.T) {
 }
 
 // A database that a program opens while the backup is copied and checked is not replaced, whether it existed before or
-// was created meanwhile.
+// was created in the meantime.
 func TestRestoreRechecksBeforeReplacing(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -21,7 +21,7 @@ const (
 	maxWALFrames = 16 << 10
 	// walSizeLimit is the size to which SQLite truncates a longer WAL file when it resets it.
 	walSizeLimit = 128 << 20
-	// truncateFrames is 256 MiB, from which on the WAL is truncated at once.
+	// truncateFrames is 256 MiB, from which on the WAL is truncated immediately.
 	truncateFrames = 64 << 10
 )
 
@@ -30,12 +30,12 @@ const (
 const retryPause = 30 * time.Second
 
 // passes is how often frames are copied before the rest is left to the writer. Each pass is shorter than the last,
-// because fewer frames have been appended meanwhile.
+// because fewer frames were appended during the one before.
 const passes = 2
 
 // checkpointer copies frames from the WAL into the database concurrently with the writer, which would otherwise stall.
-// The writer copies only the few frames that were appended meanwhile. Once all are copied, the next transaction resets
-// the WAL.
+// The writer copies only the few frames that were appended in the meantime. Once all are copied, the next transaction
+// resets the WAL.
 type checkpointer struct {
 	conn *sql.Conn
 	// writer is the connection that inserts.
@@ -79,7 +79,7 @@ func (c *checkpointer) idle(ctx context.Context, index guard.WALIndex) {
 	c.advance(ctx, index.Frames >= maxWALFrames)
 }
 
-// makeRoom copies all of the WAL at once after a failed batch, so that the next transaction overwrites it from the
+// makeRoom copies all of the WAL in one pass after a failed batch, so that the next transaction overwrites it from the
 // start. Creates then work again if only the WAL could not grow. They wait for it, because they would fail otherwise.
 func (c *checkpointer) makeRoom(ctx context.Context, index guard.WALIndex) {
 	if index.Frames == index.Backfilled {
@@ -166,7 +166,7 @@ func (c *checkpointer) copyRest(ctx context.Context) error {
 	return nil
 }
 
-// truncate runs a checkpoint that also truncates the WAL, unless somebody reads from it.
+// truncate runs a checkpoint that also truncates the WAL, unless a connection reads from it.
 func (c *checkpointer) truncate(ctx context.Context) error {
 	if _, err := c.writer.ExecContext(ctx, "PRAGMA busy_timeout = 0"); err != nil {
 		return fmt.Errorf("truncate the WAL: %w", classify(err))

@@ -26,7 +26,7 @@ func copyTo(from, to string) error {
 	return errors.Join(err, os.WriteFile(to, content, 0o600))
 }
 
-// The WAL that a crash left is kept if the database beside it is missing, empty or an older copy, into which SQLite
+// The WAL that a crash left is kept if the database next to it is missing, empty or an older copy, into which SQLite
 // would copy pages that do not belong to it. No database is created.
 func TestWALOfAnotherDatabaseIsKept(t *testing.T) {
 	t.Parallel()

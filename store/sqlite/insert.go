@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"math/bits"
@@ -17,7 +18,7 @@ import (
 	"example.com/providerd/store/database"
 )
 
-// idleInterval is how often a database without creates is looked after.
+// idleInterval is how often a database without creates is maintained.
 const idleInterval = 5 * time.Second
 
 // inserter inserts rows on a connection of its own and runs checkpoints between inserts. One goroutine uses it at a
@@ -26,10 +27,8 @@ type inserter struct {
 	database    *Database
 	conn        *sql.Conn
 	checkpoints *checkpointer
-	// version reads the version of the keyset, NULL if there is none.
-	begin, version, commit *sql.Stmt
-	// inserts are the statements by number of rows.
-	inserts map[int]*sql.Stmt
+	// statements are the prepared statements by text. There are few: see run.
+	statements map[string]*sql.Stmt
 	// values are those of the last INSERT.
 	values []any
 	stop   chan struct{}
@@ -37,7 +36,7 @@ type inserter struct {
 }
 
 // Insert inserts rows in one durable transaction, and checks the files before and after it. It waits no longer than the
-// busy timeout, whatever the context: with one that can end, the driver starts a goroutine for each statement.
+// busy timeout, regardless of the context: with one that can end, the driver starts a goroutine for each statement.
 func (d *Database) Insert(ctx context.Context, rows database.Insertion) (pks map[uuid.UUID]int64, err error) {
 	ctx = context.WithoutCancel(ctx)
 	d.inserting.Lock()
@@ -70,25 +69,19 @@ func newInserter(ctx context.Context, d *Database) (*inserter, error) {
 		return nil, fmt.Errorf("connect: %w", classify(err))
 	}
 	i := &inserter{
-		database: d, conn: conn, inserts: map[int]*sql.Stmt{}, stop: make(chan struct{}), ended: make(chan struct{}),
+		database: d, conn: conn, statements: map[string]*sql.Stmt{},
+		stop: make(chan struct{}), ended: make(chan struct{}),
 	}
 	// Checkpoints are left to the checkpointer. Providers have no foreign keys. The journal of a statement is in memory,
 	// because one that may skip rows has a journal.
 	_, err = conn.ExecContext(ctx, fmt.Sprintf("PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = %d; "+
 		"PRAGMA foreign_keys = off; PRAGMA temp_store = memory", walSizeLimit))
 	if err == nil {
-		i.begin, err = conn.PrepareContext(ctx, "BEGIN IMMEDIATE")
-	}
-	if err == nil {
-		i.version, err = conn.PrepareContext(ctx, "SELECT max(version) FROM keyset")
-	}
-	if err == nil {
-		i.commit, err = conn.PrepareContext(ctx, "COMMIT")
-	}
-	if err == nil {
 		i.checkpoints, err = newCheckpointer(ctx, conn, d)
 	}
 	if err != nil {
+		// The pool must not use its settings for other transactions.
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 		return nil, errors.Join(fmt.Errorf("connect: %w", classify(err)), conn.Close())
 	}
 	go i.idle() //nolint:gosec // It outlives the insert.
@@ -112,7 +105,11 @@ func (i *inserter) insert(ctx context.Context, rows database.Insertion) (pks map
 
 // transact runs the INSERT in a transaction.
 func (i *inserter) transact(ctx context.Context, rows database.Insertion) (pks map[uuid.UUID]int64, err error) {
-	if _, err := i.begin.ExecContext(ctx); err != nil {
+	begin, err := i.prepared(ctx, "BEGIN IMMEDIATE") //nolint:sqlclosecheck // close closes it.
+	if err == nil {
+		_, err = begin.ExecContext(ctx)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("begin: %w", classify(err))
 	}
 	defer func() {
@@ -127,7 +124,11 @@ func (i *inserter) transact(ctx context.Context, rows database.Insertion) (pks m
 	if pks, err = i.run(ctx, rows); err != nil {
 		return nil, fmt.Errorf("insert: %w", err)
 	}
-	if _, err := i.commit.ExecContext(ctx); err != nil {
+	commit, err := i.prepared(ctx, "COMMIT") //nolint:sqlclosecheck // close closes it.
+	if err != nil {
+		return nil, fmt.Errorf("commit: %w", err)
+	}
+	if _, err := commit.ExecContext(ctx); err != nil {
 		return nil, fmt.Errorf("commit: %w", commitError(err))
 	}
 	return pks, nil
@@ -135,15 +136,20 @@ func (i *inserter) transact(ctx context.Context, rows database.Insertion) (pks m
 
 // run executes INSERTs of powers of two of rows, so that there are few different statements.
 func (i *inserter) run(ctx context.Context, rows database.Insertion) (map[uuid.UUID]int64, error) {
+	// The version is NULL if there is no keyset.
+	selectVersion, err := i.prepared(ctx, "SELECT max(version) FROM keyset") //nolint:sqlclosecheck // close closes it.
+	if err != nil {
+		return nil, err
+	}
 	var version []byte
-	err := i.version.QueryRowContext(ctx).Scan(&version)
+	err = selectVersion.QueryRowContext(ctx).Scan(&version)
 	if err != nil || !bytes.Equal(version, rows.KeysetVersion) {
 		return nil, classify(err)
 	}
 	pks := make(map[uuid.UUID]int64, len(rows.Rows))
 	for rest := rows.Rows; len(rest) > 0; {
 		count := 1 << (bits.Len(uint(len(rest))) - 1)
-		statement, err := i.statement(ctx, rows, count)
+		statement, err := i.prepared(ctx, insertText(rows, count))
 		if err != nil {
 			return nil, err
 		}
@@ -153,7 +159,9 @@ func (i *inserter) run(ctx context.Context, rows database.Insertion) (map[uuid.U
 				i.values = append(i.values, native(value))
 			}
 		}
-		if err := addPKs(ctx, pks, statement, i.values); err != nil {
+		err = addPKs(ctx, pks, statement, i.values)
+		clear(i.values)
+		if err != nil {
 			return nil, err
 		}
 		rest = rest[count:]
@@ -191,32 +199,37 @@ func native(value any) any {
 	}
 }
 
-// statement returns the INSERT for a number of rows. It skips rows whose unique values are taken.
-func (i *inserter) statement(ctx context.Context, rows database.Insertion, count int) (*sql.Stmt, error) {
-	if statement, ok := i.inserts[count]; ok {
+// insertText returns the INSERT for a number of rows. It skips rows whose unique values are taken.
+func insertText(rows database.Insertion, count int) string {
+	row := ",(?" + strings.Repeat(",?", len(rows.Columns)-1) + ")"
+	return "INSERT INTO " + rows.Table + " (" + strings.Join(rows.Columns, ", ") + ") VALUES " +
+		strings.Repeat(row, count)[1:] + " ON CONFLICT DO NOTHING RETURNING uid, pk"
+}
+
+// prepared returns the statement with a text, which it prepares once.
+func (i *inserter) prepared(ctx context.Context, text string) (*sql.Stmt, error) {
+	if statement, ok := i.statements[text]; ok {
 		return statement, nil
 	}
-	row := ",(?" + strings.Repeat(",?", len(rows.Columns)-1) + ")"
-	statement, err := i.conn.PrepareContext(ctx, fmt.Sprintf("INSERT INTO %s (%s) VALUES %s ON CONFLICT DO NOTHING "+
-		"RETURNING uid, pk",
-		rows.Table, strings.Join(rows.Columns, ", "), strings.Repeat(row, count)[1:]))
+	statement, err := i.conn.PrepareContext(ctx, text)
 	if err != nil {
 		return nil, classify(err)
 	}
-	i.inserts[count] = statement
+	i.statements[text] = statement
 	return statement, nil
 }
 
-// insertError classifies the error of an INSERT. One that violates a constraint is that of a row.
+// insertError classifies the error of an INSERT. If the error is due to a row, such as one that violates a constraint,
+// it is database.ErrInsertAlone.
 func insertError(err error) error {
 	if native, ok := errors.AsType[sqlite3.Error](err); ok &&
 		slices.Contains([]sqlite3.ErrNo{sqlite3.ErrConstraint, sqlite3.ErrTooBig, sqlite3.ErrMismatch}, native.Code) {
-		return fmt.Errorf("%w: %w: %w", database.ErrInsertAlone, database.ErrRefused, err)
+		return fmt.Errorf("%w: %w", database.ErrInsertAlone, err)
 	}
 	return classify(err)
 }
 
-// idle looks after the database while no creates arrive.
+// idle maintains the database while no creates arrive.
 func (i *inserter) idle() {
 	defer close(i.ended)
 	ticker := time.NewTicker(idleInterval)
@@ -250,8 +263,8 @@ func (i *inserter) maintain(ctx context.Context) {
 func (i *inserter) close() error {
 	close(i.stop)
 	<-i.ended
-	errs := []error{i.checkpoints.close(), i.begin.Close(), i.version.Close(), i.commit.Close()}
-	for _, statement := range i.inserts {
+	errs := []error{i.checkpoints.close()}
+	for _, statement := range i.statements {
 		errs = append(errs, statement.Close())
 	}
 	if err := errors.Join(append(errs, i.conn.Close())...); err != nil {

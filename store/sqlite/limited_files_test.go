@@ -62,7 +62,7 @@ func fillDisk(ctx context.Context, arguments []string) error {
 }
 
 // While files cannot grow, though the disk has space, the outcome of a COMMIT is unknown until the next one succeeds.
-// Meanwhile, what reads neither makes the server ready nor promises that it can store.
+// Until then, what reads neither makes the server ready nor promises that it can store.
 func TestFilesThatCannotGrow(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

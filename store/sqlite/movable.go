@@ -12,8 +12,8 @@ import (
 
 var _ database.Movable = (*Database)(nil)
 
-// Snapshot runs statements in a read transaction on a read-only connection. The WAL cannot be reset meanwhile, so it
-// grows.
+// Snapshot runs statements in a read transaction on a read-only connection. While they run, the WAL
+// grows, because it cannot be reset.
 func (d *Database) Snapshot(ctx context.Context, statements func(tx *gorm.DB) error) error {
 	if err := d.files.Check(); err != nil {
 		return err

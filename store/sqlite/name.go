@@ -12,7 +12,7 @@ import (
 // ErrReservedName means that a file of that name could be deleted, or taken for a file of a database.
 var ErrReservedName = errors.New("the name is reserved")
 
-// sidecars returns the suffixes of the files that SQLite keeps beside a database.
+// sidecars returns the suffixes of the files that SQLite keeps next to a database.
 func sidecars() []string { return []string{"-wal", "-shm", "-journal"} }
 
 // CheckName returns ErrReservedName if SQLite or this program could delete a file at path, or roll it back into a

@@ -101,7 +101,7 @@ func create(t *testing.T, path string) error {
 	return opened.Close()
 }
 
-// A database beside such a file would use or remove it, even if a link with another name leads to it.
+// A database next to such a file would use or remove it, even if a link with another name leads to it.
 func TestReservedNamesAreRefused(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -23,14 +23,14 @@ const (
 
 // connect opens a pool. Settings are in the DSN, because a PRAGMA would reach only one of its connections.
 // synchronous=FULL is explicit because the driver is compiled with NORMAL for WAL mode, which can lose commits. SQLite
-// needs no mutexes: database/sql never uses a connection from two goroutines at once.
+// needs no mutexes: database/sql never uses a connection from two goroutines simultaneously.
 func connect(path, setting string, connections int) (database.Pool, error) {
 	return connectWith(path, fmt.Sprintf(
 		"_journal_mode=WAL&_synchronous=FULL&_busy_timeout=%d&_foreign_keys=on&_mutex=no&%s",
 		busyTimeout.Milliseconds(), setting), connections)
 }
 
-// connectImmutable opens a file that nobody changes. SQLite takes no locks and creates no files beside it.
+// connectImmutable opens a file that no program changes. SQLite takes no locks and creates no files next to it.
 func connectImmutable(path string) (database.Pool, error) {
 	return connectWith(path, "mode=ro&immutable=1&_mutex=no", 1)
 }

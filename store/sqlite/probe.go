@@ -42,7 +42,7 @@ func (d *Database) probeWrite(ctx context.Context) error {
 	return nil
 }
 
-// probe does what a create does and rolls back its rows. It then commits one page with unchanged content.
+// probe inserts a row larger than any create writes and rolls it back. It then commits one page with unchanged content.
 func probe(tx *gorm.DB) error {
 	if err := growWAL(tx); err != nil {
 		return err

@@ -33,7 +33,7 @@ type Restoration struct {
 //
 // It returns database.ErrForeign, ErrNewer or ErrOlder if the file is not a backup of this program, ErrUnavailable if
 // it is damaged or the disk has too little space, fs.ErrExist if there is a database and Replace is not set, ErrInUse
-// if a program has the database open or has left files beside it, ErrReservedName, the error of the check or ctx, an
+// if a program has the database open or has left files next to it, ErrReservedName, the error of the check or ctx, an
 // error that describes how the schema differs from its version, or a file system error.
 func (r Restoration) Run(ctx context.Context) (kept string, err error) {
 	backup, size, err := r.openBackup()
@@ -198,8 +198,8 @@ func (r Restoration) checkDrift(ctx context.Context, copied database.Readable) e
 		r.Backup, schema.Version, strings.Join(found, ", "))
 }
 
-// swap gives the draft the name of the database. The caller holds the lock of the directory, so nobody opens a database
-// there meanwhile.
+// swap gives the draft the name of the database. The caller holds the lock of the directory, so no other program opens
+// a database there.
 func (r Restoration) swap(draft *durable.Draft, target string) (kept string, err error) {
 	exists, err := r.checkTarget(target)
 	if err != nil {
@@ -242,7 +242,7 @@ func LeftoverLinks(path string) (links []string, err error) {
 		if !strings.HasPrefix(entry.Name(), filepath.Base(path)+"."+replaced+"-") {
 			continue
 		}
-		// Skip files that are removed meanwhile.
+		// Skip files that were removed since ReadDir.
 		if info, err := entry.Info(); err == nil && os.SameFile(own, info) {
 			links = append(links, filepath.Join(filepath.Dir(path), entry.Name()))
 		}

@@ -49,7 +49,7 @@ func Path(url string) (string, error) {
 // callers' statements, such as failed checkpoints, go to logger.
 //
 // It returns ErrReservedName, database.ErrNewer, ErrForeign or ErrInsecureMode, ErrUnavailable if the file is not a
-// database or does not match the WAL beside it, or a file system error.
+// database or does not match the WAL next to it, or a file system error.
 //
 // A process should open a database only once: closing it releases all POSIX locks that the process holds on its files,
 // after which other processes consider the database unused.
@@ -66,7 +66,7 @@ func Create(ctx context.Context, path string, logger *slog.Logger) (*Database, e
 // Open opens an existing database without migrating it. Errors outside of callers' statements go to logger.
 //
 // It returns ErrReservedName, database.ErrNoDatabase, ErrOlder, ErrNewer, ErrForeign or ErrInsecureMode, ErrUnavailable
-// if the file is not a database or does not match the WAL beside it, or a file system error.
+// if the file is not a database or does not match the WAL next to it, or a file system error.
 func Open(ctx context.Context, path string, logger *slog.Logger) (*Database, error) {
 	return openExisting(ctx, path, logger, checkSchema(database.Schema.Check))
 }
@@ -104,7 +104,7 @@ func checkExists(path string) error {
 // prepareFunc migrates a database or returns an error if this program cannot use it.
 type prepareFunc func(ctx context.Context, db *sql.DB, path string) error
 
-// open opens the database at path, which may be a symbolic link: SQLite keeps its other files beside the target. It
+// open opens the database at path, which may be a symbolic link: SQLite keeps its other files next to the target. It
 // calls provide to create the file or to check that it exists. It holds the lock of the directory from the first check
 // on, so that no process sees the half-created files of another.
 func open(

@@ -24,9 +24,9 @@ type View struct {
 
 var _ database.View = (*View)(nil)
 
-// OpenReadOnly opens the database at path for reading, whatever its state. It creates and changes no files, takes no
-// lock on the directory and blocks no other program. If other programs have the
-// database open, it reads like any of their readers; otherwise it reads the files as they are on disk.
+// OpenReadOnly opens the database at path for reading, regardless of its state. It creates and changes no files, takes
+// no lock on the directory and blocks no other program. If other programs have the database open, it reads like any of
+// their readers; otherwise it reads the files as they are on disk.
 //
 // It returns database.ErrNoDatabase, ErrUnavailable if the file is not a database, was removed or replaced while other
 // programs use it, or has a WAL that cannot be read or belongs to another database, or a file system error.

@@ -57,8 +57,8 @@ func uuid(value any) (any, error) {
 // list returns the canonical form (RFC 8785) of a JSON list, because PostgreSQL adds white space.
 func list(value any) (any, error) {
 	s, err := text(value)
-	if err != nil || s == "[]" || s == "" {
-		return "[]", err
+	if err != nil {
+		return nil, err
 	}
 	canonical := jsontext.Value(s.(string))
 	if canonical.Canonicalize() != nil {

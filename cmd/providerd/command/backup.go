@@ -114,7 +114,7 @@ func (c *backupCommand) backUp(
 	defer func() { err = errors.Join(err, db.Close()) }()
 	keyset := c.KeysetPath()
 	// Fail early: without its keyset, the copy could not be verified.
-	if err := store.CheckKeyset(ctx, db, keyset); err != nil {
+	if _, err := store.Inspect(db).Keys(ctx, keyset); err != nil {
 		return err
 	}
 	proof := newBackupProof(keyset, messages)
@@ -156,7 +156,7 @@ func newBackupProof(keyset string, messages *console.Messages) *backupProof {
 func (p *backupProof) check(ctx context.Context, copied database.Readable) error {
 	p.copied.Finish()
 	opened := p.messages.Progress("secrets decrypted")
-	err := store.CheckSecrets(ctx, copied, p.keyset, opened.Update)
+	_, err := store.Inspect(copied).Secrets(ctx, p.keyset, opened.Update)
 	if err == nil {
 		opened.Finish()
 		return nil

@@ -90,7 +90,7 @@ func checkKeyset(ctx context.Context, inspection store.Inspection, path string) 
 
 func checkSecretsOpen(ctx context.Context, inspection store.Inspection, path string) finding {
 	const check = "secrets"
-	total, err := inspection.Secrets(ctx, path)
+	total, err := inspection.Secrets(ctx, path, func(_, _ int64) {})
 	if damaged, ok := errors.AsType[*store.DamagedSecretsError](err); ok {
 		return failed(check, `restore a backup, or delete those providers and create them again; `+
 			`"providerd provider advise" names them`,

@@ -88,7 +88,8 @@ CREATE INDEX tokens_created_at ON tokens (created_at, id);
 CREATE INDEX tokens_revoked_at ON tokens (revoked_at, id);
 
 -- One row: the data keys, which a master key encrypts with the id of the database as associated data. The version is
--- random and changes with every change of the row. It is empty in an unfinished copy.
+-- random and changes with every change of the row. It is empty in an unfinished copy. Each later migration must change
+-- it in its own transaction: inserts check nothing else of the schema.
 CREATE TABLE keyset (
     pk          bigint NOT NULL PRIMARY KEY CHECK (pk = 1),
     version     bytea    NOT NULL,

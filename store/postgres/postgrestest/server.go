@@ -137,7 +137,7 @@ func (s *Server) Freeze() { s.signal(syscall.SIGSTOP) }
 // Thaw resumes a frozen server.
 func (s *Server) Thaw() { s.signal(syscall.SIGCONT) }
 
-// Close kills the server, whatever its state, and removes its files. It may be called more than once.
+// Close kills the server in any state, and removes its files. It may be called more than once.
 func (s *Server) Close() {
 	s.t.Helper()
 	s.Kill()
