@@ -21,9 +21,8 @@ func sources() []string {
 		"server/authenticate.go", "server/bodies.go", "server/create.go", "server/errors.go", "server/idempotency.go",
 		"server/oauth2.go", "server/refusal.go", "server/request.go", "server/validate.go", "server/workspace_directory.go",
 		"server/contract/*.go", "store/seal/*.go",
-		"store/batch*.go", "store/commit.go", "store/create*.go", "store/idempotency.go", "store/insert.go", "store/provider*.go",
-		"store/read.go", "store/rows.go", "store/settings.go", "store/validate.go", "store/token*.go",
-		"store/key*.go", "store/rotation.go", "store/sealed_column.go", "store/secrets.go",
+		"store/batch.go", "store/compare.go", "store/create.go", "store/insert.go", "store/list.go", "store/read.go",
+		"store/records.go", "store/rows.go", "store/token*.go", "store/key*.go", "store/rotation.go", "store/secrets.go",
 	}
 }
 
