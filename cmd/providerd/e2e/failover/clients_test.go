@@ -52,6 +52,10 @@ func (f *failover) load() *providerdtest.Load {
 		if e == nil {
 			e = f.journal.begin(f.wayOf(n), fmt.Sprintf("%d-%d-%d", f.round, number, n))
 		}
+		if f.repeats && n%20 == 0 {
+			// Its response is lost.
+			_, _, _ = f.sendBare(e, f.fleet.Replica(rand.IntN(replicaCount)))
+		}
 		if isStored := f.send(e, rand.IntN(replicaCount)); isStored || e.way == byNone && !f.repeats {
 			e = nil
 		}

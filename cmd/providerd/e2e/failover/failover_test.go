@@ -50,7 +50,8 @@ type failover struct {
 	fleet   *providerdtest.Fleet
 	token   string
 	journal *failoverJournal
-	// repeats is set if clients send only creates without identification, and repeat them until they are stored.
+	// repeats is set if clients send only creates without identification, lose the responses of some, and repeat them
+	// until they are stored.
 	repeats bool
 	probe   *probe
 	// follower follows the events, of which none may be missing or differ in the end.

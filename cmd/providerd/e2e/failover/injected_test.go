@@ -8,7 +8,7 @@ import (
 )
 
 // TestFailoverFindsInjectedFaults runs rounds with commits that do not wait for the standby, and rounds with clients
-// that repeat creates of unknown outcome as new ones. The comparison must find losses and doubles.
+// that repeat creates as new ones when they did not get the response. The comparison must find losses and doubles.
 func TestFailoverFindsInjectedFaults(t *testing.T) {
 	for _, c := range []struct {
 		title, kinds string
