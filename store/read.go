@@ -31,18 +31,10 @@ func (s *Store) Open(ctx context.Context, record Record) (Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	opened, damage := open(keys, record)
-	// A reseal can end between reading the record and the keys, but hardly twice in a row.
-	for try := 0; damage != nil && try < 2; try++ {
-		if record, err = recordOf(reader.Where("pk = ?", record.Common().PK)); err != nil {
-			return nil, err
-		}
-		if keys, err = s.keys.load(reader); err != nil {
-			return nil, err
-		}
-		opened, damage = open(keys, record)
+	if opened, err := open(keys, record); err == nil {
+		return opened, nil
 	}
-	return opened, damage
+	return s.openedIn(reader.Where("pk = ?", record.Common().PK))
 }
 
 // Opened returns records with their secrets. For one that does not open it yields ErrDamaged.
@@ -136,8 +128,8 @@ func recordOf(query *gorm.DB) (Record, error) {
 	}
 }
 
-// openedIn returns the record that a query in a transaction selects, with its secret. Like Open, it reads again what a
-// reseal may have changed between two statements.
+// openedIn returns the record that a query selects, with its secret. If the secret does not open, it reads record and
+// keys again: a reseal can end between the two statements, but hardly twice in a row.
 func (s *Store) openedIn(query *gorm.DB) (Record, error) {
 	for try := 0; ; try++ {
 		record, err := recordOf(query.Session(&gorm.Session{}))

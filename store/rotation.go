@@ -35,9 +35,9 @@ func (s *Store) Reseal(ctx context.Context, progress func(done, total int64)) (r
 var (
 	// ErrKeysetInUse means that transactions that may seal with older keys did not end in time.
 	ErrKeysetInUse = errors.New("other transactions read the keyset of the database")
-	// errStartOver means that since a run began, the keyset was changed, or another server has taken over. That server may
+	// errStartOver means that the keyset was changed after a run began, or that another server became the primary. It may
 	// lack what the run has resealed.
-	errStartOver = errors.New("keys changed, or another server has taken over")
+	errStartOver = errors.New("keys changed, or another server became the primary")
 )
 
 // resealing is a call of Reseal.
