@@ -135,56 +135,75 @@ func (i *inserter) transact(ctx context.Context, rows database.Insertion) (pks m
 }
 
 // run executes INSERTs of powers of two of rows, so that there are few different statements.
-func (i *inserter) run(ctx context.Context, rows database.Insertion) (map[uuid.UUID]int64, error) {
+func (i *inserter) run(ctx context.Context, rows database.Insertion) (pks map[uuid.UUID]int64, err error) {
 	// The version is NULL if there is no keyset.
-	selectVersion, err := i.prepared(ctx, "SELECT max(version) FROM keyset") //nolint:sqlclosecheck // close closes it.
+	const selectState = "SELECT (SELECT version FROM keyset), (SELECT coalesce(max(pk), 0) FROM providers)"
+	state, err := i.prepared(ctx, selectState) //nolint:sqlclosecheck // close closes it.
 	if err != nil {
 		return nil, err
 	}
 	var version []byte
-	err = selectVersion.QueryRowContext(ctx).Scan(&version)
+	var before int64
+	err = state.QueryRowContext(ctx).Scan(&version, &before)
 	if err != nil || !bytes.Equal(version, rows.KeysetVersion) {
 		return nil, classify(err)
 	}
-	pks := make(map[uuid.UUID]int64, len(rows.Rows))
+	var inserted, last int64
 	for rest := rows.Rows; len(rest) > 0; {
 		count := 1 << (bits.Len(uint(len(rest))) - 1)
-		statement, err := i.prepared(ctx, insertText(rows, count))
+		result, err := i.insertRows(ctx, insertText(rows, count), rest[:count])
 		if err != nil {
 			return nil, err
 		}
-		i.values = i.values[:0]
-		for _, row := range rest[:count] {
-			for _, value := range row {
-				i.values = append(i.values, native(value))
-			}
-		}
-		err = addPKs(ctx, pks, statement, i.values)
-		clear(i.values)
-		if err != nil {
-			return nil, err
-		}
+		affected, _ := result.RowsAffected()
+		inserted += affected
+		last, _ = result.LastInsertId()
 		rest = rest[count:]
+	}
+	if inserted < int64(len(rows.Rows)) {
+		return i.pksAfter(ctx, before)
+	}
+	// If no row is skipped, AUTOINCREMENT numbers them one by one. RETURNING would collect them in a table first.
+	pks = make(map[uuid.UUID]int64, len(rows.Rows))
+	for n, row := range rows.Rows {
+		pks[row[0].(uuid.UUID)] = last - inserted + int64(n) + 1
 	}
 	return pks, nil
 }
 
-// addPKs adds the pks of the rows that an INSERT inserts.
-func addPKs(ctx context.Context, pks map[uuid.UUID]int64, statement *sql.Stmt, values []any) error {
-	found, err := statement.QueryContext(ctx, values...)
+func (i *inserter) insertRows(ctx context.Context, text string, rows [][]any) (sql.Result, error) {
+	statement, err := i.prepared(ctx, text) //nolint:sqlclosecheck // close closes it.
 	if err != nil {
-		return insertError(err)
+		return nil, err
+	}
+	i.values = i.values[:0]
+	for _, row := range rows {
+		for _, value := range row {
+			i.values = append(i.values, native(value))
+		}
+	}
+	result, err := statement.ExecContext(ctx, i.values...)
+	clear(i.values)
+	return result, insertError(err)
+}
+
+// pksAfter returns the pks after one by uid. No other program inserts rows during the transaction.
+func (i *inserter) pksAfter(ctx context.Context, before int64) (map[uuid.UUID]int64, error) {
+	found, err := i.conn.QueryContext(ctx, "SELECT uid, pk FROM providers WHERE pk > ?", before)
+	if err != nil {
+		return nil, classify(err)
 	}
 	defer func() { _ = found.Close() }()
+	pks := map[uuid.UUID]int64{}
 	for found.Next() {
 		var uid uuid.UUID
 		var pk int64
 		if err := found.Scan(&uid, &pk); err != nil {
-			return fmt.Errorf("read the pks: %w", err)
+			return nil, fmt.Errorf("read the pks: %w", err)
 		}
 		pks[uid] = pk
 	}
-	return insertError(found.Err())
+	return pks, classify(found.Err())
 }
 
 // native returns a value in the form of a column.
@@ -203,7 +222,7 @@ func native(value any) any {
 func insertText(rows database.Insertion, count int) string {
 	row := ",(?" + strings.Repeat(",?", len(rows.Columns)-1) + ")"
 	return "INSERT INTO " + rows.Table + " (" + strings.Join(rows.Columns, ", ") + ") VALUES " +
-		strings.Repeat(row, count)[1:] + " ON CONFLICT DO NOTHING RETURNING uid, pk"
+		strings.Repeat(row, count)[1:] + " ON CONFLICT DO NOTHING"
 }
 
 // prepared returns the statement with a text, which it prepares once.
