@@ -54,7 +54,7 @@ func newInserter(db database.Database, keys *keyCache) inserter {
 
 // seal seals the secret of a create and makes its row.
 func (i inserter) seal(ctx context.Context, c *create) error {
-	keys, err := i.keys.fresh(i.database.Reader().WithContext(ctx))
+	keys, err := i.keys.fresh(ctx)
 	if err != nil {
 		return err
 	}

@@ -152,11 +152,11 @@ func (c *keyCache) read(tx *gorm.DB) (*loadedKeys, error) {
 }
 
 // fresh is current, but reads the keys again after 5 seconds.
-func (c *keyCache) fresh(tx *gorm.DB) (*loadedKeys, error) {
+func (c *keyCache) fresh(ctx context.Context) (*loadedKeys, error) {
 	if loaded := c.loaded.Load(); loaded != nil && time.Since(loaded.at) < keysMaxAge {
 		return loaded, nil
 	}
-	return c.load(tx)
+	return c.load(c.database.Reader().WithContext(ctx))
 }
 
 // current returns the keys in memory, which may be older than those of the database. It returns ErrUnavailable.

@@ -12,10 +12,13 @@ import (
 // List is a list that is stored as JSON.
 type List[T any] []T
 
-// Scan implements schema.SerializerInterface. Its error names the column.
+// Scan implements schema.SerializerInterface. Its error names the column. NULL, which the table allows only in a column
+// of the other kind, is nil.
 func (l *List[T]) Scan(_ context.Context, column *schema.Field, _ reflect.Value, stored any) error {
 	var text []byte
 	switch stored := stored.(type) {
+	case nil:
+		return nil
 	case string:
 		text = []byte(stored)
 	case []byte:
@@ -36,6 +39,9 @@ func (l *List[T]) Scan(_ context.Context, column *schema.Field, _ reflect.Value,
 func (l List[T]) text() any {
 	if l == nil {
 		return nil
+	}
+	if len(l) == 0 {
+		return "[]"
 	}
 	text, err := json.Marshal(l)
 	if err != nil {

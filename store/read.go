@@ -131,18 +131,20 @@ func recordOf(query *gorm.DB) (Record, error) {
 // openedIn returns the record that a query selects, with its secret. If the secret does not open, it reads record and
 // keys again: a reseal can end between the two statements, but hardly twice in a row.
 func (s *Store) openedIn(query *gorm.DB) (Record, error) {
+	newest := s.keys.current
 	for try := 0; ; try++ {
 		record, err := recordOf(query.Session(&gorm.Session{}))
 		if err != nil {
 			return nil, err
 		}
-		keys, err := s.keys.latest(query.Session(&gorm.Session{NewDB: true}))
+		keys, err := newest(query.Session(&gorm.Session{NewDB: true}))
 		if err != nil {
 			return nil, err
 		}
-		if record, err = open(keys, record); err == nil || try == 2 {
+		if record, err = open(keys, record); err == nil || try == 3 {
 			return record, err
 		}
+		newest = s.keys.latest
 	}
 }
 
@@ -165,22 +167,25 @@ func recordsIn(query *gorm.DB) ([]readable[Record], error) {
 	return records, nil
 }
 
+// row is a row of either kind. The column that both kinds have is scanned into OAuth2Settings.
+type row struct {
+	Provider                   `gorm:"embedded"`
+	OAuth2Settings             `gorm:"embedded"`
+	WorkspaceDirectorySettings `gorm:"embedded"`
+}
+
 // scanRecord scans a record of either kind. The error of a damaged one names it.
 func scanRecord(into func(model any) error) (record Record, err error) {
-	var common Provider
-	// Whatever is damaged is found again below.
-	_ = into(&common)
-	if common.Kind == KindWorkspaceDirectory {
-		var provider WorkspaceDirectoryProvider
-		err = into(&provider)
-		record = provider
+	var row row
+	err = into(&row)
+	if row.Kind == KindWorkspaceDirectory {
+		row.WorkspaceDirectorySettings.PropertyMappings = row.OAuth2Settings.PropertyMappings
+		record = WorkspaceDirectoryProvider{row.Provider, row.WorkspaceDirectorySettings}
 	} else {
-		var provider OAuth2Provider
-		err = into(&provider)
-		record = provider
+		record = OAuth2Provider{row.Provider, row.OAuth2Settings}
 	}
 	if err != nil {
-		return record, fmt.Errorf("provider %d: %w", common.PK, err)
+		return record, fmt.Errorf("provider %d: %w", row.PK, err)
 	}
 	return record, nil
 }
