@@ -74,8 +74,8 @@ func TestClientAddressBehindProxies(t *testing.T) {
 			h.post(t, oauth2Path, encode(t, minimal(oauth2Path)), func(r *http.Request) {
 				maps.Copy(r.Header, test.sent)
 			}, set("X-Request-Id", "req-1")).record(t)
-			for event, err := range h.database.Events(t.Context(), store.Filter{Kind: store.KindOAuth2}, store.EventCursor{}) {
-				if err != nil || event.RemoteAddress != test.want || event.RequestID != "req-1" || event.CreatedBy != "test" {
+			for event, err := range h.database.Events(t.Context(), store.EventFilter{Kind: store.KindOAuth2}, 0) {
+				if err != nil || event.RemoteAddress != test.want || event.RequestID != "req-1" || event.Caller != "test" {
 					t.Errorf("the event is %+v, %v, want the address %q", event, err, test.want)
 				}
 			}

@@ -210,7 +210,7 @@ func TestRetryAfterUpdate(t *testing.T) {
 			requested.Scopes = "a"
 			body[field], change.Requested = requested.Scopes, requested
 		}
-		if err := h.database.ChangeProviders(t.Context(), []store.Change{change}, "operator"); err != nil {
+		if err := h.database.ChangeProviders(t.Context(), []store.Change{change}); err != nil {
 			t.Fatal(err)
 		}
 		first := h.post(t, path, encode(t, minimal(path)), key)

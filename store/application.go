@@ -40,7 +40,10 @@ func insertApplication(tx *gorm.DB, application *Application) error {
 	if err != nil {
 		return err
 	}
-	return insertBackchannels(tx, *application)
+	if err := insertBackchannels(tx, *application); err != nil {
+		return err
+	}
+	return addLinkEvents(tx, EventProviderLinked, *application)
 }
 
 func insertBackchannels(tx *gorm.DB, application Application) error {
@@ -134,7 +137,10 @@ func deleteApplication(tx *gorm.DB, slug string) error {
 	if err := tx.Delete(&Backchannel{}, "application_id = ?", application.ID).Error; err != nil {
 		return fmt.Errorf("delete links: %w", err)
 	}
-	return tx.Delete(&application).Error
+	if err := tx.Delete(&application).Error; err != nil {
+		return fmt.Errorf("delete application %s: %w", slug, err)
+	}
+	return addLinkEvents(tx, EventProviderUnlinked, application)
 }
 
 func applicationNamed(tx *gorm.DB, slug string) (Application, error) {

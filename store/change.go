@@ -22,7 +22,7 @@ type Change struct {
 	// Requested has the name, the idempotency key, what the server chose and the settings that the record gets; nil
 	// deletes it.
 	Requested Record
-	// Fields are the names of the settings that differ, for the audit.
+	// Fields are the names of the fields that differ, for the log of events.
 	Fields []string
 }
 
@@ -35,12 +35,11 @@ func (c Change) isRename() bool {
 }
 
 // ChangeProviders makes changes of different providers, all or none, in one transaction; pass at most 200. Two of them
-// can swap their client_ids. The pk, the creation and the links to applications stay. The audit gets an event of each,
-// with osUser as the user who made it.
+// can swap their client_ids. The pk, the creation and the links to applications stay. The log gets an event of each.
 //
 // It returns ErrChanged, ErrClientIDTaken, ErrKeyTaken, ErrProviderInUse, ErrDamaged, ErrNoKeyset, ErrKeysetUnusable or
 // ErrUnavailable; nothing is changed then. It can also return ErrOutcomeUnknown.
-func (s *Store) ChangeProviders(ctx context.Context, changes []Change, osUser string) error {
+func (s *Store) ChangeProviders(ctx context.Context, changes []Change) error {
 	if len(changes) == 0 {
 		return nil
 	}
@@ -52,8 +51,7 @@ func (s *Store) ChangeProviders(ctx context.Context, changes []Change, osUser st
 		if err := checkPlanned(tx, keys, changes); err != nil {
 			return err
 		}
-		change := changing{tx: tx, keys: keys, osUser: osUser, at: now()}
-		return change.apply(changes)
+		return changing{tx: tx, keys: keys}.apply(changes)
 	})
 	if err != nil {
 		return fmt.Errorf("change providers: %w", err)
@@ -108,10 +106,8 @@ func isSame(a, b Record) bool {
 
 // changing makes changes in a transaction.
 type changing struct {
-	tx     *gorm.DB
-	keys   *loadedKeys
-	osUser string
-	at     Time
+	tx   *gorm.DB
+	keys *loadedKeys
 }
 
 // apply deletes before it updates, and frees client_ids before it assigns them, so that each can pass to another
@@ -119,19 +115,14 @@ type changing struct {
 func (c changing) apply(changes []Change) error {
 	var deleted []int64
 	var updated []Change
-	leaves := map[int64]Leaf{}
 	for _, change := range changes {
-		var err error
-		if leaves[change.pk()], err = leafOf(c.keys, change.Planned); err != nil {
-			return err
-		}
 		if change.Requested == nil {
 			deleted = append(deleted, change.pk())
 		} else {
 			updated = append(updated, change)
 		}
 	}
-	if err := c.delete(deleted, leaves); err != nil {
+	if err := deleteProviders(c.tx, deleted); err != nil {
 		return err
 	}
 	for _, change := range updated {
@@ -144,17 +135,7 @@ func (c changing) apply(changes []Change) error {
 			return fmt.Errorf("provider %d: %w", change.pk(), err)
 		}
 	}
-	return c.addEvents(changes, leaves)
-}
-
-func (c changing) delete(pks []int64, leaves map[int64]Leaf) error {
-	if len(pks) == 0 {
-		return nil
-	}
-	if _, err := deletable(c.tx, pks); err != nil {
-		return err
-	}
-	return deleteChunk(c.tx, pks, leaves, c.osUser, c.at)
+	return addEvents(c.tx, eventsOf(updated)...)
 }
 
 // free replaces the unique values that a change replaces by temporary ones.
@@ -202,43 +183,18 @@ func (c changing) update(change Change) error {
 	return ErrClientIDTaken
 }
 
-// changeRow is the row of a change in the audit.
-type changeRow struct {
-	ID     int64 `gorm:"primaryKey"`
-	At     Time
-	PK     int64
-	Change string
-	Fields List[string]
-	OSUser string `gorm:"column:os_user"`
-	// LeafBefore is the leaf of the record before the change; nil if it could not be read, or an earlier release made the
-	// change.
-	LeafBefore []byte
-}
-
-// TableName returns the table for GORM.
-func (changeRow) TableName() string { return "provider_changes" }
-
-// addEvents adds the rows of updates to the audit.
-func (c changing) addEvents(changes []Change, leaves map[int64]Leaf) error {
-	var rows []changeRow
-	add := func(change Change, name string, fields List[string]) {
-		rows = append(rows, changeRow{
-			At: c.at, PK: change.pk(), Change: name, Fields: fields, OSUser: c.osUser, LeafBefore: leaves[change.pk()],
-		})
-	}
-	for _, change := range changes {
-		if change.Requested != nil && change.isRename() {
-			add(change, "renamed", List[string]{})
+// eventsOf returns the events of updates.
+func eventsOf(updated []Change) (events []Event) {
+	for _, change := range updated {
+		event := Event{Subject: change.pk(), Kind: change.Planned.Common().Kind}
+		if change.isRename() {
+			event.Event = EventProviderRenamed
+			events = append(events, event)
 		}
-		if change.Requested != nil && (len(change.Fields) > 0 || !change.isRename()) {
-			add(change, "updated", append(List[string]{}, change.Fields...))
+		if len(change.Fields) > 0 || !change.isRename() {
+			event.Event, event.Fields = EventProviderUpdated, change.Fields
+			events = append(events, event)
 		}
 	}
-	if len(rows) == 0 {
-		return nil
-	}
-	if err := c.tx.Create(&rows).Error; err != nil {
-		return fmt.Errorf("insert changes: %w", err)
-	}
-	return nil
+	return events
 }

@@ -64,8 +64,8 @@ func TestChangesAreRerun(t *testing.T) {
 	if stored := storetest.Collect(t, opened.Applications(t.Context())); len(stored) != 2 || stored[1].ID != application.ID {
 		t.Errorf("created %+v, stored %+v", application, stored)
 	}
-	events := storetest.Collect(t, opened.Events(t.Context(), store.Filter{}, store.EventCursor{}))
-	if last := events[len(events)-1]; last.Event != store.EventKeyRotated || last.ID != int64(key) {
+	events := storetest.Collect(t, opened.Events(t.Context(), store.EventFilter{}, 0))
+	if last := events[len(events)-1]; last.Event != store.EventKeyRotated || last.Subject != int64(key) {
 		t.Errorf("the last event is %+v, want that of key %d", last, key)
 	}
 	expectEvents(t, opened, map[store.EventKind]int{
@@ -99,7 +99,7 @@ func TestResealSkipsDamagedSecrets(t *testing.T) {
 			t.Errorf("%d secrets, want %d; removed %d keys; error is %v, want one ErrDamaged", outdated, want, removed, err)
 		}
 	}
-	if err := opened.DeleteProviders(t.Context(), []int64{2}, "operator"); err != nil {
+	if err := opened.DeleteProviders(t.Context(), []int64{2}); err != nil {
 		t.Fatal(err)
 	}
 	if removed, err := opened.Reseal(t.Context(), func(int64, int64) {}); err != nil || removed != 1 {

@@ -2,8 +2,8 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"iter"
-	"math"
 )
 
 // Contradiction is something about a provider that only another program can have written.
@@ -13,62 +13,41 @@ type Contradiction struct {
 	Detail string
 }
 
-// Contradictions returns records that were deleted before, and records and events with keys that their tables never
-// generated: those are neither in the log nor under a head. On ErrUnavailable the sequence ends.
+// contradictions are searches for the pks of providers, and what they find. PostgreSQL would run NOT IN for each row.
+func contradictions() []struct{ query, detail string } {
+	const created = "SELECT subject FROM events WHERE event = 'provider created'"
+	const deleted = "SELECT subject FROM events WHERE event = 'provider deleted'"
+	const stored = "SELECT pk FROM providers"
+	return []struct{ query, detail string }{
+		{stored + " EXCEPT " + created + " ORDER BY 1", "was inserted without an event"},
+		{created + " EXCEPT " + deleted + " EXCEPT " + stored + " ORDER BY 1", "was removed without an event"},
+		{stored + " INTERSECT " + deleted + " ORDER BY 1", "is stored, although it was deleted"},
+		{created + " GROUP BY subject HAVING count(*) > 1 ORDER BY 1", "was created more than once"},
+	}
+}
+
+// Contradictions returns records that were inserted, removed or stored again without an event. On ErrUnavailable the
+// sequence ends.
 func (s *Store) Contradictions(ctx context.Context) iter.Seq2[Contradiction, error] {
 	return func(yield func(Contradiction, error) bool) {
-		for _, search := range []iter.Seq2[Contradiction, error]{
-			s.outOfSequence(ctx, LogCreates, "was inserted"), s.outOfSequence(ctx, LogChanges, "has an event that was inserted"),
-			s.storedAfterDeletion(ctx),
-		} {
-			for found, err := range search {
+		for _, search := range contradictions() {
+			rows, err := s.reader(ctx).Raw(search.query).Rows()
+			if err != nil {
+				yield(Contradiction{}, fmt.Errorf("compare records with events: %w", err))
+				return
+			}
+			defer func() { _ = rows.Close() }()
+			for rows.Next() {
+				found := Contradiction{Detail: search.detail}
+				err := rows.Scan(&found.PK)
 				if !yield(found, err) || err != nil {
 					return
 				}
 			}
-		}
-	}
-}
-
-func (s *Store) outOfSequence(ctx context.Context, table int, detail string) iter.Seq2[Contradiction, error] {
-	return func(yield func(Contradiction, error) bool) {
-		name, rows := logTables()[table].name, logTables()[table].rows
-		last, err := s.database.LastKey(s.reader(ctx), name)
-		if err != nil {
-			yield(Contradiction{}, err)
-			return
-		}
-		for _, outside := range [][2]int64{{math.MinInt64, 0}, {last, math.MaxInt64}} {
-			for row, err := range s.logRows(ctx, rows, outside[0], outside[1]) {
-				if err == nil && row.Number > last {
-					// It may have been generated since.
-					last, err = s.database.LastKey(s.reader(ctx), name)
-				}
-				isGenerated := err == nil && row.Number > 0 && row.Number <= last
-				if !isGenerated && !yield(Contradiction{row.ID, detail}, err) {
-					return
-				}
-			}
-		}
-	}
-}
-
-func (s *Store) storedAfterDeletion(ctx context.Context) iter.Seq2[Contradiction, error] {
-	rows := logTables()[LogChanges].rows + " WHERE changes.change = 'deleted' AND providers.pk IS NOT NULL"
-	return func(yield func(Contradiction, error) bool) {
-		for row, err := range s.logRows(ctx, rows, math.MinInt64, math.MaxInt64) {
-			if !yield(Contradiction{row.ID, "is stored, although it was deleted"}, err) {
+			if err := rows.Err(); err != nil {
+				yield(Contradiction{}, fmt.Errorf("compare records with events: %w", err))
 				return
 			}
 		}
 	}
-}
-
-func (s *Store) logRows(ctx context.Context, rows string, after, upTo int64) iter.Seq2[eventRow, error] {
-	return pages(func(last *eventRow) ([]eventRow, error) {
-		if last != nil {
-			after = last.Number
-		}
-		return s.logPage(ctx, rows, after, upTo)
-	})
 }

@@ -3,13 +3,16 @@ package store
 import (
 	"context"
 
+	"gorm.io/gorm"
+
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/seal"
 	"example.com/providerd/store/transfer"
 )
 
-// Copy copies everything from one database into an empty one, or continues an interrupted copy. Secrets stay sealed:
-// the copy gets the data keys of the source, which the primary master key in the file at keysetPath encrypts for it.
+// Copy copies everything from one database into an empty one, or continues an interrupted copy. The last event of the
+// copy is that it was copied. Secrets stay sealed: the copy gets the data keys of the source, which the primary master
+// key in the file at keysetPath encrypts for it.
 //
 // It returns ErrNoKeyset, ErrKeysetUnusable and the errors of transfer.Copy.
 func Copy(
@@ -28,5 +31,6 @@ func Copy(
 			Version: row.Version, DatabaseID: row.DatabaseID, SecretKeys: row.SecretKeys, DigestKey: row.DigestKey,
 		}, err
 	}
-	return transfer.Copy(ctx, from, to, wrap, progress)
+	ended := func(tx *gorm.DB) error { return addEvents(tx, Event{Event: EventDatabaseCopied}) }
+	return transfer.Copy(ctx, from, to, wrap, ended, progress)
 }

@@ -16,33 +16,36 @@ func (s *Store) Deletable(ctx context.Context, pks []int64) ([]Provider, error) 
 }
 
 // DeleteProviders deletes providers, all or none, in one transaction; pass at most a few thousand. Their idempotency
-// keys go with them, so that a create with the same key creates a record again. The events of their creation and
-// deletion stay; the latter have osUser as the user who deleted them.
+// keys go with them, so that a create with the same key creates a record again. Their events stay.
 //
 // It returns ErrNotFound for each provider that does not exist, ErrProviderInUse for each that is linked to an
 // application, or ErrUnavailable; nothing is deleted then. It can also return ErrOutcomeUnknown.
-func (s *Store) DeleteProviders(ctx context.Context, pks []int64, osUser string) error {
-	err := s.database.Write(ctx, func(tx *gorm.DB) error {
-		if _, err := deletable(tx, pks); err != nil {
-			return err
-		}
-		for chunk := range slices.Chunk(slices.Compact(slices.Sorted(slices.Values(pks))), pageSize) {
-			read, err := s.leavesIn(tx.Where("pk IN ?", chunk))
-			if err != nil {
-				return err
-			}
-			leaves := map[int64]Leaf{}
-			for pk, leaf := range read {
-				leaves[pk] = leaf.value
-			}
-			if err := deleteChunk(tx, chunk, leaves, osUser, now()); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+func (s *Store) DeleteProviders(ctx context.Context, pks []int64) error {
+	err := s.database.Write(ctx, func(tx *gorm.DB) error { return deleteProviders(tx, pks) })
 	if err != nil {
 		return fmt.Errorf("delete providers: %w", err)
+	}
+	return nil
+}
+
+// deleteProviders is DeleteProviders within a transaction.
+func deleteProviders(tx *gorm.DB, pks []int64) error {
+	providers, err := deletable(tx, pks)
+	if err != nil {
+		return err
+	}
+	for chunk := range slices.Chunk(providers, pageSize) {
+		events, deleted := make([]Event, len(chunk)), make([]int64, len(chunk))
+		for i, provider := range chunk {
+			deleted[i] = provider.PK
+			events[i] = Event{Event: EventProviderDeleted, Subject: provider.PK, Kind: provider.Kind}
+		}
+		if err := tx.Delete(&Provider{}, "pk IN ?", deleted).Error; err != nil {
+			return fmt.Errorf("delete providers: %w", err)
+		}
+		if err := addEvents(tx, events...); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -76,30 +79,4 @@ func deletable(tx *gorm.DB, pks []int64) ([]Provider, error) {
 		}
 	}
 	return providers, errors.Join(refusals...)
-}
-
-// insertDeleted copies what is kept of providers into deleted_providers.
-const insertDeleted = `INSERT INTO deleted_providers
-	(pk, kind, name, created_at, created_by, request_id, remote_address, client_id, deleted_at)
-	SELECT pk, kind, name, created_at, created_by, request_id, remote_address, coalesce(client_id, ''), ?
-	FROM providers WHERE pk IN ?`
-
-// deleteChunk deletes providers and adds their rows to the audit.
-func deleteChunk(tx *gorm.DB, pks []int64, leaves map[int64]Leaf, osUser string, at Time) error {
-	rows := make([]changeRow, len(pks))
-	for i, pk := range pks {
-		rows[i] = changeRow{
-			At: at, PK: pk, Change: "deleted", Fields: List[string]{}, OSUser: osUser, LeafBefore: leaves[pk],
-		}
-	}
-	if err := tx.Create(&rows).Error; err != nil {
-		return fmt.Errorf("insert changes: %w", err)
-	}
-	if err := tx.Exec(insertDeleted, at, pks).Error; err != nil {
-		return fmt.Errorf("insert deleted providers: %w", err)
-	}
-	if err := tx.Delete(&Provider{}, "pk IN ?", pks).Error; err != nil {
-		return fmt.Errorf("delete providers: %w", err)
-	}
-	return nil
 }

@@ -1,113 +1,163 @@
 package store
 
 import (
-	"errors"
+	"context"
+	"database/sql/driver"
 	"fmt"
+	"iter"
+	"os"
+	"os/user"
 	"strconv"
 	"strings"
+	"time"
 
 	"gorm.io/gorm"
+
+	"example.com/providerd/store/database"
 )
 
 // EventKind is a kind of event.
 type EventKind string
 
-// The kinds of event.
+// The kinds of event. A trigger of the database adds EventProviderCreated.
 const (
-	EventProviderCreated EventKind = "provider created"
-	EventProviderDeleted EventKind = "provider deleted"
-	EventProviderUpdated EventKind = "provider updated"
-	EventProviderRenamed EventKind = "provider renamed"
-	EventTokenCreated    EventKind = "token created"
-	EventTokenRenewed    EventKind = "token renewed"
-	EventTokenRevoked    EventKind = "token revoked"
-	EventKeyCreated      EventKind = "key created"
-	EventKeyRotated      EventKind = "key rotated"
-	EventKeyRemoved      EventKind = "key removed"
-	EventKeysRewrapped   EventKind = "keys rewrapped"
-	EventSecretsResealed EventKind = "secrets resealed"
+	EventProviderCreated  EventKind = "provider created"
+	EventProviderUpdated  EventKind = "provider updated"
+	EventProviderRenamed  EventKind = "provider renamed"
+	EventProviderDeleted  EventKind = "provider deleted"
+	EventProviderLinked   EventKind = "provider linked"
+	EventProviderUnlinked EventKind = "provider unlinked"
+	EventTokenCreated     EventKind = "token created"
+	EventTokenRenewed     EventKind = "token renewed"
+	EventTokenRevoked     EventKind = "token revoked"
+	EventKeyCreated       EventKind = "key created"
+	EventKeyRotated       EventKind = "key rotated"
+	EventKeyRemoved       EventKind = "key removed"
+	EventKeysRewrapped    EventKind = "keys rewrapped"
+	EventSecretsResealed  EventKind = "secrets resealed"
+	EventDatabaseCopied   EventKind = "database copied"
+	EventDatabaseRestored EventKind = "database restored"
 )
 
-// Event is an entry of the audit trail. It contains no secrets.
+// Event is what happened to a provider, a token, a key or the database. It is written in the transaction that did it,
+// and has no value of a field.
 type Event struct {
-	// At is in UTC, in whole microseconds.
+	// ID is the position in the log. Gaps are allowed.
+	ID int64 `gorm:"primaryKey" json:"id"`
+	// At is when the transaction made the change, which can be before the time of an event with a lower ID.
 	At    Time      `json:"at"`
 	Event EventKind `json:"event"`
-	// ID is the pk of the provider, or the id of the token or the key.
-	ID int64 `json:"id"`
+	// Subject is the pk of the provider, or the id of the token or the key; 0 for the database.
+	Subject int64 `json:"subject,omitempty"`
 	// Kind is the kind of the provider; "" for other events.
 	Kind Kind `json:"kind,omitempty"`
-	// Name is the name of the provider or of the caller of the token; "" for keys.
+	// Name is the name of the token; "" for other events.
 	Name string `json:"name,omitempty"`
-	// CreatedBy is the caller that created the provider; RequestID and RemoteAddress belong to its request. All are "" for
-	// events caused by commands.
-	CreatedBy     string `json:"created_by,omitempty"`
+	// Fields are the names of the fields that an update changed, or the kind of link.
+	Fields FieldNames `json:"fields,omitempty"`
+	// Caller is the name of the token that was used, RequestID the X-Request-Id, and RemoteAddress the IP address of the
+	// client. They are "" for commands.
+	Caller        string `json:"caller,omitempty"`
 	RequestID     string `json:"request_id,omitempty"`
 	RemoteAddress string `json:"remote_address,omitempty"`
-	// User is the operating system user who changed or deleted a provider; "" if unknown, and for other events.
-	User string `gorm:"column:os_user" json:"user,omitempty"`
-	// Fields are the names of the settings that an update changed.
-	Fields List[string] `json:"fields,omitempty"`
-	// Cursor is the position of the event in the order of Events.
-	Cursor EventCursor `gorm:"-" json:"cursor"`
-	// Row is the position of the event in Log.
-	Row LogRow `gorm:"-" json:"-"`
-	// Leaf is the leaf of the record after the event or, for a deletion, before it. It is nil for events of tokens and
-	// keys, and in Events.
-	Leaf *Leaf `gorm:"-" json:"leaf,omitempty"`
-	// Damaged is ErrDamaged if the record cannot be read, and so has no leaf.
-	Damaged error `gorm:"-" json:"-"`
+	// OSUser is the user of the operating system who ran the command; "" for requests.
+	OSUser string `gorm:"column:os_user" json:"os_user,omitempty"`
 }
 
-// maxMicros is the latest time that every database supports: the end of the year 9999.
-const maxMicros = 253402300799999999
+// eventsTable is the table of events.
+const eventsTable = "events"
 
-var errCursor = errors.New("not an event cursor such as 1790000000000000-0-17")
+// isIndexed is the condition of the index of events. Creates are not in it, because it would slow them down.
+const isIndexed = "event <> 'provider created'"
 
-// EventCursor is a position in the order of events. The zero value is before all of them.
-type EventCursor struct {
-	// micros is the time in microseconds, source the number of the eventSource, and number that of the row.
-	micros int64
-	source int64
-	number int64
-}
+// TableName returns the table for GORM.
+func (Event) TableName() string { return eventsTable }
 
-// MarshalText implements encoding.TextMarshaler.
-func (c EventCursor) MarshalText() ([]byte, error) {
-	return fmt.Appendf(nil, "%d-%d-%d", c.micros, c.source, c.number), nil
-}
+// FieldNames are names of fields, stored as a text that separates them by commas. Any text can be read.
+type FieldNames []string
 
-// UnmarshalText implements encoding.TextUnmarshaler. It returns an error if text is not from MarshalText.
-func (c *EventCursor) UnmarshalText(text []byte) error {
-	parts := strings.Split(string(text), "-")
-	if len(parts) != 3 {
-		return errCursor
+// Scan implements sql.Scanner.
+func (n *FieldNames) Scan(stored any) error {
+	*n = nil
+	if text, _ := stored.(string); text != "" {
+		*n = strings.Split(text, ",")
 	}
-	for i, part := range []*int64{&c.micros, &c.source, &c.number} {
-		number, err := strconv.ParseUint(parts[i], 10, 63)
-		if err != nil {
-			return errCursor
+	return nil
+}
+
+// Value implements driver.Valuer.
+func (n FieldNames) Value() (driver.Value, error) { return strings.Join(n, ","), nil }
+
+// addEvents adds events of a command to the log, in the transaction of what they describe.
+func addEvents(tx *gorm.DB, events ...Event) error {
+	if len(events) == 0 {
+		return nil
+	}
+	at, by := now(), osUser()
+	for i := range events {
+		events[i].At, events[i].OSUser = at, by
+	}
+	if err := tx.Session(&gorm.Session{NewDB: true}).Create(&events).Error; err != nil {
+		return fmt.Errorf("insert events: %w", err)
+	}
+	return nil
+}
+
+// AddRestored adds the event that a database was restored.
+func AddRestored(tx *gorm.DB) error { return addEvents(tx, Event{Event: EventDatabaseRestored}) }
+
+// osUser returns the name of the user who runs the program, or the user id if that has no name.
+func osUser() string {
+	current, err := user.Current()
+	if err != nil {
+		return strconv.Itoa(os.Getuid())
+	}
+	return current.Username
+}
+
+// EventFilter selects events. The zero value selects all.
+type EventFilter struct {
+	// Since is the earliest time; the zero value for any.
+	Since time.Time
+	// Kind is the kind of provider, and PK the provider; "" and 0 for any, and for other events.
+	Kind Kind
+	PK   int64
+	// By is the caller or the user of the operating system; "" for any.
+	By string
+	// RequestID is the X-Request-Id; "" for any.
+	RequestID string
+}
+
+func (f EventFilter) where(query *gorm.DB) *gorm.DB {
+	if !f.Since.IsZero() {
+		query = query.Where("at >= ?", database.TimeOf(f.Since))
+	}
+	if f.Kind != "" {
+		query = query.Where("kind = ?", f.Kind)
+	}
+	if f.PK != 0 {
+		query = query.Where("subject = ? AND kind <> ''", f.PK)
+	}
+	if f.By != "" {
+		query = query.Where("(caller = ? OR os_user = ?)", f.By, f.By)
+	}
+	if f.RequestID != "" {
+		query = query.Where("request_id = ?", f.RequestID)
+	}
+	return query
+}
+
+// Events returns the events with an ID above after that a filter selects, ordered by ID. Over PostgreSQL, one with a
+// lower ID can be committed later, and is then left out: see Log. On ErrUnavailable the sequence ends.
+func (s *Store) Events(ctx context.Context, filter EventFilter, after int64) iter.Seq2[Event, error] {
+	return pages(func(last *Event) (page []Event, err error) {
+		if last != nil {
+			after = last.ID
 		}
-		*part = int64(number)
-	}
-	if c.micros > maxMicros {
-		return errCursor
-	}
-	return nil
-}
-
-// keyEvent is the row of an event of a key.
-type keyEvent struct {
-	ID    int64 `gorm:"primaryKey"`
-	At    Time
-	Event EventKind
-	KeyID uint32
-}
-
-// addKeyEvent inserts an event of a key.
-func addKeyEvent(db *gorm.DB, event EventKind, id uint32) error {
-	if err := db.Create(&keyEvent{At: now(), Event: event, KeyID: id}).Error; err != nil {
-		return fmt.Errorf("insert event %s: %w", event, err)
-	}
-	return nil
+		err = filter.where(s.reader(ctx)).Where("id > ?", after).Order("id").Limit(pageSize).Find(&page).Error
+		if err != nil {
+			return nil, fmt.Errorf("read events: %w", err)
+		}
+		return page, nil
+	})
 }

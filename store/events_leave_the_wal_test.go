@@ -14,14 +14,14 @@ func TestReadingEventsDoesNotBlockWALReset(t *testing.T) {
 	database := create(t, filepath.Join(t.TempDir(), "test.db"))
 	fill(t, database, "a")
 	seen := 0
-	for event, err := range database.Events(t.Context(), store.Filter{}, store.EventCursor{}) {
+	for event, err := range database.Events(t.Context(), store.EventFilter{}, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		if seen++; seen == 2 {
 			fill(t, database, "b")
 		}
-		if event.Event == store.EventProviderCreated && event.Name == "" {
+		if event.Event == store.EventProviderCreated && event.Kind == "" {
 			t.Errorf("event is %+v", event)
 		}
 	}

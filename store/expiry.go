@@ -64,9 +64,9 @@ func (s *Store) NewestKeyCreated(ctx context.Context) (time.Time, error) {
 
 // keyCreated returns when a data key was created; the zero value if it is not recorded.
 func keyCreated(tx *gorm.DB, id uint32) (time.Time, error) {
-	var created keyEvent
+	var created Event
 	added := []EventKind{EventKeyCreated, EventKeyRotated}
-	err := tx.Where("key_id = ? AND event IN ?", id, added).Order("id").Limit(1).Find(&created).Error
+	err := tx.Where("subject = ? AND event IN ? AND "+isIndexed, id, added).Order("id").Limit(1).Find(&created).Error
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read events of key %d: %w", id, err)
 	}

@@ -39,28 +39,13 @@ func (i Inspection) KeyCreated(ctx context.Context, id uint32) (time.Time, error
 	return keyCreated(i.reader(ctx), id)
 }
 
-// Newest returns when the newest provider, token or event of a key was stored; the zero time if there is none. It
-// returns ErrUnavailable.
+// Newest returns when the newest event happened; the zero time if there is none. It returns ErrUnavailable.
 func (i Inspection) Newest(ctx context.Context) (time.Time, error) {
-	var provider Provider
-	var token Token
-	var event keyEvent
-	for _, last := range []struct {
-		row     any
-		key, at string
-	}{{&provider, "pk", "created_at"}, {&token, "id", "created_at"}, {&event, "id", "at"}} {
-		err := i.reader(ctx).Select(last.key, last.at).Order(last.key + " DESC").Limit(1).Find(last.row).Error
-		if err != nil {
-			return time.Time{}, fmt.Errorf("read the newest rows: %w", err)
-		}
+	var newest Event
+	if err := i.reader(ctx).Select("id", "at").Order("id DESC").Limit(1).Find(&newest).Error; err != nil {
+		return time.Time{}, fmt.Errorf("read the newest event: %w", err)
 	}
-	newest := provider.CreatedAt.Time
-	for _, at := range []time.Time{token.CreatedAt.Time, event.At.Time} {
-		if at.After(newest) {
-			newest = at
-		}
-	}
-	return newest, nil
+	return newest.At.Time, nil
 }
 
 // HasActiveTokens reports whether a token is valid at the given time. It returns ErrUnavailable.

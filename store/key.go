@@ -21,7 +21,7 @@ func (s *Store) RotateKey(ctx context.Context) (id uint32, err error) {
 			return err
 		}
 		id = change.keys.PrimaryID()
-		return addKeyEvent(tx, EventKeyRotated, id)
+		return addEvents(tx, Event{Event: EventKeyRotated, Subject: int64(id)})
 	})
 	if err != nil {
 		return 0, fmt.Errorf("rotate key: %w", err)
@@ -40,7 +40,7 @@ func (s *Store) RewrapKeys(ctx context.Context) (id uint32, err error) {
 			return fmt.Errorf("%w: %d", ErrRewrapped, id)
 		}
 		change.masterID = id
-		return addKeyEvent(tx, EventKeysRewrapped, id)
+		return addEvents(tx, Event{Event: EventKeysRewrapped, Subject: int64(id)})
 	})
 	if err != nil {
 		return 0, fmt.Errorf("rewrap keys: %w", err)

@@ -90,7 +90,7 @@ func createKeyset(tx *gorm.DB, master *seal.MasterKeys) error {
 	if inserted.Error != nil || inserted.RowsAffected == 0 {
 		return inserted.Error
 	}
-	return addKeyEvent(tx, EventKeyCreated, keys.PrimaryID())
+	return addEvents(tx, Event{Event: EventKeyCreated, Subject: int64(keys.PrimaryID())})
 }
 
 // newKeysetRow returns the keyset of a new database, which the primary master key encrypts.
@@ -113,7 +113,9 @@ type keyCache struct {
 type loadedKeys struct {
 	*seal.Keys
 	version []byte
-	at      time.Time
+	// databaseID is the id of the database.
+	databaseID []byte
+	at         time.Time
 }
 
 // keysMaxAge is how long keys are used without reading the keyset file: what is sealed while the file is lost can never
@@ -146,7 +148,7 @@ func (c *keyCache) read(tx *gorm.DB) (*loadedKeys, error) {
 		c.loaded.Store(nil)
 		return nil, err
 	}
-	loaded := &loadedKeys{keys, row.Version, time.Now()}
+	loaded := &loadedKeys{keys, row.Version, row.DatabaseID, time.Now()}
 	c.loaded.Store(loaded)
 	return loaded, nil
 }

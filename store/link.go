@@ -28,7 +28,10 @@ func (s *Store) Link(ctx context.Context, links Application) (Application, error
 				return err
 			}
 		}
-		return insertBackchannels(tx, added)
+		if err := insertBackchannels(tx, added); err != nil {
+			return err
+		}
+		return addLinkEvents(tx, EventProviderLinked, added)
 	})
 }
 
@@ -57,7 +60,7 @@ func (s *Store) Unlink(ctx context.Context, links Application) (Application, err
 				return fmt.Errorf("unlink provider %d: %w", link.ProviderPK, err)
 			}
 		}
-		return nil
+		return addLinkEvents(tx, EventProviderUnlinked, links)
 	})
 }
 
@@ -104,6 +107,26 @@ func (a Application) missing(links Application) Application {
 		}
 	}
 	return missing
+}
+
+// addLinkEvents adds an event for each link of an application.
+func addLinkEvents(tx *gorm.DB, event EventKind, application Application) error {
+	kinds, events := map[int64]Kind{}, []Event{}
+	var providers []Provider
+	if err := tx.Select("pk", "kind").Where("pk IN ?", application.linkedPKs()).Find(&providers).Error; err != nil {
+		return fmt.Errorf("read linked providers: %w", err)
+	}
+	for _, provider := range providers {
+		kinds[provider.PK] = provider.Kind
+	}
+	if pk := application.ProviderPK; pk != nil {
+		events = append(events, Event{Event: event, Subject: *pk, Kind: kinds[*pk], Fields: FieldNames{"application"}})
+	}
+	for _, link := range application.Backchannels {
+		pk := link.ProviderPK
+		events = append(events, Event{Event: event, Subject: pk, Kind: kinds[pk], Fields: FieldNames{"backchannel"}})
+	}
+	return addEvents(tx, events...)
 }
 
 // linkedPKs returns the pks of all linked providers.

@@ -170,7 +170,7 @@ func TestRecordOfAKeyIsDeletedMeanwhile(t *testing.T) {
 			return errors.Join(err, run())
 		}}, deletions)
 		faulty.reads = slices.Repeat([]fault{func(run func(statements) error, what statements) error {
-			return errors.Join(run(what), other.DeleteProviders(t.Context(), []int64{pk}, "operator"))
+			return errors.Join(run(what), other.DeleteProviders(t.Context(), []int64{pk}))
 		}}, deletions)
 		got, replayed, err := addKeyed(t, opened, "key")
 		if replayed || !errors.Is(err, want) || err == nil && got <= pk {

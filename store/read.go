@@ -10,7 +10,6 @@ import (
 
 	"gorm.io/gorm"
 
-	"example.com/providerd/store/database"
 	"example.com/providerd/store/seal"
 )
 
@@ -69,11 +68,7 @@ func (s *Store) Providers(ctx context.Context, filter Filter, after int64) iter.
 		if last != nil {
 			from = last.value.Common().PK
 		}
-		query := filter.where(s.reader(ctx), "pk", "created_by").Where("pk > ?", from)
-		if !filter.Since.IsZero() {
-			query = query.Where("created_at >= ?", database.TimeOf(filter.Since))
-		}
-		return recordsIn(query.Order("pk").Limit(pageSize))
+		return recordsIn(filter.where(s.reader(ctx)).Where("pk > ?", from).Order("pk").Limit(pageSize))
 	})
 	return func(yield func(Record, error) bool) {
 		for row, err := range rows {

@@ -236,7 +236,7 @@ func losing(err error) fault {
 func expectEvents(t *testing.T, opened *store.Store, want map[store.EventKind]int) {
 	t.Helper()
 	got := map[store.EventKind]int{}
-	for event, err := range opened.Events(t.Context(), store.Filter{}, store.EventCursor{}) {
+	for event, err := range opened.Events(t.Context(), store.EventFilter{}, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -219,7 +219,7 @@ func (r *resealing) finish(tx *gorm.DB) error {
 	left := kept.IDs()
 	removed := slices.DeleteFunc(r.keys.IDs(), func(id uint32) bool { return slices.Contains(left, id) })
 	for _, id := range removed {
-		if err := addKeyEvent(tx, EventKeyRemoved, id); err != nil {
+		if err := addEvents(tx, Event{Event: EventKeyRemoved, Subject: int64(id)}); err != nil {
 			return err
 		}
 	}
@@ -232,5 +232,5 @@ func (r *resealing) finish(tx *gorm.DB) error {
 			return err
 		}
 	}
-	return addKeyEvent(tx, EventSecretsResealed, r.keys.PrimaryID())
+	return addEvents(tx, Event{Event: EventSecretsResealed, Subject: int64(r.keys.PrimaryID())})
 }

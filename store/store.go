@@ -1,5 +1,5 @@
 // Package store stores providers, applications and access tokens, commits waiting creates in one transaction (group
-// commit), and records an audit trail. It knows neither HTTP nor an SQL dialect: store/sqlite and store/postgres
+// commit), and logs events. It knows neither HTTP nor an SQL dialect: store/sqlite and store/postgres
 // implement the interfaces of store/database, and store/seal encrypts secrets.
 //
 // Start with create.go, and follow a create through batch.go and insert.go. records.go defines the records, and
@@ -23,10 +23,11 @@ import (
 
 // Store keeps providers, applications and tokens in one database. It is safe for concurrent use.
 type Store struct {
-	database database.Database
-	keys     *keyCache
-	tokens   tokenCache
-	batcher  *batcher
+	database   database.Database
+	databaseID []byte
+	keys       *keyCache
+	tokens     tokenCache
+	batcher    *batcher
 	// comparing bounds the records that are compared with requests, and reordering those whose credentials are brought
 	// into the same order for that.
 	comparing, reordering *semaphore.Weighted
@@ -80,9 +81,11 @@ func Open(ctx context.Context, db database.Database, keysetPath string) (*Store,
 		tokens:    tokenCache{tokens: map[string]cachedToken{}},
 		comparing: semaphore.NewWeighted(maxComparing), reordering: semaphore.NewWeighted(maxReordering),
 	}
-	if _, err := store.keys.read(store.reader(ctx)); err != nil {
+	keys, err := store.keys.read(store.reader(ctx))
+	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
+	store.databaseID = keys.databaseID
 	store.batcher = startBatcher(db, store.keys)
 	return store, nil
 }

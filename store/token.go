@@ -30,7 +30,7 @@ func (s *Store) CreateToken(ctx context.Context, grant TokenGrant) (string, Toke
 	var token *Token
 	err := s.database.Write(ctx, func(tx *gorm.DB) error {
 		token = newToken(text, grant)
-		return tx.Create(token).Error
+		return insertToken(tx, token)
 	})
 	if err != nil {
 		return "", Token{}, fmt.Errorf("create token: %w", err)
@@ -61,7 +61,19 @@ func createFirstToken(tx *gorm.DB, grant TokenGrant, keep func(text string) erro
 	if err := keep(text); err != nil {
 		return err
 	}
-	return tx.Create(newToken(text, grant)).Error
+	return insertToken(tx, newToken(text, grant))
+}
+
+// insertToken inserts a token and its event, after events of other tokens.
+func insertToken(tx *gorm.DB, token *Token, others ...Event) error {
+	if err := tx.Create(token).Error; err != nil {
+		return fmt.Errorf("insert token: %w", err)
+	}
+	return addEvents(tx, append(others, eventOf(EventTokenCreated, *token))...)
+}
+
+func eventOf(event EventKind, token Token) Event {
+	return Event{Event: event, Subject: token.ID, Name: token.Name}
 }
 
 func newToken(text string, grant TokenGrant) *Token {
@@ -155,19 +167,19 @@ func (s *Store) RenewToken(
 			return ErrTokenRevoked
 		}
 		created := newToken(text, TokenGrant{Name: old.Name, Operations: old.Operations, ExpiresIn: expiresIn})
-		if err := tx.Create(created).Error; err != nil {
-			return fmt.Errorf("insert token: %w", err)
-		}
-		renewed = *created
-		if err := tx.Create(&tokenChangeRow{At: renewed.CreatedAt, TokenID: id, Change: "renewed"}).Error; err != nil {
-			return fmt.Errorf("insert token change: %w", err)
-		}
+		events := []Event{eventOf(EventTokenRenewed, old)}
 		if overlap == 0 {
-			old.RevokedAt = &renewed.CreatedAt
-		} else if end := renewed.CreatedAt.Add(overlap); end.Before(old.ExpiresAt.Time) {
+			old.RevokedAt = &created.CreatedAt
+			events = append(events, eventOf(EventTokenRevoked, old))
+		} else if end := created.CreatedAt.Add(overlap); end.Before(old.ExpiresAt.Time) {
 			old.ExpiresAt = database.TimeOf(end)
 		}
-		return tx.Select("expires_at", "revoked_at").Updates(&old).Error
+		if err := tx.Select("expires_at", "revoked_at").Updates(&old).Error; err != nil {
+			return fmt.Errorf("end token: %w", err)
+		}
+		err := insertToken(tx, created, events...)
+		renewed = *created
+		return err
 	})
 	if err != nil {
 		return "", Token{}, Token{}, fmt.Errorf("renew token %d: %w", id, err)
@@ -180,9 +192,18 @@ func (s *Store) RenewToken(
 // ErrUnavailable.
 func (s *Store) RevokeTokens(ctx context.Context, name string) (revoked int64, err error) {
 	err = s.database.Write(ctx, func(tx *gorm.DB) error {
-		result := tx.Model(&Token{}).Where("name = ? AND revoked_at IS NULL", name).Update("revoked_at", now())
-		revoked = result.RowsAffected
-		return result.Error
+		var tokens []Token
+		err := tx.Select("id", "name").Where("name = ? AND revoked_at IS NULL", name).Order("id").Find(&tokens).Error
+		if err != nil {
+			return fmt.Errorf("read tokens: %w", err)
+		}
+		revoked = int64(len(tokens))
+		for _, token := range tokens {
+			if err := revoke(tx, token); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		return 0, fmt.Errorf("revoke tokens of %s: %w", name, err)
@@ -195,19 +216,26 @@ func (s *Store) RevokeTokens(ctx context.Context, name string) (revoked int64, e
 func (s *Store) RevokeToken(ctx context.Context, id int64) error {
 	err := s.database.Write(ctx, func(tx *gorm.DB) error {
 		var token Token
-		if err := tx.Select("id", "revoked_at").Take(&token, id).Error; err != nil {
+		if err := tx.Select("id", "name", "revoked_at").Take(&token, id).Error; err != nil {
 			return found(err)
 		}
 		if token.RevokedAt != nil {
 			return nil
 		}
-		return tx.Model(&token).Update("revoked_at", now()).Error
+		return revoke(tx, token)
 	})
 	if err != nil {
 		return fmt.Errorf("revoke token %d: %w", id, err)
 	}
 	s.tokens.clear()
 	return nil
+}
+
+func revoke(tx *gorm.DB, token Token) error {
+	if err := tx.Model(&token).Update("revoked_at", now()).Error; err != nil {
+		return fmt.Errorf("revoke token %d: %w", token.ID, err)
+	}
+	return addEvents(tx, eventOf(EventTokenRevoked, token))
 }
 
 // HasTokens reports whether any token was ever created. It returns ErrUnavailable.

@@ -19,17 +19,6 @@ type Token struct {
 	RevokedAt *Time
 }
 
-// tokenChangeRow is a renewal or, added by a trigger, a revocation of a token.
-type tokenChangeRow struct {
-	ID      int64 `gorm:"primaryKey"`
-	At      Time
-	TokenID int64
-	Change  string
-}
-
-// TableName returns the name of the table.
-func (tokenChangeRow) TableName() string { return "token_changes" }
-
 // TokenState is the state of a token.
 type TokenState string
 

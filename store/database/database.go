@@ -20,6 +20,8 @@ var (
 	ErrUnavailable = errors.New("storage is unavailable")
 	// ErrCorrupt means that the database file is damaged or is not a database. It wraps ErrUnavailable.
 	ErrCorrupt = fmt.Errorf("%w: database file is damaged", ErrUnavailable)
+	// ErrReplaced means that another database has taken the place of the one that was opened. It wraps ErrUnavailable.
+	ErrReplaced = fmt.Errorf("%w", ErrUnavailable)
 	// ErrLocked means that other transactions did not release a lock in time. It wraps ErrUnavailable.
 	ErrLocked = fmt.Errorf("%w: lock not available", ErrUnavailable)
 	// ErrFull means that the disk of the database is full. It wraps ErrUnavailable.
@@ -66,8 +68,9 @@ type Database interface {
 	// IsShared reports whether replicas of this program use the database concurrently, which also makes concurrent
 	// inserts worthwhile.
 	IsShared() bool
-	// Read runs read statements and returns nil only if what they have read will survive the loss of the server. They may
-	// run again. It returns the error of the statements or ErrUnavailable.
+	// Read runs read statements in one transaction, which sees one state of the database. It returns nil only if what they
+	// have read will survive the loss of the server. They may run again. It returns the error of the statements or
+	// ErrUnavailable.
 	Read(ctx context.Context, statements func(tx *gorm.DB) error) error
 	// Write runs statements in one transaction. If it returns nil, they are on disk; if it returns any error except
 	// ErrOutcomeUnknown, none of them is. The statements may be rolled back and run again. Calls are serialized across
@@ -85,19 +88,22 @@ type Database interface {
 	CheckSchema(tx *gorm.DB) error
 	// Instance identifies the server that runs a transaction. Another one, which takes over, may lack what was committed.
 	Instance(tx *gorm.DB) (string, error)
-	// LastKey returns the highest key that a table ever generated, or 0. A transaction of Snapshot may see a later one. It
-	// returns ErrUnavailable.
-	LastKey(reader *gorm.DB, table string) (int64, error)
-	// Settle calls read, which may return an error, and waits until every transaction has ended that may have generated a
-	// key before, so that it is committed or never will be. confirm returns nil only if all that was read since will
-	// survive the loss of the server. Both return ErrUnavailable.
-	Settle(ctx context.Context, read func() error) (confirm func(context.Context) error, err error)
+	// SettledEvent returns the last event of the log, before which none is committed later. It waits until every
+	// transaction has ended that may have the id of an earlier event, and calls waiting if one takes long, with a
+	// description of it. It returns ErrUnavailable.
+	SettledEvent(ctx context.Context, waiting func(transaction string)) (LogEnd, error)
 	// Check returns ErrUnavailable if creates cannot be stored now. After a failed create, it tests this by writing.
 	Check(ctx context.Context) error
 	// Stats returns statistics for monitoring.
 	Stats() Stats
 	// Close releases the database. It returns ErrUnavailable if it leaves the files as they are for an operator to repair.
 	Close() error
+}
+
+// LogEnd is the last event of the log, on the server that Instance identifies.
+type LogEnd struct {
+	ID       int64
+	Instance string
 }
 
 // Insertion is rows for a table with the columns uid and pk.

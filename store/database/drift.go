@@ -14,14 +14,14 @@ const (
 	maxObjectName = 200
 )
 
-// Objects maps the name of each part of a schema, such as `index "key_events_at"`, to its definition.
+// Objects maps the name of each part of a schema, such as `index "events_event"`, to its definition.
 type Objects map[string]string
 
 // Names returns the sorted names.
 func (o Objects) Names() []string { return slices.Sorted(maps.Keys(o)) }
 
 // Drift describes the first few differences, by name, between o, the expected objects, and those found, such as
-// `index "key_events_at" is missing`. Names that another program chose are made printable.
+// `index "events_event" is missing`. Names that another program chose are made printable.
 func (o Objects) Drift(found Objects) []string {
 	var drift []string
 	for name, definition := range o {

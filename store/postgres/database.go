@@ -58,7 +58,7 @@ func (d *Database) Stats() database.Stats {
 
 // Read runs statements in a transaction whose COMMIT waits for the standbys, so that what they have read is not lost.
 func (d *Database) Read(ctx context.Context, statements func(tx *gorm.DB) error) error {
-	err := d.transact(ctx, readTimeout, statements)
+	err := d.transact(ctx, beginSnapshot, readTimeout, statements)
 	if errors.Is(err, database.ErrOutcomeUnknown) {
 		// Nothing was written.
 		return fmt.Errorf("%w: %s", database.ErrUnavailable, err.Error())
@@ -68,7 +68,7 @@ func (d *Database) Read(ctx context.Context, statements func(tx *gorm.DB) error)
 
 // Write runs statements in a transaction. Writes take turns.
 func (d *Database) Write(ctx context.Context, statements func(tx *gorm.DB) error) error {
-	return d.transact(ctx, transactTimeout, func(tx *gorm.DB) error {
+	return d.transact(ctx, beginStatement, transactTimeout, func(tx *gorm.DB) error {
 		if err := tx.Exec(changeLock).Error; err != nil {
 			return fmt.Errorf("wait for other changes: %w", err)
 		}
@@ -78,10 +78,12 @@ func (d *Database) Write(ctx context.Context, statements func(tx *gorm.DB) error
 
 // transact runs statements in a transaction. It retries until COMMIT was sent, or transactTimeout or the context
 // expires. If the statements take longer than limit, the next attempt avoids that server.
-func (d *Database) transact(ctx context.Context, limit time.Duration, statements func(tx *gorm.DB) error) error {
+func (d *Database) transact(
+	ctx context.Context, begin string, limit time.Duration, statements func(tx *gorm.DB) error,
+) error {
 	ctx, cancel := reserving(ctx, commitTimeout)
 	defer cancel()
-	return retry(ctx, func() (again bool, err error) { return d.try(ctx, limit, statements) })
+	return retry(ctx, func() (again bool, err error) { return d.try(ctx, begin, limit, statements) })
 }
 
 // reserving returns a context that ends a while before the caller's, or before transactTimeout.
@@ -115,9 +117,9 @@ func retry(ctx context.Context, try func() (again bool, err error)) error {
 // try is one attempt of transact, and reports whether another one may succeed. After COMMIT was sent and its outcome is
 // unknown, there must be none.
 func (d *Database) try(
-	ctx context.Context, limit time.Duration, statements func(tx *gorm.DB) error,
+	ctx context.Context, begin string, limit time.Duration, statements func(tx *gorm.DB) error,
 ) (again bool, err error) {
-	tx, err := d.begin(ctx)
+	tx, err := d.begin(ctx, begin)
 	if err != nil {
 		d.reselectServer(ctx, err)
 		return !errors.Is(err, database.ErrNewer), err
@@ -139,12 +141,12 @@ func (d *Database) try(
 	return err != nil && isRetryable(err), classify(err)
 }
 
-func (d *Database) begin(ctx context.Context) (*transaction, error) {
+func (d *Database) begin(ctx context.Context, begin string) (*transaction, error) {
 	tx, err := d.connection(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := tx.begin(ctx); err != nil {
+	if err := tx.begin(ctx, begin); err != nil {
 		d.avoidSilent(ctx, tx, err)
 		tx.discard()
 		return nil, err

@@ -60,7 +60,7 @@ const selectObjects = `WITH tables AS (
 				'where ' || regexp_replace(pg_get_expr(i.indpred, t.oid), '[() ]|::text', '', 'g')),
 				i.indisunique AND i.indisvalid
 			FROM tables t JOIN pg_index i ON i.indrelid = t.oid JOIN pg_class c ON c.oid = i.indexrelid
-		UNION ALL SELECT format('trigger "%s" of "%s"', g.tgname, t.relname), '', true
+		UNION ALL SELECT format('trigger "%s" of "%s"', g.tgname, t.relname), 'enabled ' || g.tgenabled::text, true
 			FROM tables t JOIN pg_trigger g ON g.tgrelid = t.oid WHERE NOT g.tgisinternal
 		UNION ALL SELECT format('rule "%s" of "%s"', r.rulename, t.relname), '', true
 			FROM tables t JOIN pg_rewrite r ON r.ev_class = t.oid

@@ -74,7 +74,7 @@ func TestDrift(t *testing.T) {
 		"last pk":             {"ALTER SEQUENCE providers_pk_seq MAXVALUE 3", `sequence "providers_pk_seq" was changed`},
 		"schema of the role":  {"CREATE SCHEMA AUTHORIZATION CURRENT_USER", ""},
 		"unique index":        {"CREATE UNIQUE INDEX names ON providers (name)", `index "names" was added`},
-		"missing table":       {"DROP TABLE key_events", `column "key_events"."at" is missing`},
+		"missing table":       {"DROP TABLE events", `column "events"."at" is missing`},
 		"unlogged table":      {"ALTER TABLE tokens SET UNLOGGED", `table "tokens" was changed`},
 		"row security":        {"ALTER TABLE tokens ENABLE ROW LEVEL SECURITY", `table "tokens" was changed`},
 		"missing column":      {"ALTER TABLE tokens DROP COLUMN prefix", `column "tokens"."prefix" is missing`},
@@ -86,7 +86,8 @@ func TestDrift(t *testing.T) {
 		"cycling sequence":    {"ALTER SEQUENCE providers_pk_seq CYCLE", `sequence "providers_pk_seq" was changed`},
 		"trigger": {`CREATE FUNCTION forget() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
 			CREATE TRIGGER forgetting BEFORE INSERT ON providers FOR EACH ROW EXECUTE FUNCTION forget()`, `trigger "forgetting" of "providers" was added`},
-		"rule": {"CREATE RULE forgetting AS ON INSERT TO providers DO INSTEAD NOTHING", `rule "forgetting" of "providers" was added`},
+		"disabled trigger": {"ALTER TABLE providers DISABLE TRIGGER providers_created", `trigger "providers_created" of "providers" was changed`},
+		"rule":             {"CREATE RULE forgetting AS ON INSERT TO providers DO INSTEAD NOTHING", `rule "forgetting" of "providers" was added`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

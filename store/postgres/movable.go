@@ -46,16 +46,6 @@ func (d *Database) InsertAll(tx *gorm.DB, table string, columns []string, rows [
 const sequenceOfKey = `(SELECT pg_get_serial_sequence(@table, attname) FROM pg_attribute
 	WHERE attrelid = to_regclass(@table) AND attnum = 1)`
 
-// LastKey returns the last value of the key's sequence. It may be a key that was assigned after the snapshot.
-func (d *Database) LastKey(reader *gorm.DB, table string) (last int64, err error) {
-	err = reader.Raw(`SELECT coalesce(max(last_value), 0) FROM pg_sequences
-		WHERE format('%I.%I', schemaname, sequencename) = `+sequenceOfKey, sql.Named("table", table)).Scan(&last).Error
-	if err != nil {
-		return 0, fmt.Errorf("read the last key of %s: %w", table, err)
-	}
-	return last, nil
-}
-
 // SetLastKey sets the key's sequence, which is not undone if the transaction is rolled back.
 func (d *Database) SetLastKey(tx *gorm.DB, table string, last int64) error {
 	err := tx.Exec("SELECT setval("+sequenceOfKey+", @last)", sql.Named("table", table), sql.Named("last", last)).Error

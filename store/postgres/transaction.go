@@ -37,6 +37,9 @@ const (
 // level, a statement would not see what was committed while it waited for a lock.
 const beginStatement = "BEGIN ISOLATION LEVEL READ COMMITTED"
 
+// beginSnapshot is beginStatement for a transaction that only reads.
+const beginSnapshot = "BEGIN ISOLATION LEVEL REPEATABLE READ"
+
 const commitStatement = "COMMIT"
 
 // secureStatement makes COMMIT wait until the transaction is on the disks of this server and its synchronous standbys,
@@ -70,10 +73,10 @@ func (d *Database) newTransaction(conn *sql.Conn) (*transaction, error) {
 }
 
 // begin begins the transaction. It returns database.ErrUnavailable if that fails.
-func (t *transaction) begin(ctx context.Context) error {
+func (t *transaction) begin(ctx context.Context, begin string) error {
 	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
 	defer cancel()
-	results, err := t.exchange(ctx, statement{text: beginStatement}, statement{text: secureStatement})
+	results, err := t.exchange(ctx, statement{text: begin}, statement{text: secureStatement})
 	if err == nil {
 		err = t.checkServer(results[1])
 	}

@@ -11,12 +11,17 @@ import (
 	"testing"
 	"time"
 
+	"gorm.io/gorm"
+
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/sqlite"
 	"example.com/providerd/store/storetest/processtest"
 )
 
 func noProgress(int64, int64) {}
+
+// notRestored writes nothing to a restored database.
+func notRestored(*gorm.DB) error { return nil }
 
 // noCheck accepts every backup.
 func noCheck(database.Readable) error { return nil }
@@ -127,7 +132,7 @@ func TestRestoreRechecksBeforeReplacing(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.close(t)
-	restoration := sqlite.Restoration{Backup: backup, Database: r.path, Replace: true, Progress: noProgress}
+	restoration := sqlite.Restoration{Backup: backup, Database: r.path, Replace: true, Progress: noProgress, Restored: notRestored}
 	var other processtest.Other
 	restoration.Check = func(database.Readable) error {
 		other = processtest.StartSelf(t, "commit", r.path)
@@ -172,7 +177,7 @@ func TestEachReplacedDatabaseIsKept(t *testing.T) {
 		}
 	}
 	replace := sqlite.Restoration{
-		Backup: backup, Database: r.path, Replace: true, Progress: noProgress, Check: noCheck,
+		Backup: backup, Database: r.path, Replace: true, Progress: noProgress, Check: noCheck, Restored: notRestored,
 	}
 	for range 2 {
 		before, err := os.Stat(r.path)

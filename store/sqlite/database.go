@@ -87,11 +87,25 @@ func (d *Database) Read(ctx context.Context, statements func(tx *gorm.DB) error)
 	if err := d.files.Check(); err != nil {
 		return err
 	}
-	reader := d.Reader().WithContext(ctx)
-	if err := d.CheckSchema(reader); err != nil {
-		return err
+	return d.Reader().WithContext(ctx).Transaction(func(tx *gorm.DB) error { //nolint:wrapcheck // It is wrapped already.
+		if err := d.CheckSchema(tx); err != nil {
+			return err
+		}
+		return statements(tx)
+	})
+}
+
+// SettledEvent returns the last event: transactions that write take turns, and their rows are on disk before they are
+// visible.
+func (d *Database) SettledEvent(ctx context.Context, _ func(transaction string)) (end database.LogEnd, err error) {
+	if err := d.files.Check(); err != nil {
+		return end, err
 	}
-	return statements(reader)
+	err = d.Reader().WithContext(ctx).Raw("SELECT coalesce(max(id), 0) AS id FROM events").Scan(&end).Error
+	if err != nil {
+		return end, fmt.Errorf("find the last event: %w", err)
+	}
+	return end, nil
 }
 
 // Instance returns "", because no other server can take over.

@@ -58,22 +58,8 @@ func (d *Database) InsertAll(tx *gorm.DB, table string, columns []string, rows [
 	return nil
 }
 
-// LastKey returns the last key of a table with AUTOINCREMENT, from sqlite_sequence.
-func (d *Database) LastKey(reader *gorm.DB, table string) (last int64, err error) {
-	err = reader.Raw("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = ?", table).Scan(&last).Error
-	if err != nil {
-		return 0, fmt.Errorf("read the last key of %s: %w", table, err)
-	}
-	return last, nil
-}
-
-// Settle only calls read: transactions that write take turns, and their rows are on disk before they are visible.
-func (d *Database) Settle(_ context.Context, read func() error) (confirm func(context.Context) error, err error) {
-	return func(context.Context) error { return nil }, read()
-}
-
-// SetLastKey sets what LastKey returns. It deletes the old row first, because sqlite_sequence has no UNIQUE constraint
-// to upsert on.
+// SetLastKey sets the sequence of a table with AUTOINCREMENT. It deletes the old row first, because sqlite_sequence has
+// no UNIQUE constraint to upsert on.
 func (d *Database) SetLastKey(tx *gorm.DB, table string, last int64) error {
 	err := tx.Exec("DELETE FROM sqlite_sequence WHERE name = ?", table).Error
 	if err == nil {

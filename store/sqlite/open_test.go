@@ -116,7 +116,7 @@ func TestReservedNamesAreRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, createErr := sqlite.Create(t.Context(), link, discard)
-		restore := sqlite.Restoration{Backup: backup, Database: link, Progress: noProgress, Check: noCheck}
+		restore := sqlite.Restoration{Backup: backup, Database: link, Progress: noProgress, Check: noCheck, Restored: notRestored}
 		_, restoreErr := restore.Run(t.Context())
 		backupErr := r.Backup(t.Context(), path, noProgress, noCheck)
 		expectNothing(t, dir)

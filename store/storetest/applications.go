@@ -95,7 +95,7 @@ func expectDeletion(t *testing.T, database *store.Store, linked store.Applicatio
 	if free := read(t, database, *linked.ProviderPK); free.Application.ID != 0 || free.Backchannel.ApplicationID != 0 {
 		t.Errorf("provider is %+v", free)
 	}
-	if err := database.DeleteProviders(t.Context(), []int64{*linked.ProviderPK}, operator); err != nil {
+	if err := database.DeleteProviders(t.Context(), []int64{*linked.ProviderPK}); err != nil {
 		t.Error(err)
 	}
 }
@@ -139,7 +139,7 @@ func testConcurrentApplications(t *testing.T, first, second *store.Store) {
 			var errs [2]error
 			concurrently(2, func(operator int) {
 				application := links(0, own[operator])
-				application.Slug = fmt.Sprint(name, round, operator)
+				application.Slug = fmt.Sprint(name, round)
 				switch name {
 				case "slug":
 					application.Slug = fmt.Sprint(name, round)

@@ -3,15 +3,14 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"os/user"
 	"reflect"
+	"slices"
 	"sync"
 	"testing"
 
 	"example.com/providerd/store"
 )
-
-// operator is the user who makes the changes of these tests.
-const operator = "operator"
 
 // createKeyed creates an OAuth2 provider with an idempotency key.
 func createKeyed(t *testing.T, database *store.Store, key, clientID string) store.OAuth2Provider {
@@ -45,7 +44,7 @@ func testChanges(t *testing.T, database *store.Store) {
 		withClientID(a, "c"), rename,
 		{Planned: c},
 		{Planned: directory, Requested: changed, Fields: []string{"name", "credentials"}},
-	}, operator)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,11 +65,11 @@ func testChanges(t *testing.T, database *store.Store) {
 		}
 	}
 	expectChangeEvents(t, database, []store.Event{
-		{Event: store.EventProviderDeleted, ID: c.PK, Fields: store.List[string]{}},
-		{Event: store.EventProviderUpdated, ID: a.PK, Fields: store.List[string]{"client_id"}},
-		{Event: store.EventProviderRenamed, ID: b.PK, Fields: store.List[string]{}},
-		{Event: store.EventProviderUpdated, ID: b.PK, Fields: store.List[string]{"client_id"}},
-		{Event: store.EventProviderUpdated, ID: directory.PK, Fields: store.List[string]{"name", "credentials"}},
+		{Event: store.EventProviderDeleted, Subject: c.PK},
+		{Event: store.EventProviderUpdated, Subject: a.PK, Fields: store.FieldNames{"client_id"}},
+		{Event: store.EventProviderRenamed, Subject: b.PK},
+		{Event: store.EventProviderUpdated, Subject: b.PK, Fields: store.FieldNames{"client_id"}},
+		{Event: store.EventProviderUpdated, Subject: directory.PK, Fields: store.FieldNames{"name", "credentials"}},
 	})
 }
 
@@ -86,22 +85,35 @@ func expectSettings(t *testing.T, database *store.Store, want store.Record) {
 	}
 }
 
-// expectChangeEvents expects these events of changes, each with the user, kind, and name of its provider.
+// expectChangeEvents expects these events of changes, each with the user and the kind of its provider.
 func expectChangeEvents(t *testing.T, database *store.Store, want []store.Event) {
 	t.Helper()
 	var got []store.Event
 	for _, event := range readEvents(t, database) {
-		if event.Event == store.EventProviderCreated || event.User == "" {
+		isChange := slices.Contains([]store.EventKind{
+			store.EventProviderUpdated, store.EventProviderRenamed, store.EventProviderDeleted,
+		}, event.Event)
+		if !isChange {
 			continue
 		}
-		if event.Name == "" || event.Kind == "" || event.User != operator {
+		if event.Kind == "" || event.OSUser != operator(t) {
 			t.Errorf("event is %+v", event)
 		}
-		got = append(got, store.Event{Event: event.Event, ID: event.ID, Fields: event.Fields})
+		got = append(got, store.Event{Event: event.Event, Subject: event.Subject, Fields: event.Fields})
 	}
 	if !sameEvents(got, want) {
 		t.Errorf("events are %+v, want %+v", got, want)
 	}
+}
+
+// operator returns the name of the user who runs the tests.
+func operator(t *testing.T) string {
+	t.Helper()
+	current, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return current.Username
 }
 
 // testRefusedChanges expects that one refused change refuses all.
@@ -129,7 +141,7 @@ func testRefusedChanges(t *testing.T, database *store.Store) {
 		changed := directory
 		changed.Name = "changed"
 		changes := []store.Change{{Planned: directory, Requested: changed, Fields: []string{"name"}}, refused.change}
-		if err := database.ChangeProviders(t.Context(), changes, operator); !errors.Is(err, refused.want) {
+		if err := database.ChangeProviders(t.Context(), changes); !errors.Is(err, refused.want) {
 			t.Errorf("%s: error is %v, want %v", name, err, refused.want)
 		}
 		expectRecord(t, database, a)
@@ -196,7 +208,7 @@ func testUpdatesDuringCreates(t *testing.T, first, second *store.Store) {
 			changes = append(changes, store.Change{Planned: record, Requested: requested, Fields: []string{"client_secret"}})
 			updated[pk] = requested
 		}
-		inTurn(func() error { return second.ChangeProviders(t.Context(), changes, operator) })
+		inTurn(func() error { return second.ChangeProviders(t.Context(), changes) })
 	}
 	reseals.Wait()
 	close(done)

@@ -113,16 +113,16 @@ func (a *attempt) create(ctx context.Context, database *store.Store) {
 // stored compares what is stored with the model. Events list every common row, even if its settings are missing.
 func (c *createsCheck) stored(ctx context.Context, t *rapid.T, database *store.Store) {
 	created := 0
-	for event, err := range database.Events(ctx, store.Filter{Since: c.begun}, store.EventCursor{}) {
+	for event, err := range database.Events(ctx, store.EventFilter{Since: c.begun}, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.HasPrefix(event.CreatedBy, c.prefix) {
+		if !strings.HasPrefix(event.Caller, c.prefix) {
 			continue
 		}
 		created++
-		want := c.model.records[event.ID]
-		if record, err := database.Provider(ctx, event.ID); err != nil || !reflect.DeepEqual(record, want) {
+		want := c.model.records[event.Subject]
+		if record, err := database.Provider(ctx, event.Subject); err != nil || !reflect.DeepEqual(record, want) {
 			t.Errorf("stored is %+v, %v, want %+v", record, err, want)
 		}
 	}

@@ -20,7 +20,7 @@ func testDeletedProviders(t *testing.T, database *store.Store) {
 		t.Fatal(err)
 	}
 	missing := linked.PK + 100
-	err = database.DeleteProviders(t.Context(), []int64{oauth2.PK, missing, linked.PK}, operator)
+	err = database.DeleteProviders(t.Context(), []int64{oauth2.PK, missing, linked.PK})
 	if !errors.Is(err, store.ErrNotFound) || !errors.Is(err, store.ErrProviderInUse) ||
 		strings.Count(err.Error(), fmt.Sprintf("provider %d: provider is linked to an application: shop", linked.PK)) != 2 {
 		t.Errorf("error is %v, want one for each link and the missing one", err)
@@ -32,7 +32,7 @@ func testDeletedProviders(t *testing.T, database *store.Store) {
 	if err != nil || len(deletable) != 2 || deletable[0].PK != oauth2.PK || deletable[1].PK != left.PK {
 		t.Errorf("deletable are %+v, %v", deletable, err)
 	}
-	if err := database.DeleteProviders(t.Context(), []int64{directory.PK, oauth2.PK, directory.PK}, operator); err != nil {
+	if err := database.DeleteProviders(t.Context(), []int64{directory.PK, oauth2.PK, directory.PK}); err != nil {
 		t.Error(err)
 	}
 	for _, pk := range []int64{oauth2.PK, directory.PK} {
@@ -51,7 +51,7 @@ func testKeyOfDeletedProvider(t *testing.T, database *store.Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := database.DeleteProviders(t.Context(), []int64{first.PK}, operator); err != nil {
+	if err := database.DeleteProviders(t.Context(), []int64{first.PK}); err != nil {
 		t.Fatal(err)
 	}
 	again, replayed, err := database.CreateOAuth2Provider(t.Context(), keyed("key", "other"), FullOAuth2("a"))
@@ -68,23 +68,23 @@ func testDeletedInEvents(t *testing.T, database *store.Store) {
 			t.Error(err)
 		}
 	})
-	before := Collect(t, database.Events(t.Context(), store.Filter{CreatedBy: "caller"}, store.EventCursor{}))
+	before := Collect(t, database.Events(t.Context(), store.EventFilter{Kind: store.KindOAuth2}, 0))
 	var pks []int64
 	for i, record := range stored(t, database) {
 		if i%2 == 0 {
 			pks = append(pks, record.Common().PK)
 		}
 	}
-	if err := database.DeleteProviders(t.Context(), pks, operator); err != nil {
+	if err := database.DeleteProviders(t.Context(), pks); err != nil {
 		t.Fatal(err)
 	}
-	after := Collect(t, database.Events(t.Context(), store.Filter{CreatedBy: "caller"}, store.EventCursor{}))
+	after := Collect(t, database.Events(t.Context(), store.EventFilter{Kind: store.KindOAuth2}, 0))
 	if len(after) != count+len(pks) || !sameEvents(after[:count], before) {
 		t.Fatalf("%d events, want the previous ones and %d", len(after), len(pks))
 	}
 	for i, event := range after[count:] {
-		if event.Event != store.EventProviderDeleted || event.ID != pks[i] || event.Kind != store.KindOAuth2 ||
-			event.Name != "x" || event.CreatedBy != "" || event.RequestID != "" {
+		if event.Event != store.EventProviderDeleted || event.Subject != pks[i] ||
+			event.Kind != store.KindOAuth2 || event.Caller != "" || event.RequestID != "" {
 			t.Errorf("event is %+v", event)
 		}
 	}
@@ -137,7 +137,7 @@ func testCreatesDuringDeletes(t *testing.T, first, second *store.Store) {
 		for _, record := range stored(t, second) {
 			pks = append(pks, record.Common().PK)
 		}
-		if err := second.DeleteProviders(t.Context(), pks, operator); err != nil {
+		if err := second.DeleteProviders(t.Context(), pks); err != nil {
 			t.Errorf("delete: %v", err)
 		}
 		for _, pk := range pks {
@@ -152,7 +152,7 @@ func testCreatesDuringDeletes(t *testing.T, first, second *store.Store) {
 		t.Errorf("%d records are left", len(left))
 	}
 	created := 0
-	for _, event := range Collect(t, first.Events(t.Context(), store.Filter{Kind: store.KindOAuth2}, store.EventCursor{})) {
+	for _, event := range Collect(t, first.Events(t.Context(), store.EventFilter{Kind: store.KindOAuth2}, 0)) {
 		if event.Event == store.EventProviderCreated {
 			created++
 		}

@@ -59,22 +59,19 @@ func testFilters(t *testing.T, database *store.Store) {
 	for name, test := range map[string]struct {
 		filter store.Filter
 		after  int64
-		// want lists the pks; events is the number of events, -1 for any.
 		want   []int64
-		events int
 	}{
-		"all":                {store.Filter{}, 0, []int64{1, 2, 3, 4}, 6},
-		"after":              {store.Filter{}, 2, []int64{3, 4}, 6},
-		"kind":               {store.Filter{Kind: store.KindWorkspaceDirectory}, 0, []int64{4}, 1},
-		"name":               {store.Filter{Name: "Shop"}, 0, []int64{1, 3, 4}, 3},
-		"name of a token":    {store.Filter{Name: "ci"}, 0, nil, 1},
-		"client_id":          {store.Filter{ClientID: "client 2"}, 0, []int64{2}, 1},
-		"client_id's case":   {store.Filter{ClientID: "Client 2"}, 0, nil, 0},
-		"created by":         {store.Filter{CreatedBy: "cd"}, 0, []int64{3, 4}, 2},
-		"kind, name, caller": {store.Filter{Kind: store.KindOAuth2, Name: "Shop", CreatedBy: "cd"}, 0, []int64{3}, 1},
-		"since":              {store.Filter{Since: last.CreatedAt.Time}, 2, []int64{3, 4}, -1},
-		"since in a zone":    {store.Filter{Since: last.CreatedAt.In(time.FixedZone("elsewhere", 3600))}, 2, []int64{3, 4}, -1},
-		"since later":        {store.Filter{Since: last.CreatedAt.Add(time.Hour)}, 0, nil, 0},
+		"all":                {store.Filter{}, 0, []int64{1, 2, 3, 4}},
+		"after":              {store.Filter{}, 2, []int64{3, 4}},
+		"kind":               {store.Filter{Kind: store.KindWorkspaceDirectory}, 0, []int64{4}},
+		"name":               {store.Filter{Name: "Shop"}, 0, []int64{1, 3, 4}},
+		"client_id":          {store.Filter{ClientID: "client 2"}, 0, []int64{2}},
+		"client_id's case":   {store.Filter{ClientID: "Client 2"}, 0, nil},
+		"created by":         {store.Filter{CreatedBy: "cd"}, 0, []int64{3, 4}},
+		"kind, name, caller": {store.Filter{Kind: store.KindOAuth2, Name: "Shop", CreatedBy: "cd"}, 0, []int64{3}},
+		"since":              {store.Filter{Since: last.CreatedAt.Time}, 2, []int64{3, 4}},
+		"since in a zone":    {store.Filter{Since: last.CreatedAt.In(time.FixedZone("elsewhere", 3600))}, 2, []int64{3, 4}},
+		"since later":        {store.Filter{Since: last.CreatedAt.Add(time.Hour)}, 0, nil},
 	} {
 		var pks []int64
 		for _, record := range Collect(t, database.Providers(t.Context(), test.filter, test.after)) {
@@ -83,27 +80,47 @@ func testFilters(t *testing.T, database *store.Store) {
 		if !slices.Equal(pks, test.want) {
 			t.Errorf("%s: pks are %v, want %v", name, pks, test.want)
 		}
-		events := Collect(t, database.Events(t.Context(), test.filter, store.EventCursor{}))
-		if test.events >= 0 && len(events) != test.events {
-			t.Errorf("%s: events are %+v, want %d", name, events, test.events)
-		}
 	}
-	if err := database.DeleteProviders(t.Context(), []int64{2}, operator); err != nil {
+	if err := database.DeleteProviders(t.Context(), []int64{2}); err != nil {
 		t.Fatal(err)
 	}
-	events := Collect(t, database.Events(t.Context(), store.Filter{ClientID: "client 2"}, store.EventCursor{}))
-	if len(events) != 2 || events[0].CreatedBy != "ci" || events[1].Event != store.EventProviderDeleted {
-		t.Errorf("events of a deleted provider are %+v", events)
+	for name, test := range map[string]struct {
+		filter store.EventFilter
+		after  int64
+		want   int
+	}{
+		"all":         {store.EventFilter{}, 0, 7},
+		"after":       {store.EventFilter{}, 6, 1},
+		"kind":        {store.EventFilter{Kind: store.KindWorkspaceDirectory}, 0, 1},
+		"pk, deleted": {store.EventFilter{PK: 2}, 0, 2},
+		"caller":      {store.EventFilter{By: "cd"}, 0, 2},
+		"user":        {store.EventFilter{By: operator(t)}, 0, 3},
+		"request":     {store.EventFilter{RequestID: "request", By: "ci"}, 0, 2},
+		"since later": {store.EventFilter{Since: last.CreatedAt.Add(time.Hour)}, 0, 0},
+	} {
+		events := Collect(t, database.Events(t.Context(), test.filter, test.after))
+		if len(events) != test.want {
+			t.Errorf("%s: events are %+v, want %d", name, events, test.want)
+		}
+		logged := 0
+		for page, err := range database.Log(t.Context(), test.filter, store.Cursor{ID: test.after}, func(string) {}) {
+			if logged += len(page.Entries); err != nil {
+				t.Error(err)
+			}
+		}
+		if logged != test.want {
+			t.Errorf("%s: %d events are logged, want %d", name, logged, test.want)
+		}
 	}
 }
 
-// testCursors reads from the cursor of each event, converted to text and back, and expects all later events.
+// testCursors reads from each event, and expects all later events.
 func testCursors(t *testing.T, database *store.Store) {
 	for i := range 20 {
 		record := createOAuth2(t, database, fmt.Sprint(i))
 		_, token := createToken(t, database)
 		if i%3 == 0 {
-			if err := database.DeleteProviders(t.Context(), []int64{record.PK}, operator); err != nil {
+			if err := database.DeleteProviders(t.Context(), []int64{record.PK}); err != nil {
 				t.Fatal(err)
 			}
 			if err := database.RevokeToken(t.Context(), token.ID); err != nil {
@@ -114,24 +131,14 @@ func testCursors(t *testing.T, database *store.Store) {
 			}
 		}
 	}
-	events := Collect(t, database.Events(t.Context(), store.Filter{}, store.EventCursor{}))
+	events := Collect(t, database.Events(t.Context(), store.EventFilter{}, 0))
 	if len(events) != 1+2*20+3*7 {
 		t.Errorf("%d events, want %d", len(events), 1+2*20+3*7)
 	}
 	for i, event := range events {
-		text, err := event.Cursor.MarshalText()
-		if err != nil {
-			t.Fatal(err)
-		}
-		var cursor store.EventCursor
-		if err := cursor.UnmarshalText(text); err != nil || cursor != event.Cursor {
-			t.Errorf("%s is parsed as %+v, %v, want %+v", text, cursor, err, event.Cursor)
-		}
-		if later := Collect(t, database.Events(t.Context(), store.Filter{}, cursor)); !sameEvents(later, events[i+1:]) {
+		later := Collect(t, database.Events(t.Context(), store.EventFilter{Since: event.At.Time}, event.ID))
+		if !sameEvents(later, events[i+1:]) {
 			t.Errorf("%d events after number %d, want %d", len(later), i, len(events)-i-1)
-		}
-		if later := Collect(t, database.Events(t.Context(), store.Filter{Since: event.At.Time}, cursor)); !sameEvents(later, events[i+1:]) {
-			t.Errorf("%d events after number %d and since it, want %d", len(later), i, len(events)-i-1)
 		}
 	}
 }

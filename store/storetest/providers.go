@@ -64,7 +64,7 @@ func expectEveryChange(t *testing.T, database *store.Store, planned, requested s
 		t.Errorf("%v of %s differ, want every field: %v", differing, settings.Type(), err)
 	}
 	changes := []store.Change{{Planned: planned, Requested: requested, Fields: differing}}
-	if err := database.ChangeProviders(t.Context(), changes, operator); err != nil {
+	if err := database.ChangeProviders(t.Context(), changes); err != nil {
 		t.Fatal(err)
 	}
 	changed, err := database.Provider(t.Context(), planned.Common().PK)

@@ -40,7 +40,7 @@ func runOneStore(t *testing.T, newDatabase func(t *testing.T) Opener) {
 		"a validation stores nothing":            testValidation,
 		"a refused row fails alone":              testFailingRows,
 		"creates follow the model":               testCreates,
-		"events are ordered by time":             testEventsInOrder,
+		"events are ordered by id":               testEventsInOrder,
 		"events are read during creates":         testEventsDuringCreates,
 		"tokens are found only by their text":    testTokens,
 		"tokens expire and are revoked":          testTokenStates,

@@ -39,16 +39,17 @@ type Progress func(step Step, done, total int64)
 //
 // At most a few pages, each of 4,000 rows or 4 MiB plus one row, are in memory at a time.
 //
-// Wrap makes the keyset of the copy from that of the source.
+// Wrap makes the keyset of the copy from that of the source, and ended is called in the last transaction.
 //
 // It returns the error of wrap, ErrNotEmpty, ErrDiffers, database.ErrCopyIncomplete if the source is itself an
 // unfinished copy, ErrUnavailable or ErrOutcomeUnknown. After an error other than ErrNotEmpty and ErrCopyIncomplete,
 // another call may succeed.
 func Copy(
-	ctx context.Context, from, to database.Movable, wrap func(Keyset) (Keyset, error), progress Progress,
+	ctx context.Context, from, to database.Movable, wrap func(Keyset) (Keyset, error), ended func(tx *gorm.DB) error,
+	progress Progress,
 ) (contents []Content, err error) {
 	err = from.Snapshot(ctx, func(source *gorm.DB) error {
-		c := copying{source: source, from: from, target: target{to}, progress: progress}
+		c := copying{source: source, ended: ended, target: target{to}, progress: progress}
 		if err := c.run(ctx, wrap); err != nil {
 			return err
 		}
@@ -62,13 +63,14 @@ func Copy(
 type copying struct {
 	// source is the snapshot.
 	source      *gorm.DB
-	from        database.Movable
 	target      target
 	progress    Progress
 	step        Step
 	done, total int64
 	// contents are what the tables of the source hold.
 	contents []Content
+	// ended is called in the last transaction.
+	ended func(tx *gorm.DB) error
 }
 
 func (c *copying) run(ctx context.Context, wrap func(Keyset) (Keyset, error)) error {
@@ -108,7 +110,7 @@ func (c *copying) run(ctx context.Context, wrap func(Keyset) (Keyset, error)) er
 	if err != nil {
 		return err
 	}
-	return c.target.finish(ctx, keyset, last)
+	return c.target.finish(ctx, keyset, last, c.ended)
 }
 
 func (c *copying) count() error {
@@ -191,18 +193,25 @@ func (c *copying) compare(tx *gorm.DB) error {
 
 func differs(t table) error { return fmt.Errorf("%w in table %s; copy again", ErrDiffers, t.name) }
 
-// lastKeys returns the highest key that each table of the source ever generated.
+// lastKeys returns the highest key of each table of the source. That of a deleted provider is in its events.
 func (c *copying) lastKeys() (map[string]int64, error) {
 	keys := map[string]int64{}
 	for _, table := range tables() {
 		if !table.generatesKeys {
 			continue
 		}
-		last, err := c.from.LastKey(c.source, table.name)
+		last, err := table.last(c.source)
 		if err != nil {
 			return nil, err
 		}
-		keys[table.name] = min(last, maxKey)
+		keys[table.name] = last
 	}
+	var deleted int64
+	const selectDeleted = "SELECT coalesce(max(subject), 0) FROM events WHERE event = 'provider deleted'"
+	err := c.source.Raw(selectDeleted).Scan(&deleted).Error
+	if err != nil {
+		return nil, fmt.Errorf("find deleted providers: %w", err)
+	}
+	keys["providers"] = max(keys["providers"], deleted)
 	return keys, nil
 }

@@ -62,7 +62,7 @@ func TestInterruptedCopy(t *testing.T) {
 	changeCount, origin := 0, filledPlace(t, providers)
 	for kind, newTarget := range kinds(t) {
 		complete := &tracked{Movable: newTarget(t).use(t)}
-		if _, err := transfer.Copy(t.Context(), origin.copied(t).use(t), complete, sameKeyset, noProgress); err != nil {
+		if _, err := transfer.Copy(t.Context(), origin.copied(t).use(t), complete, sameKeyset, nothing, noProgress); err != nil {
 			t.Fatal(err)
 		}
 		if changeCount = complete.changes; changeCount < 8 {
@@ -80,11 +80,11 @@ func TestInterruptedCopy(t *testing.T) {
 					}
 					return errors.Join(run(), database.ErrOutcomeUnknown)
 				}
-				if _, err := transfer.Copy(t.Context(), source, target, sameKeyset, noProgress); err == nil {
+				if _, err := transfer.Copy(t.Context(), source, target, sameKeyset, nothing, noProgress); err == nil {
 					t.Fatal("the copy was not interrupted")
 				}
 				run(t, source, changes...)
-				copied, err := transfer.Copy(t.Context(), source, target, sameKeyset, noProgress)
+				copied, err := transfer.Copy(t.Context(), source, target, sameKeyset, nothing, noProgress)
 				if point == 2*changeCount-1 {
 					// The last change was stored.
 					if !errors.Is(err, transfer.ErrNotEmpty) {
@@ -112,13 +112,13 @@ func TestCopyOfChangingSource(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			source := newPlace(t).use(t)
-			if _, err := transfer.Copy(t.Context(), filled(t, 20), source, sameKeyset, noProgress); err != nil {
+			if _, err := transfer.Copy(t.Context(), filled(t, 20), source, sameKeyset, nothing, noProgress); err != nil {
 				t.Fatal(err)
 			}
 			before := contents(t, source)
 			target := newSQLite(t).use(t)
 			changed := false
-			copied, err := transfer.Copy(t.Context(), source, target, sameKeyset, func(transfer.Step, int64, int64) {
+			copied, err := transfer.Copy(t.Context(), source, target, sameKeyset, nothing, func(transfer.Step, int64, int64) {
 				if !changed {
 					changed = true
 					run(t, source, "DELETE FROM providers WHERE pk = 9", "UPDATE tokens SET name = 'other'")
@@ -154,7 +154,7 @@ func TestRefusals(t *testing.T) {
 				target := newTarget(t).use(t)
 				run(t, target, test.statement)
 				before := contents(t, target)
-				_, err := transfer.Copy(t.Context(), filled(t, 10), target, sameKeyset, noProgress)
+				_, err := transfer.Copy(t.Context(), filled(t, 10), target, sameKeyset, nothing, noProgress)
 				if !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.text) {
 					t.Errorf("error is %v", err)
 				}
@@ -164,7 +164,7 @@ func TestRefusals(t *testing.T) {
 				if name != "another copy" {
 					return
 				}
-				if _, err := transfer.Copy(t.Context(), target, newSQLite(t).use(t), sameKeyset, noProgress); !errors.Is(err, database.ErrCopyIncomplete) {
+				if _, err := transfer.Copy(t.Context(), target, newSQLite(t).use(t), sameKeyset, nothing, noProgress); !errors.Is(err, database.ErrCopyIncomplete) {
 					t.Errorf("copying an unfinished copy gives %v", err)
 				}
 			})
@@ -181,13 +181,13 @@ func TestConcurrentCopies(t *testing.T) {
 			source := filled(t, 20)
 			target := &tracked{Movable: newTarget(t).use(t), at: 3}
 			target.replace = func(change func() error) error {
-				if _, err := transfer.Copy(t.Context(), source, target.Movable, sameKeyset, noProgress); err != nil {
+				if _, err := transfer.Copy(t.Context(), source, target.Movable, sameKeyset, nothing, noProgress); err != nil {
 					t.Error(err)
 				}
 				run(t, target, "UPDATE providers SET name = 'in use'")
 				return change()
 			}
-			_, err := transfer.Copy(t.Context(), source, target, sameKeyset, noProgress)
+			_, err := transfer.Copy(t.Context(), source, target, sameKeyset, nothing, noProgress)
 			if err == nil || !strings.Contains(err.Error(), "another program has finished the copy") {
 				t.Errorf("error is %v", err)
 			}
@@ -211,12 +211,12 @@ func TestComparisonFindsDifference(t *testing.T) {
 			"tokens":       "UPDATE tokens SET revoked_at = @at",
 			"applications": "UPDATE applications SET provider_pk = NULL WHERE id = 1",
 			"backchannels": "UPDATE backchannels SET application_id = 2 WHERE provider_pk = 3",
-			"key_events":   "UPDATE key_events SET key_id = 1",
+			"events":       "UPDATE events SET subject = 1",
 		} {
 			t.Run(kind+"/"+table, func(t *testing.T) {
 				t.Parallel()
 				source, target := filled(t, 20), newTarget(t).use(t)
-				_, err := transfer.Copy(t.Context(), source, target, sameKeyset, func(step transfer.Step, done, _ int64) {
+				_, err := transfer.Copy(t.Context(), source, target, sameKeyset, nothing, func(step transfer.Step, done, _ int64) {
 					if step == transfer.StepCompare && done == 0 {
 						run(t, target, damage)
 					}
@@ -224,7 +224,7 @@ func TestComparisonFindsDifference(t *testing.T) {
 				if !errors.Is(err, transfer.ErrDiffers) || !strings.Contains(err.Error(), "in table "+table+";") {
 					t.Errorf("error is %v", err)
 				}
-				if _, err := transfer.Copy(t.Context(), source, target, sameKeyset, noProgress); err != nil {
+				if _, err := transfer.Copy(t.Context(), source, target, sameKeyset, nothing, noProgress); err != nil {
 					t.Errorf("copied again: %v", err)
 				}
 			})

@@ -1,5 +1,8 @@
 package transfer
 
+// eventsTable is the table that creates add rows to.
+const eventsTable = "events"
+
 // column is a column of a table.
 type column struct {
 	name string
@@ -40,26 +43,6 @@ func tables() []table {
 			{"id", integer}, {"slug", text}, {"name", text}, {"provider_pk", integer},
 		}},
 		{name: "backchannels", columns: []column{{"provider_pk", integer}, {"application_id", integer}}},
-		{name: "deleted_providers", columns: []column{
-			{"pk", integer},
-			{"kind", text},
-			{"name", text},
-			{"created_at", moment},
-			{"created_by", text},
-			{"request_id", text},
-			{"remote_address", text},
-			{"client_id", text},
-			{"deleted_at", moment},
-		}},
-		{name: "provider_changes", generatesKeys: true, columns: []column{
-			{"id", integer},
-			{"at", moment},
-			{"pk", integer},
-			{"change", text},
-			{"fields", list},
-			{"os_user", text},
-			{"leaf_before", blob},
-		}},
 		{name: "tokens", generatesKeys: true, columns: []column{
 			{"id", integer},
 			{"name", text},
@@ -70,11 +53,18 @@ func tables() []table {
 			{"expires_at", moment},
 			{"revoked_at", moment},
 		}},
-		{name: "token_changes", generatesKeys: true, columns: []column{
-			{"id", integer}, {"at", moment}, {"token_id", integer}, {"change", text},
-		}},
-		{name: "key_events", generatesKeys: true, columns: []column{
-			{"id", integer}, {"at", moment}, {"event", text}, {"key_id", integer},
+		{name: eventsTable, isResumed: true, generatesKeys: true, columns: []column{
+			{"id", integer},
+			{"at", moment},
+			{"event", text},
+			{"subject", integer},
+			{"kind", text},
+			{"name", text},
+			{"fields", text},
+			{"caller", text},
+			{"request_id", text},
+			{"remote_address", text},
+			{"os_user", text},
 		}},
 	}
 }

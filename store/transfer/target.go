@@ -43,20 +43,27 @@ func (t target) claim(ctx context.Context, source Keyset) error {
 		case err != nil:
 			return err
 		case !ok:
-			return mark(tx, source)
+			err = mark(tx, source)
 		case !found.isMark():
 			return fmt.Errorf("%w: it is in use; pass an empty database", ErrNotEmpty)
 		case !bytes.Equal(found.DatabaseID, source.DatabaseID):
 			return fmt.Errorf("%w: it holds an unfinished copy of another database; pass an empty one", ErrNotEmpty)
 		default:
-			return removeOutdated(tx)
+			err = removeOutdated(tx)
 		}
+		if err != nil {
+			return err
+		}
+		return t.SetLastKey(tx, eventsTable, afterAll)
 	})
 	if err != nil {
 		return fmt.Errorf("start the copy: %w", err)
 	}
 	return nil
 }
+
+// afterAll is a key that no event has. The trigger of creates adds later events to the copy, which are removed.
+const afterAll = maxKey / 2
 
 func mark(tx *gorm.DB, source Keyset) error {
 	for _, table := range tables() {
@@ -113,7 +120,10 @@ func (t target) replace(ctx context.Context, table table, after int64, p page) e
 		if len(p.rows) == 0 {
 			return nil
 		}
-		return t.InsertAll(tx, table.name, table.columnNames(), p.rows)
+		if err := t.InsertAll(tx, table.name, table.columnNames(), p.rows); err != nil {
+			return err
+		}
+		return remove(tx, eventsTable, "id", afterAll, maxKey)
 	})
 }
 
@@ -138,7 +148,9 @@ func (t target) has(ctx context.Context, table table, after int64, p page) (bool
 }
 
 // finish replaces the mark with the keyset of the copy, which makes the database usable.
-func (t target) finish(ctx context.Context, keyset Keyset, lastKeys map[string]int64) error {
+func (t target) finish(
+	ctx context.Context, keyset Keyset, lastKeys map[string]int64, ended func(tx *gorm.DB) error,
+) error {
 	return t.change(ctx, func(tx *gorm.DB) error {
 		for _, table := range tables() {
 			if last := lastKeys[table.name]; last > 0 {
@@ -150,6 +162,6 @@ func (t target) finish(ctx context.Context, keyset Keyset, lastKeys map[string]i
 		if err := tx.Table("keyset").Where("pk = 1").Updates(keyset).Error; err != nil {
 			return fmt.Errorf("write the keyset of the database: %w", err)
 		}
-		return nil
+		return ended(tx)
 	})
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"example.com/providerd/cmd/providerd/console"
-	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/store"
 )
 
@@ -53,7 +52,7 @@ func (p *plan) change(ctx context.Context, transaction []*applied) error {
 			return err
 		}
 	}
-	if err := p.database.ChangeProviders(ctx, changes, flags.OSUser()); err != nil {
+	if err := p.database.ChangeProviders(ctx, changes); err != nil {
 		return err
 	}
 	for _, a := range transaction {

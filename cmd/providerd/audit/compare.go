@@ -1,8 +1,12 @@
 package audit
 
 import (
+	"errors"
 	"fmt"
 	"iter"
+	"reflect"
+	"slices"
+	"strings"
 
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/store"
@@ -10,147 +14,150 @@ import (
 
 // finding is a difference between lines and the database.
 type finding struct {
-	Provider int64  `json:"provider"`
+	Provider int64  `json:"provider,omitempty"`
+	Event    int64  `json:"event,omitempty"`
 	Finding  string `json:"finding"`
 }
 
-const changedWithoutEvent = "was changed without an event"
-
-// comparison compares lines with the events of the database.
+// comparison compares lines with the database.
 type comparison struct {
-	lines tables
-	// findings is the number of differences, and unverifiable that of lines whose leaf the database has lost.
-	findings, unverifiable int
-	messages               *console.Messages
+	messages *console.Messages
+	// count is the number of lines, and incomparable that of lines whose record could not be compared.
+	count, incomparable int
+	findings            int
+	// entriesAfter returns the log after an id. next and stop are those of the log after the first line, and entry is the
+	// next entry of it.
+	entriesAfter func(id int64) iter.Seq2[store.LogEntry, error]
+	next         func() (store.LogEntry, error, bool)
+	stop         func()
+	entry        store.LogEntry
+	// first and last are the ids of the first line, and of the last one that was compared. Lines can be repeated.
+	first, last int64
+	// yield takes findings until it returns false, which sets ended.
+	yield func(finding, error) bool
+	ended bool
 }
 
-// print prints the differences. It returns ErrDiffers if there are any.
-func (c *comparison) print(
-	out *console.Output, format string, events iter.Seq2[store.Event, error],
-	contradictions iter.Seq2[store.Contradiction, error],
-) error {
-	count := 0
-	for _, table := range c.lines {
-		count += len(table)
+// found yields a finding.
+func (c *comparison) found(event store.Event, format string, values ...any) {
+	f := finding{Event: event.ID, Finding: fmt.Sprintf(format, values...)}
+	if event.Kind != "" {
+		f.Provider = event.Subject
 	}
-	list := console.List[finding]{
-		Headings: "PROVIDER,FINDING",
-		Rows:     func(f finding) [][]string { return [][]string{{fmt.Sprint(f.Provider), f.Finding}} },
-		Value:    func(f finding) any { return f },
+	c.findings++
+	c.ended = c.ended || !c.yield(f, nil)
+}
+
+// compare compares lines with the log.
+func (c *comparison) compare(lines iter.Seq2[store.LogEntry, error]) error {
+	for line, err := range lines {
+		if err == nil {
+			err = c.add(line)
+		}
+		if err != nil || c.ended {
+			return err
+		}
 	}
-	if err := list.Print(out, c.messages, format, c.compare(events, contradictions)); err != nil {
-		return err
-	}
-	if c.findings > 0 {
-		return fmt.Errorf("%w from the lines: %s", ErrDiffers, console.Count(c.findings, "finding"))
-	}
-	if c.unverifiable > 0 {
-		return fmt.Errorf("nothing differs, but %s could not be verified", console.Count(c.unverifiable, "line"))
-	}
-	c.messages.Note("%s of providers unchanged", console.Count(count, "line"))
 	return nil
 }
 
-// compare yields the differences.
-func (c *comparison) compare(
-	events iter.Seq2[store.Event, error], contradictions iter.Seq2[store.Contradiction, error],
-) iter.Seq2[finding, error] {
-	return func(yield func(finding, error) bool) {
-		found := func(provider int64, text string) bool {
-			c.findings++
-			return yield(finding{provider, text}, nil)
-		}
-		for event, err := range events {
-			if err != nil {
-				yield(finding{}, err)
-				return
-			}
-			if !c.compareEvent(event, found) {
-				return
-			}
-		}
-		for table := range c.lines {
-			for len(c.lines[table]) > 0 {
-				if !found(c.removed(table)) {
-					return
-				}
-			}
-		}
-		for contradiction, err := range contradictions {
-			if err != nil {
-				yield(finding{}, err)
-				return
-			}
-			if !found(contradiction.PK, contradiction.Detail) {
-				return
-			}
+// add compares a line, after the events before it that are not in the lines.
+func (c *comparison) add(line store.LogEntry) error {
+	if c.count++; c.count == 1 {
+		c.first = line.ID
+		c.next, c.stop = iter.Pull2(c.entriesAfter(line.ID - 1))
+		if err := c.advance(); err != nil {
+			return err
 		}
 	}
+	if line.ID < c.first {
+		return fmt.Errorf("event %d comes after event %d; pass the lines in the order in which they were printed", line.ID,
+			c.first)
+	}
+	if line.ID <= c.last {
+		return nil
+	}
+	c.last = line.ID
+	for c.entry.ID != 0 && c.entry.ID < line.ID && !c.ended {
+		c.found(c.entry.Event, "its event %q is not in the lines: it was inserted, or lines are missing", c.entry.Event.Event)
+		if err := c.advance(); err != nil {
+			return err
+		}
+	}
+	if c.entry.ID != line.ID {
+		c.found(line.Event, "its event %q was removed", line.Event.Event)
+		return nil
+	}
+	c.compareEntry(line)
+	return c.advance()
 }
 
-// compareEvent compares an event with its lines, after the lines whose events were removed.
-func (c *comparison) compareEvent(event store.Event, found func(int64, string) bool) bool {
-	table, stored := event.Row.Table, keptOf(event)
-	for len(c.lines[table]) > 0 && c.lines[table][0].key < stored.key {
-		if !found(c.removed(table)) {
-			return false
-		}
-	}
-	lines := c.take(table, stored.key)
-	if len(lines) == 0 {
-		text := "was inserted"
-		if table == store.LogChanges {
-			text = fmt.Sprintf("its event %q was inserted", event.Event)
-		}
-		return found(event.ID, text)
-	}
-	for _, line := range lines {
-		if text := c.difference(event, line, stored); text != "" {
-			return found(event.ID, text)
-		}
-	}
-	return true
+// advance reads the next entry. Its ID is 0 at the end of the log.
+func (c *comparison) advance() (err error) {
+	c.entry, err, _ = c.next()
+	return err
 }
 
-// difference returns how the record or the event differs from a line; "" if it does not.
-func (c *comparison) difference(event store.Event, line, stored kept) string {
+// compareEntry compares the event of a line, and the record unless a later event has changed it.
+func (c *comparison) compareEntry(line store.LogEntry) {
+	entry := c.entry
 	switch {
-	case event.Damaged != nil:
-		return event.Damaged.Error()
-	case line.event != stored.event && event.Row.Table == store.LogChanges:
-		return fmt.Sprintf("its event %q was changed", event.Event)
-	case line.event != stored.event:
-		return changedWithoutEvent
-	case line.leaf == stored.leaf:
-		return ""
-	case line.leaf == sum{} || stored.leaf == sum{}:
-		if line.leaf != (sum{}) {
-			c.unverifiable++
+	case !isSame(entry.Event, line.Event):
+		c.found(entry.Event, "its event %q was changed", line.Event.Event)
+	case entry.Kind == "", !entry.IsCurrent, entry.Record == store.RecordDeleted:
+		// A record that was removed contradicts its events.
+	case line.Record == store.RecordDeleted:
+		c.found(entry.Event, "is stored, although it was deleted when the line was printed")
+	case line.Digest == nil:
+		c.incomparable++
+		c.messages.Warn("event %d: provider %d could not be read when the line was printed", line.ID, line.Subject)
+	case entry.Damaged != nil:
+		c.found(entry.Event, "cannot be read: %v", entry.Damaged)
+	case version(*line.Digest) != version(*entry.Digest):
+		c.incomparable++
+		c.messages.Warn("event %d: its digest is from another version of providerd", line.ID)
+	case *line.Digest != *entry.Digest:
+		c.found(entry.Event, "was changed without an event")
+	}
+}
+
+// version returns the version of a digest.
+func version(digest string) string {
+	version, _, _ := strings.Cut(digest, ":")
+	return version
+}
+
+func isSame(a, b store.Event) bool {
+	if !a.At.Equal(b.At.Time) || !slices.Equal(a.Fields, b.Fields) {
+		return false
+	}
+	a.At, b.At, a.Fields, b.Fields = store.Time{}, store.Time{}, nil, nil
+	return reflect.DeepEqual(a, b)
+}
+
+// addContradictions yields what needs no lines to be found.
+func (c *comparison) addContradictions(contradictions iter.Seq2[store.Contradiction, error]) error {
+	for found, err := range contradictions {
+		if err != nil || c.ended {
+			return err
 		}
-		c.messages.Warn("provider %d: the event %q cannot be verified: an earlier release has deleted the record, or it was "+
-			"damaged", stored.provider, event.Event)
-		return ""
+		c.findings++
+		c.ended = !c.yield(finding{Provider: found.PK, Finding: found.Detail}, nil)
+	}
+	return nil
+}
+
+// result returns ErrDiffers if anything differs, and another error if anything could not be compared.
+func (c *comparison) result() error {
+	switch {
+	case c.findings > 0:
+		return fmt.Errorf("%w from the lines: %s", ErrDiffers, console.Count(c.findings, "finding"))
+	case c.incomparable > 0:
+		return fmt.Errorf("nothing differs, but %s could not be compared", console.Count(c.incomparable, "line"))
+	case c.count == 0:
+		return errors.New("the file has no complete line")
 	default:
-		return changedWithoutEvent
+		c.messages.Note("%s compared, nothing differs", console.Count(c.count, "line"))
+		return nil
 	}
-}
-
-// removed takes the first lines of a table, whose event is missing.
-func (c *comparison) removed(table int) (provider int64, text string) {
-	line := c.take(table, c.lines[table][0].key)[0]
-	if table == store.LogChanges {
-		return line.provider, "an event was removed"
-	}
-	return line.provider, "was removed without an event"
-}
-
-// take takes the first lines with a key.
-func (c *comparison) take(table int, key int64) []kept {
-	lines := c.lines[table]
-	count := 0
-	for count < len(lines) && lines[count].key == key {
-		count++
-	}
-	c.lines[table] = lines[count:]
-	return lines[:count]
 }

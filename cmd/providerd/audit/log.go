@@ -1,7 +1,6 @@
-// Package audit prints the event log line by line, and checks it against the records of the database.
+// Package audit prints the log of events line by line, and compares kept lines with the database.
 //
-// Start with Log, which prints lines. VerifyCommand compares lines or heads that were kept with the database, and
-// HeadCommand prints heads.
+// Start with Log, which prints lines. VerifyCommand compares them.
 package audit
 
 import (
@@ -9,80 +8,81 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/cmd/providerd/escape"
 	"example.com/providerd/store"
-	"example.com/providerd/store/durable"
+	"example.com/providerd/store/database"
 )
 
-const (
-	// pollInterval is the time between two queries for new events.
-	pollInterval = time.Second
-	// noteInterval is how long open transactions may delay events before that is reported.
-	noteInterval = time.Minute
-	// maxUnprinted limits the lines in memory in bytes. They are written at once, so that a kill rarely cuts one in half.
-	maxUnprinted = 64 << 10
-)
+// pollInterval is the time between two queries for new events.
+const pollInterval = time.Second
 
-// Log prints events as lines of JSON, each after all that were committed with lower keys.
+// Log prints events as lines of JSON, in the order of their ids: none with a lower id is committed later.
 type Log struct {
+	// Filter selects events. Only lines without a filter have digests.
+	Filter store.EventFilter
 	// Follow makes it wait for more events until SIGINT or SIGTERM.
 	Follow bool
-	// CursorFile has the cursor of the last printed line, and is updated after each flush; "" for none.
+	// CursorFile has the last printed event; "" for none. One process at a time can use it.
 	CursorFile string
-	// After is the cursor to start after if there is no CursorFile, and then that of the last printed line.
-	After store.LogCursor
+	// After is the event to start after if there is no CursorFile, and then the one up to which events are printed.
+	After store.Cursor
 	// Out gets the lines, and Messages why they are late or incomplete.
 	Out      *console.Output
 	Messages *console.Messages
 
-	// unprinted are the lines after that, and next is their cursor.
-	unprinted []byte
-	next      store.LogCursor
+	// cursor is nil without a CursorFile.
+	cursor *cursor
+	// unreadable is the number of lines of records that cannot be read.
+	unreadable int
 }
 
-// line is a line of output.
-type line struct {
-	store.Event
-	// Cursor is the position after the line.
-	Cursor store.LogCursor `json:"cursor"`
-}
-
-// Print prints the events. It returns an error if the cursor is after the end of the log, because an older backup was
-// restored, and store.ErrUnavailable unless it follows.
-func (l Log) Print(ctx context.Context, database *store.Store) error {
-	if l.CursorFile != "" {
-		if err := l.readCursor(); err != nil {
-			return err
-		}
-	}
+// Print prints the events. It returns store.ErrLogEnded if the cursor is after the end of the log, store.ErrReplaced,
+// store.ErrUnavailable unless it follows, or an error if a record could not be read.
+func (l *Log) Print(ctx context.Context, from *store.Store) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// A second signal ends the program even if nobody reads the lines.
 	defer context.AfterFunc(ctx, stop)()
-	if !l.Follow {
-		return l.printNew(ctx, database)
+	if err := l.withCursor(func() error { return l.print(ctx, from) }); err != nil {
+		return err
 	}
-	return l.follow(ctx, database)
+	if l.unreadable > 0 {
+		lines := console.Count(l.unreadable, "line has", "lines have")
+		return errors.New(lines + " no digest, because a record cannot be read")
+	}
+	return nil
 }
 
-// follow prints events until the context ends.
-func (l *Log) follow(ctx context.Context, database *store.Store) error {
+// withCursor calls work with the cursor of the file, which it locks.
+func (l *Log) withCursor(work func() error) (err error) {
+	if l.CursorFile == "" {
+		return work()
+	}
+	if l.cursor, err = openCursor(l.CursorFile); err != nil {
+		return fmt.Errorf("--cursor-file: %w", err)
+	}
+	defer func() { err = errors.Join(err, l.cursor.Close()) }()
+	l.After = l.cursor.last
+	return work()
+}
+
+// print prints the events and, if it follows, later ones until the context ends.
+func (l *Log) print(ctx context.Context, from *store.Store) error {
 	for {
-		err := l.printNew(ctx, database)
+		err := l.printNew(ctx, from)
+		isUnavailable := errors.Is(err, store.ErrUnavailable)
 		switch {
-		case errors.Is(err, console.ErrPrint):
+		case !l.Follow:
 			return err
-		case ctx.Err() != nil:
-			return nil //nolint:nilerr // A signal has ended it.
-		case errors.Is(err, store.ErrUnavailable):
+		case ctx.Err() != nil && (err == nil || isUnavailable || errors.Is(err, context.Canceled)):
+			return nil
+		case isUnavailable && !isLasting(err):
 			l.Messages.Warn("%v; trying again", err)
 		case err != nil:
 			return err
@@ -95,100 +95,64 @@ func (l *Log) follow(ctx context.Context, database *store.Store) error {
 	}
 }
 
-// printNew prints the events that were committed since the cursor. After an error, it can be called again.
-func (l *Log) printNew(ctx context.Context, database *store.Store) error {
-	l.unprinted, l.next = l.unprinted[:0], l.After
-	end, err := l.settled(ctx, database)
-	if err != nil {
-		return err
-	}
-	for i, key := range end.LogCursor {
-		if l.After[i] > key {
-			return fmt.Errorf("the event log ends before cursor %s; if an older backup was restored, keep the old lines and "+
-				"start again without a cursor", textOf(l.After))
+// isLasting reports whether the database will not be available again to this program.
+func isLasting(err error) bool {
+	for _, lasting := range []error{store.ErrReplaced, database.ErrNewer, database.ErrCorrupt} {
+		if errors.Is(err, lasting) {
+			return true
 		}
 	}
-	for event, err := range database.Log(ctx, l.After, end.LogCursor) {
+	return false
+}
+
+// printNew prints the events that were committed since the cursor. After an error, it can be called again.
+func (l *Log) printNew(ctx context.Context, from *store.Store) error {
+	for page, err := range from.Log(ctx, l.Filter, l.After, waitingFor(l.Messages)) {
+		if errors.Is(err, store.ErrLogEnded) {
+			return fmt.Errorf("%w; if an older backup was restored, keep the old lines and start again without a cursor", err)
+		}
 		if err != nil {
 			return err
 		}
-		if err := l.add(event); err != nil {
-			return err
-		}
-		if len(l.unprinted) < maxUnprinted {
-			continue
-		}
-		if err := l.flush(ctx, end); err != nil {
+		if err := l.printPage(page); err != nil {
 			return err
 		}
 	}
-	return l.flush(ctx, end)
-}
-
-// settled returns the end of the log, and says so if it has to wait long.
-func (l *Log) settled(ctx context.Context, database *store.Store) (store.LogEnd, error) {
-	note := time.AfterFunc(noteInterval, func() {
-		l.Messages.Warn("a transaction has been open for %v; waiting for it before events are printed", noteInterval)
-	})
-	defer note.Stop()
-	return database.Settled(ctx)
-}
-
-// add adds the line of an event.
-func (l *Log) add(event store.Event) error {
-	if event.Damaged != nil {
-		l.Messages.Warn("%v; its leaf is not known", event.Damaged)
-	}
-	l.next[event.Row.Table] = event.Row.Key
-	text, err := json.Marshal(line{event, l.next})
-	if err != nil {
-		return fmt.Errorf("render event: %w", err)
-	}
-	l.unprinted = append(append(l.unprinted, escape.JSON(text)...), '\n')
 	return nil
 }
 
-// flush prints the lines and then stores the cursor, so that a line can be printed twice but never be missing.
-func (l *Log) flush(ctx context.Context, end store.LogEnd) error {
-	if len(l.unprinted) == 0 {
+// waitingFor returns a function that warns of a transaction that holds up the log.
+func waitingFor(messages *console.Messages) func(transaction string) {
+	return func(transaction string) {
+		messages.Warn("waiting for an open transaction, which may still add events: %s", transaction)
+	}
+}
+
+// printPage prints lines and then stores the cursor, so that a line can be printed twice but never be missing.
+func (l *Log) printPage(page store.LogPage) error {
+	for _, entry := range page.Entries {
+		if entry.Damaged != nil {
+			l.unreadable++
+			l.Messages.Error(entry.Damaged)
+		}
+		text, err := json.Marshal(entry)
+		if err != nil {
+			return fmt.Errorf("render event: %w", err)
+		}
+		if err := l.Out.Line(string(escape.JSON(text))); err != nil {
+			return err
+		}
+	}
+	l.After = page.End
+	if len(page.Entries) == 0 {
 		return nil
 	}
-	if err := end.Confirm(ctx); err != nil {
+	if err := l.Out.Sync(); err != nil || l.cursor == nil {
 		return err
 	}
-	if _, err := l.Out.Write(l.unprinted); err != nil {
-		return err
-	}
-	l.unprinted, l.After = l.unprinted[:0], l.next
-	if err := l.Out.Flush(); err != nil || l.CursorFile == "" {
-		return err
-	}
-	owner, err := durable.OwnerFor(l.CursorFile)
-	if err != nil {
-		return fmt.Errorf("--cursor-file: %w", err)
-	}
-	if err := durable.WriteFile(l.CursorFile, []byte(textOf(l.After)+"\n"), owner); err != nil {
+	last := page.Entries[len(page.Entries)-1]
+	if err := l.cursor.store(store.Cursor{ID: last.ID, At: last.At}); err != nil {
 		return fmt.Errorf("--cursor-file: %w", err)
 	}
 	return nil
-}
-
-// readCursor reads the cursor file, if there is one.
-func (l *Log) readCursor() error {
-	text, err := durable.ReadSmallFile(l.CursorFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err == nil {
-		err = l.After.UnmarshalText([]byte(strings.TrimSpace(string(text))))
-	}
-	if err != nil {
-		return fmt.Errorf("--cursor-file: %s: %w", l.CursorFile, err)
-	}
-	return nil
-}
-
-func textOf(cursor store.LogCursor) string {
-	text, _ := cursor.MarshalText()
-	return string(text)
 }

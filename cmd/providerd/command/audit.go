@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,64 +14,35 @@ import (
 )
 
 type auditCommands struct {
-	List   auditCommand        `cmd:"" aliases:"ls" default:"withargs" help:"Show events, or print or follow the event log line by line."`
-	Head   audit.HeadCommand   `cmd:"" help:"Print the heads of the audit, to keep elsewhere."`
-	Verify audit.VerifyCommand `cmd:"" help:"Find records that were rewritten since lines or heads were kept."`
+	List   auditCommand        `cmd:"" aliases:"ls" default:"withargs" help:"Show events, or print or follow the log of events line by line."`
+	Verify audit.VerifyCommand `cmd:"" help:"Compare the database with lines that were kept elsewhere."`
 }
 
 type auditCommand struct {
 	flags.DatabaseFlags
-	filterFlags
-	Since      *flags.Time `placeholder:"TIME" help:"Only events since this long ago, such as 12h or 30d, or since a time, such as 2026-01-31T08:00:00Z (default 1d; with --after, no limit)."`
-	After      auditCursor `placeholder:"CURSOR" help:"Only events after the one with this cursor, which the output contains, except for tables."`
-	Follow     bool        `help:"With --output jsonl, wait for more events until a signal arrives."`
-	CursorFile string      `type:"path" placeholder:"FILE" help:"With --output jsonl, continue after the cursor in this file, and update it."`
-	Output     string      `short:"o" default:"table" enum:"table,json,jsonl,yaml" help:"Output format: ${enum} (default ${default}). jsonl prints an object for each event, in the order of commits, with what verify needs."`
-}
-
-// auditCursor is the position of an event in the order of time, or in the event log.
-type auditCursor struct {
-	event store.EventCursor
-	log   store.LogCursor
-}
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (c *auditCursor) UnmarshalText(text []byte) error {
-	if bytes.ContainsRune(text, '.') {
-		return c.log.UnmarshalText(text)
-	}
-	return c.event.UnmarshalText(text)
+	Since      *flags.Time  `placeholder:"TIME" help:"Only events since this long ago, such as 12h or 30d, or since a time, such as 2026-01-31T08:00:00Z (default 1d; no limit with --pk, --request, --after or --output jsonl)."`
+	Kind       providerKind `placeholder:"KIND" help:"Only events of this kind of provider: oauth2 or workspace_directory."`
+	PK         positive     `placeholder:"PK" help:"Only events of this provider."`
+	By         filterText   `placeholder:"NAME" help:"Only what was done with a token of this name, or by this user of the operating system."`
+	Request    filterText   `placeholder:"ID" help:"Only what a request with this X-Request-Id did."`
+	After      positive     `placeholder:"ID" help:"Only events after the one with this id."`
+	Limit      rowLimit     `placeholder:"N" help:"Print at most N; if there are more, the next --after is printed on standard error."`
+	Follow     bool         `help:"With --output jsonl, wait for more events until a signal arrives."`
+	CursorFile string       `type:"path" placeholder:"FILE" help:"With --output jsonl, continue after the event whose id is in this file, and update it."`
+	Output     string       `short:"o" default:"table" enum:"table,json,jsonl,yaml" help:"Output format: ${enum} (default ${default}). jsonl prints an object for each event, with what verify needs unless there is a filter."`
 }
 
 const formatJSONL = "jsonl"
 
-var errOtherCursor = errors.New("--after: the cursor comes from another --output format")
-
 // Validate refuses flags that contradict each other.
 func (c *auditCommand) Validate() error {
-	if c.Output != formatJSONL {
-		return c.validateList()
-	}
 	switch {
-	case c.filterFlags != filterFlags{}, c.Since != nil:
-		return errors.New("--output jsonl prints all events; --kind, --name, --client-id, --created-by, --since and " +
-			"--limit are not available")
-	case c.After.event != store.EventCursor{}:
-		return errOtherCursor
-	case c.CursorFile != "" && c.After != auditCursor{}:
-		return errors.New("pass either --after or --cursor-file")
-	default:
-		return nil
-	}
-}
-
-// validateList refuses flags that only --output jsonl has.
-func (c *auditCommand) validateList() error {
-	switch {
-	case c.Follow, c.CursorFile != "":
+	case c.Output != formatJSONL && (c.Follow || c.CursorFile != ""):
 		return errors.New("--follow and --cursor-file require --output jsonl")
-	case c.After.log != store.LogCursor{}:
-		return errOtherCursor
+	case c.Output == formatJSONL && c.Limit != 0:
+		return errors.New("--limit is not available with --output jsonl")
+	case c.CursorFile != "" && c.After != 0:
+		return errors.New("pass either --after or --cursor-file")
 	default:
 		return nil
 	}
@@ -80,41 +50,54 @@ func (c *auditCommand) validateList() error {
 
 // Help is the long help text.
 func (*auditCommand) Help() string {
-	return "Prints the oldest event first. Events of a provider can be selected by its kind, client_id and creator, " +
-		"even after it was deleted.\n\nWith --output jsonl, every event is printed at least once, in an order in which " +
-		"none is committed late: with --cursor-file, a run continues where the last one ended."
+	return "Prints the oldest event first. The events of a provider stay when it is deleted.\n\nWith --output jsonl, " +
+		"every event is printed at least once, in an order in which none is committed late: with --cursor-file, a run " +
+		"continues where the last one ended."
+}
+
+// filter returns what the flags select.
+func (c *auditCommand) filter() store.EventFilter {
+	filter := store.EventFilter{
+		Kind: store.Kind(c.Kind), PK: int64(c.PK), By: string(c.By), RequestID: string(c.Request),
+	}
+	switch {
+	case c.Since != nil:
+		filter.Since = time.Time(*c.Since)
+	case c.Output != formatJSONL && c.PK == 0 && c.Request == "" && c.After == 0:
+		filter.Since = time.Now().Add(-flags.Day)
+	}
+	return filter
 }
 
 // Run prints the events.
 func (c *auditCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
-	since := flags.Time(time.Now().Add(-flags.Day))
-	switch {
-	case c.Since != nil:
-		since = *c.Since
-	case c.After.event != store.EventCursor{}:
-		since = flags.Time{}
-	}
 	events := console.List[store.Event]{
-		Headings: "TIME,EVENT,ID,KIND,NAME,BY,REQUEST,FROM,USER,FIELDS",
-		Rows: func(event store.Event) [][]string {
-			return [][]string{{
-				console.Timestamp(event.At.Time), string(event.Event), fmt.Sprint(event.ID), string(event.Kind), event.Name,
-				event.CreatedBy, event.RequestID, event.RemoteAddress, event.User, strings.Join(event.Fields, ", "),
-			}}
-		},
-		Value: func(event store.Event) any { return event },
+		Headings: "ID,TIME,EVENT,SUBJECT,KIND,NAME,FIELDS,CALLER,REQUEST,FROM,OS USER",
+		Rows:     func(event store.Event) [][]string { return [][]string{eventCells(event)} },
+		Value:    func(event store.Event) any { return event },
 	}
 	return c.WithStore(ctx, func(database *store.Store) error {
 		if c.Output == formatJSONL {
-			return audit.Log{
-				Follow: c.Follow, CursorFile: c.CursorFile, After: c.After.log, Out: out, Messages: messages,
-			}.Print(ctx, database)
+			log := audit.Log{
+				Filter: c.filter(), Follow: c.Follow, CursorFile: c.CursorFile, Out: out, Messages: messages,
+				After: store.Cursor{ID: int64(c.After)},
+			}
+			return log.Print(ctx, database)
 		}
-		found := console.Limit(database.Events(ctx, c.filter(since), c.After.event), int64(c.Limit), func(last store.Event) {
-			// Its error is always nil.
-			text, _ := last.Cursor.MarshalText()
-			messages.Note("there are more; continue with --after %s", text)
-		})
-		return events.Print(out, messages, c.Output, found)
+		found := database.Events(ctx, c.filter(), int64(c.After))
+		return events.Print(out, messages, c.Output, console.Limit(found, int64(c.Limit), func(last store.Event) {
+			messages.Note("there are more; continue with --after %d", last.ID)
+		}))
 	})
+}
+
+func eventCells(event store.Event) []string {
+	subject := ""
+	if event.Subject != 0 {
+		subject = fmt.Sprint(event.Subject)
+	}
+	return []string{
+		fmt.Sprint(event.ID), console.Timestamp(event.At.Time), string(event.Event), subject, string(event.Kind), event.Name,
+		strings.Join(event.Fields, ", "), event.Caller, event.RequestID, event.RemoteAddress, event.OSUser,
+	}
 }

@@ -65,13 +65,10 @@ func examples() map[string][]string {
 		"providerd key reseal": {"providerd key reseal"},
 		"providerd key rewrap": {"providerd key rewrap"},
 		"providerd audit list": {
-			"providerd audit --since 7d", "providerd audit --client-id wiki --output json",
+			"providerd audit --since 7d", "providerd audit --pk 1 --output json",
 			"providerd audit --follow --output jsonl --cursor-file cursor",
 		},
-		"providerd audit head": {"providerd audit head"},
-		"providerd audit verify": {
-			"providerd audit verify --against events.jsonl", "providerd audit verify --against heads.txt",
-		},
+		"providerd audit verify": {"providerd audit verify events.jsonl"},
 		"providerd copy": {
 			"providerd copy --from sqlite:data/providerd.db --to postgres://providerd@db.example.com/providerd " +
 				"--keyset data/keyset.json",

@@ -50,7 +50,7 @@ func (c *providerDeleteCommand) Run(ctx context.Context, messages *console.Messa
 		if err := c.Ask("delete " + nameProviders(providers)); err != nil {
 			return err
 		}
-		if err := database.DeleteProviders(ctx, pks, flags.OSUser()); err != nil {
+		if err := database.DeleteProviders(ctx, pks); err != nil {
 			return err
 		}
 		messages.Note("deleted %s", console.Count(len(providers), "provider"))

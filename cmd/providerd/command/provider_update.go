@@ -80,7 +80,7 @@ func (c *providerUpdateCommand) Run(
 		if err := c.Ask(fmt.Sprintf("update provider %d (%s)", c.PK, planned.Common().Name)); err != nil {
 			return err
 		}
-		if err := database.ChangeProviders(ctx, []store.Change{update.change()}, flags.OSUser()); err != nil {
+		if err := database.ChangeProviders(ctx, []store.Change{update.change()}); err != nil {
 			return explainConflict(err)
 		}
 		messages.Note("updated provider %d", c.PK)

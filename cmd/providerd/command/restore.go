@@ -57,6 +57,7 @@ func (c *restoreCommand) Run(ctx context.Context, messages *console.Messages) er
 			}
 			return err
 		},
+		Restored: store.AddRestored,
 	}.Run(ctx)
 	if err != nil {
 		proof.copied.Clear()

@@ -18,11 +18,12 @@ var ErrPrint = errors.New("print")
 
 // Output buffers standard output. After a write has failed, all later ones fail, including Flush.
 type Output struct {
+	to     io.Writer
 	buffer *bufio.Writer
 }
 
 // NewOutput returns a new Output that writes to a writer.
-func NewOutput(to io.Writer) *Output { return &Output{buffer: bufio.NewWriter(to)} }
+func NewOutput(to io.Writer) *Output { return &Output{to: to, buffer: bufio.NewWriter(to)} }
 
 // Write prints text when the buffer is full or Flush is called. It returns ErrPrint.
 func (o *Output) Write(text []byte) (int, error) {
@@ -46,6 +47,21 @@ func (o *Output) FlushLine(text string) error {
 
 // Flush writes the buffer. It returns nil only if all output was written.
 func (o *Output) Flush() error { return WrapPrintError(o.buffer.Flush()) }
+
+// Sync is Flush, and returns nil only once the output is on disk, if it goes to a regular file.
+func (o *Output) Sync() error {
+	if err := o.Flush(); err != nil {
+		return err
+	}
+	file, ok := o.to.(*os.File)
+	if !ok {
+		return nil
+	}
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return WrapPrintError(err)
+	}
+	return WrapPrintError(file.Sync())
+}
 
 // WrapPrintError adds ErrPrint to an error; nil stays nil.
 func WrapPrintError(err error) error {

@@ -50,13 +50,13 @@ func (f *Follower) run(ctx context.Context, arguments ...string) error {
 		return err
 	}
 	defer func() { _ = file.Close() }()
-	command := f.command(ctx, append([]string{"audit", "--output", "jsonl", "--cursor-file", f.file + ".cursor"}, arguments...)...)
+	command := f.command(ctx, append([]string{"audit", "list", "--output", "jsonl", "--cursor-file", f.file + ".cursor"}, arguments...)...)
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.Stdout = file
 	return command.Run()
 }
 
-// Verify stops following, and fails t unless the lines and the heads before the last ones are those of the database.
+// Verify stops following, and fails t unless the lines are those of the database.
 func (f *Follower) Verify(t *testing.T) {
 	t.Helper()
 	f.stop()
@@ -66,5 +66,5 @@ func (f *Follower) Verify(t *testing.T) {
 	if err := f.run(t.Context()); err != nil {
 		t.Fatalf("follow the rest: %v", err)
 	}
-	t.Log(processtest.Run(t, f.command(t.Context(), "audit", "verify", "--against", f.file)))
+	t.Log(processtest.Run(t, f.command(t.Context(), "audit", "verify", f.file)))
 }

@@ -61,13 +61,13 @@ func (f *File) ChangedError() error {
 	return fmt.Errorf("%w: %s %s", database.ErrUnavailable, f.Name(), changedMessage)
 }
 
-// check returns the size of the file, or ErrUnavailable if the path no longer leads to it. It runs with every commit,
+// check returns the size of the file, or ErrReplaced if the path no longer leads to it. It runs with every commit,
 // so it avoids the allocations of os.Stat.
 func (f *File) check() (size int64, err error) {
 	var now syscall.Stat_t
 	err = syscall.Stat(f.Name(), &now)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && (now.Dev != f.opened.Dev || now.Ino != f.opened.Ino) {
-		return 0, fmt.Errorf("%w: %s %s", database.ErrUnavailable, f.Name(), movedMessage)
+		return 0, fmt.Errorf("%w: %s %s", database.ErrReplaced, f.Name(), movedMessage)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("%w: inspect %s: %w", database.ErrUnavailable, f.Name(), err)

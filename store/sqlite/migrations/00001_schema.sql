@@ -84,8 +84,6 @@ CREATE TABLE tokens (
     expires_at INTEGER NOT NULL,
     revoked_at INTEGER
 ) STRICT;
-CREATE INDEX tokens_created_at ON tokens (created_at, id);
-CREATE INDEX tokens_revoked_at ON tokens (revoked_at, id);
 
 -- One row: the data keys, which a master key encrypts with the id of the database as associated data. The version is
 -- random and changes with every change of the row. It is empty in an unfinished copy. Each later migration must change
@@ -98,56 +96,33 @@ CREATE TABLE keyset (
     digest_key  BLOB    NOT NULL
 ) STRICT;
 
--- What was done with the keys of the database, and with which key.
-CREATE TABLE key_events (
-    id     INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
-    at     INTEGER NOT NULL,
-    event  TEXT    NOT NULL,
-    key_id INTEGER NOT NULL
-) STRICT;
-CREATE INDEX key_events_at ON key_events (at, id);
-
--- One row for every provider that was deleted: its creation and its deletion stay in the audit. Its idempotency key and
--- its secret do not stay.
-CREATE TABLE deleted_providers (
-    pk             INTEGER NOT NULL PRIMARY KEY CHECK (pk >= 1),
-    kind           TEXT    NOT NULL CHECK (kind IN ('oauth2', 'workspace_directory')),
+-- What happened to providers, tokens, keys and the database, in the transaction that did it. Rows are only added, and
+-- have no values of fields.
+CREATE TABLE events (
+    id             INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT CHECK (id >= 1),
+    -- Until the year 9999.
+    at             INTEGER NOT NULL CHECK (at BETWEEN 0 AND 253402300799999999),
+    event          TEXT    NOT NULL,
+    -- The pk of the provider, or the id of the token or the key; 0 for the database.
+    subject        INTEGER NOT NULL,
+    -- The kind of the provider; empty for other events.
+    kind           TEXT    NOT NULL CHECK (kind IN ('oauth2', 'workspace_directory') OR kind = ''),
+    -- The name of the token; empty for other events.
     name           TEXT    NOT NULL,
-    created_at     INTEGER NOT NULL,
-    created_by     TEXT    NOT NULL,
+    -- The names of the fields that were changed, separated by commas.
+    fields         TEXT    NOT NULL,
+    -- Of the request: the name of its token, and where it came from. Empty for commands.
+    caller         TEXT    NOT NULL,
     request_id     TEXT    NOT NULL,
     remote_address TEXT    NOT NULL,
-    -- Empty for a provider that has none.
-    client_id      TEXT    NOT NULL,
-    deleted_at     INTEGER NOT NULL
+    -- The user of the operating system who ran the command. Empty for requests.
+    os_user        TEXT    NOT NULL
 ) STRICT;
-CREATE INDEX deleted_providers_deleted_at ON deleted_providers (deleted_at, pk);
-
--- One row for each change of a stored provider, which outlives the provider; values are never part of it.
-CREATE TABLE provider_changes (
-    id          INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
-    at          INTEGER NOT NULL,
-    pk          INTEGER NOT NULL,
-    change      TEXT    NOT NULL CHECK (change IN ('updated', 'renamed', 'deleted')),
-    -- The names of the fields that were changed.
-    fields      TEXT    NOT NULL,
-    -- The user of the operating system who made the change.
-    os_user     TEXT    NOT NULL,
-    -- The hash of the record before the change.
-    leaf_before BLOB
-) STRICT;
-CREATE INDEX provider_changes_at ON provider_changes (at, id);
-CREATE INDEX provider_changes_pk ON provider_changes (pk);
-
--- One row for each renewal and revocation of a token, in the order in which they were committed.
-CREATE TABLE token_changes (
-    id       INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
-    at       INTEGER NOT NULL,
-    token_id INTEGER NOT NULL,
-    change   TEXT    NOT NULL CHECK (change IN ('renewed', 'revoked'))
-) STRICT;
+CREATE INDEX events_event ON events (event, subject, id) WHERE event <> 'provider created';
 -- +goose StatementBegin
-CREATE TRIGGER tokens_revoked AFTER UPDATE OF revoked_at ON tokens WHEN NEW.revoked_at IS NOT OLD.revoked_at BEGIN
-    INSERT INTO token_changes (at, token_id, change) VALUES (NEW.revoked_at, NEW.id, 'revoked');
+CREATE TRIGGER providers_created AFTER INSERT ON providers BEGIN
+    INSERT INTO events (at, event, subject, kind, name, fields, caller, request_id, remote_address, os_user)
+    VALUES (NEW.created_at, 'provider created', NEW.pk, NEW.kind, '', '', NEW.created_by, NEW.request_id,
+        NEW.remote_address, '');
 END;
 -- +goose StatementEnd

@@ -33,7 +33,7 @@ func TestFollowKilled(t *testing.T) {
 			load := journal.Load(8, "followed", func(name string) (providerdtest.Record, error) {
 				return s.servers[rand.IntN(len(s.servers))].CreateOnce(client, name)
 			})
-			follow := []string{"audit", "--output", "jsonl", "--cursor-file", "cursor"}
+			follow := []string{"audit", "list", "--output", "jsonl", "--cursor-file", "cursor"}
 			kills := providerdtest.EnvCount(t, "PROVIDERD_KILL_ROUNDS", defaultFollowed)
 			for round := range kills {
 				s.followUntilKilled(t, append(follow, "--follow"))
@@ -53,7 +53,7 @@ func TestFollowKilled(t *testing.T) {
 				if seen[line.Event] == nil {
 					seen[line.Event] = map[int64]bool{}
 				}
-				seen[line.Event][line.ID] = true
+				seen[line.Event][line.Subject] = true
 			}
 			created, _ := journal.Counts()
 			missing := 0
@@ -67,7 +67,7 @@ func TestFollowKilled(t *testing.T) {
 				t.Errorf("%d of %d creates and %d of %d revocations are missing", missing, created,
 					revoked-len(seen["token revoked"]), revoked)
 			}
-			s.run(t, "audit", "verify", "--against", "followed.jsonl")
+			s.run(t, "audit", "verify", "followed.jsonl")
 			t.Logf("%d kills, %d creates, %d lines, none missing", kills, created, len(lines))
 		})
 	}

@@ -5,9 +5,9 @@ package changes_test
 import (
 	"fmt"
 	"maps"
-	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 )
@@ -17,6 +17,8 @@ type manipulation struct {
 	kind       string
 	pk         int64
 	statements []string
+	// hasEvent is set if the database adds an event, which is printed.
+	hasEvent bool
 }
 
 // columns returns what providers of both kinds have, and those of a kind, that can be changed, with another value.
@@ -66,77 +68,66 @@ func (l *ledger) randomManipulation(random *rand.Rand, h history) manipulation {
 		other = pks[random.IntN(len(pks))]
 	}
 	deletion := fmt.Sprintf("DELETE FROM providers WHERE pk = %d", pk)
-	switch random.IntN(15) {
-	case 0:
-		return manipulation{"swapped secret", pk, []string{
+	updated, deleted := h.updated[random.IntN(len(h.updated))], h.deleted[random.IntN(len(h.deleted))]
+	const update = " WHERE event = 'provider updated' AND subject = "
+	const addEvent = "INSERT INTO events (at, event, subject, kind, name, fields, caller, request_id, remote_address, " +
+		"os_user) SELECT at, '%s', %d, kind, name, fields, caller, request_id, remote_address, os_user FROM events " +
+		"WHERE event = '%[1]s' AND subject <> %[2]d LIMIT 1"
+	manipulations := []manipulation{
+		{kind: "swapped secret", pk: pk, statements: []string{
 			fmt.Sprintf("UPDATE providers SET secret = (SELECT secret FROM providers AS o WHERE pk = %d) WHERE pk = %d", other, pk),
-		}}
-	case 1:
-		return manipulation{"deleted record", pk, []string{deletion}}
-	case 2:
-		return manipulation{"deletion with a forged event", pk, []string{
-			fmt.Sprintf("INSERT INTO deleted_providers SELECT pk, kind, 'x', created_at, created_by, request_id, remote_address, '', "+
-				"created_at FROM providers WHERE pk = %d", pk),
-			deletion,
-			fmt.Sprintf("INSERT INTO provider_changes (at, pk, change, fields, os_user, leaf_before) SELECT at, %d, 'deleted', "+
-				"'[]', os_user, leaf_before FROM provider_changes WHERE leaf_before IS NOT NULL AND pk <> %d LIMIT 1", pk, pk),
-		}}
-	case 3:
-		changed := h.updated[random.IntN(len(h.updated))]
-		return manipulation{"removed event", changed, []string{
-			fmt.Sprintf("DELETE FROM provider_changes WHERE change = 'updated' AND pk = %d", changed),
-		}}
-	case 4:
-		changed := h.updated[random.IntN(len(h.updated))]
-		value := []string{
-			"os_user = 'x'", "at = " + l.longAgo, `fields = '["x"]'`,
-			"leaf_before = (SELECT leaf_before FROM provider_changes WHERE pk <> c.pk AND leaf_before IS NOT NULL LIMIT 1)",
-		}[random.IntN(4)]
-		return manipulation{"changed event", changed, []string{
-			fmt.Sprintf("UPDATE provider_changes AS c SET %s WHERE change = 'updated' AND pk = %d", value, changed),
-		}}
-	case 5:
-		return manipulation{"record with a pk given twice", pk, []string{deletion, insertCopy(pk, other)}}
-	case 6:
-		unused := []int64{h.deleted[random.IntN(len(h.deleted))], h.last + 1 + random.Int64N(9)}
-		pk := unused[random.IntN(len(unused))]
-		return manipulation{"inserted record", pk, []string{insertCopy(pk, other), fmt.Sprintf(l.setSequence, h.last)}}
-	case 7:
-		changed := h.updated[random.IntN(len(h.updated))]
-		return manipulation{"hidden event", changed, []string{
-			fmt.Sprintf("INSERT INTO provider_changes (id, at, pk, change, fields, os_user, leaf_before) SELECT %d, at, pk, change, "+
-				"fields, os_user, leaf_before FROM provider_changes WHERE pk = %d LIMIT 1",
-				[]int64{-random.Int64N(9), math.MinInt32}[random.IntN(2)], changed),
-		}}
-	case 9:
-		pk := h.deleted[random.IntN(len(h.deleted))]
-		return manipulation{"record stored again", pk, []string{
-			insertCopy(pk, other), fmt.Sprintf("DELETE FROM deleted_providers WHERE pk = %d", pk),
-		}}
-	case 10:
-		return manipulation{"deletion that never was", pk, []string{
-			fmt.Sprintf("INSERT INTO provider_changes (at, pk, change, fields, os_user, leaf_before) SELECT at, %d, 'deleted', "+
-				"'[]', os_user, leaf_before FROM provider_changes WHERE pk <> %d LIMIT 1", pk, pk),
-		}}
-	case 8:
-		statements := []string{
+		}},
+		{kind: "changed kind", pk: pk, statements: []string{
+			fmt.Sprintf("UPDATE providers SET kind = CASE kind WHEN 'oauth2' THEN 'workspace_directory' ELSE 'oauth2' END "+
+				"WHERE pk = %d", pk),
+		}},
+		{kind: "another type", pk: pk, statements: []string{
+			fmt.Sprintf("UPDATE providers SET property_mappings = %s WHERE pk = %d", l.notList, pk),
+		}},
+		{kind: "cast", pk: pk, statements: []string{
+			fmt.Sprintf("UPDATE providers SET name = CAST(name AS %s) WHERE pk = %d", l.blob, pk),
+		}},
+		{kind: "deleted record", pk: pk, statements: []string{deletion}},
+		{kind: "removed event", pk: updated, statements: []string{"DELETE FROM events" + update + fmt.Sprint(updated)}},
+		{kind: "removed event of a create", pk: pk, statements: []string{
+			fmt.Sprintf("DELETE FROM events WHERE event = 'provider created' AND subject = %d", pk),
+		}},
+		{kind: "removed events of a deletion", pk: deleted, statements: []string{
+			fmt.Sprintf("DELETE FROM events WHERE event = 'provider deleted' AND subject = %d", deleted), insertCopy(deleted, other),
+		}},
+		{kind: "changed event", pk: updated, statements: []string{"UPDATE events SET " + []string{
+			"os_user = 'x'", "at = " + l.longAgo, "fields = 'x'", "caller = 'x'", "request_id = 'x'", "remote_address = 'x'",
+			"kind = CASE kind WHEN 'oauth2' THEN 'workspace_directory' ELSE 'oauth2' END", "event = 'provider renamed'",
+		}[random.IntN(8)] + update + fmt.Sprint(updated)}},
+		{kind: "record with a pk given twice", pk: pk, statements: []string{deletion, insertCopy(pk, other)}},
+		{kind: "record inserted without an event", pk: h.last + 1 + random.Int64N(9), statements: []string{l.disable}},
+		{kind: "inserted record", pk: h.last + 1 + random.Int64N(9), hasEvent: true},
+		{kind: "record stored again", pk: deleted, statements: []string{insertCopy(deleted, other)}},
+		{kind: "record stored again without an event", pk: deleted, statements: []string{l.disable, insertCopy(deleted, other)}},
+		{kind: "deletion that never was", pk: pk, statements: []string{fmt.Sprintf(addEvent, "provider deleted", pk)}},
+		{kind: "event with a low id", pk: updated, statements: []string{
+			fmt.Sprintf("UPDATE events SET id = %d", -random.Int64N(9)) + update + fmt.Sprint(updated),
+		}},
+		{kind: "sequence reset", pk: h.last, statements: []string{
 			fmt.Sprintf("DELETE FROM providers WHERE pk = %d", h.last), fmt.Sprintf(l.setSequence, h.last-1),
-		}
-		if random.IntN(2) == 0 && other != h.last {
-			statements = append(statements, insertCopy(h.last, other), fmt.Sprintf(l.setSequence, h.last))
-		}
-		return manipulation{"sequence reset", h.last, statements}
-	default:
-		values, settings := l.columns(kind)
-		if random.IntN(2) == 0 {
-			values = settings
-		}
-		names := slices.Sorted(maps.Keys(values))
-		name := names[random.IntN(len(names))]
-		return manipulation{"changed " + name, pk, []string{
-			fmt.Sprintf("UPDATE providers SET %s = %s WHERE pk = %d", name, values[name], pk),
-		}}
+		}},
 	}
+	if number := random.IntN(2 * len(manipulations)); number < len(manipulations) {
+		m := manipulations[number]
+		if strings.Contains(m.kind, "inserted") {
+			m.statements = append(m.statements, insertCopy(m.pk, other))
+		}
+		return m
+	}
+	values, settings := l.columns(kind)
+	if random.IntN(2) == 0 {
+		values = settings
+	}
+	names := slices.Sorted(maps.Keys(values))
+	name := names[random.IntN(len(names))]
+	return manipulation{kind: "changed " + name, pk: pk, statements: []string{
+		fmt.Sprintf("UPDATE providers SET %s = %s WHERE pk = %d", name, values[name], pk),
+	}}
 }
 
 // insertCopy returns a statement that inserts a copy of a provider with another pk and other unique values.

@@ -100,7 +100,7 @@ func damagedSetUps() map[string]damagedSetUp {
 			fails("secrets", "1 of 1 secrets cannot be decrypted, such as provider 1: secret"),
 		},
 		"old key": {
-			statement("UPDATE key_events SET at = unixepoch('2020-01-31 08:00') * 1000000"),
+			statement("UPDATE events SET at = unixepoch('2020-01-31 08:00') * 1000000"),
 			warns("key age", `the newest key, [0-9]+, was created at 2020-01-31T08:00:00Z; run "providerd key rotate --reseal"`),
 		},
 		"no token": {shell("providerd token revoke 1"), warns("tokens", `no token is valid.*; run "providerd token create"`)},
@@ -109,7 +109,7 @@ func damagedSetUps() map[string]damagedSetUp {
 			warns("tokens", "the tokens of these callers expire before .*: ci; run .*token renew"),
 		},
 		"clock": {
-			statement("UPDATE providers SET created_at = unixepoch('2999-01-31') * 1000000"),
+			statement("UPDATE events SET at = unixepoch('2999-01-31') * 1000000"),
 			fails("clock", "before the newest record was stored; synchronize the clock"),
 		},
 		"long WAL": {all(crash, shell("truncate --size 192M data/providerd.db-wal")), warns("WAL", "the WAL has grown to 192 MiB; close programs that keep")},

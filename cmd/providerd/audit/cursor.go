@@ -1,0 +1,80 @@
+package audit
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+	"time"
+
+	"example.com/providerd/store"
+	"example.com/providerd/store/database"
+	"example.com/providerd/store/durable"
+)
+
+// cursor is a file with the id and the time of the last printed event. One process at a time can open it.
+type cursor struct {
+	*os.File
+	last store.Cursor
+}
+
+// openCursor opens and locks the file at path. If root creates it, it belongs to the owner of the directory.
+func openCursor(path string) (*cursor, error) {
+	owner, err := durable.OwnerFor(path)
+	if err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NONBLOCK, 0o600)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // The error names the file.
+	}
+	c := &cursor{File: file}
+	if err := errors.Join(c.lock(), durable.Chown(file, owner)); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	if err := c.read(); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return c, nil
+}
+
+func (c *cursor) lock() error {
+	if info, err := c.Stat(); err != nil || !info.Mode().IsRegular() {
+		return errors.Join(fmt.Errorf("%s is not a regular file", c.Name()), err)
+	}
+	if err := syscall.Flock(int(c.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return fmt.Errorf("%s: another process uses it: %w", c.Name(), err)
+	}
+	return nil
+}
+
+// read reads the event. An empty file is a new one.
+func (c *cursor) read() error {
+	const maxText = 64
+	text, err := io.ReadAll(io.LimitReader(c, maxText))
+	if err != nil {
+		return fmt.Errorf("read %s: %w", c.Name(), err)
+	}
+	if len(text) == 0 {
+		return nil
+	}
+	var micros int64
+	_, err = fmt.Sscanf(string(text), "%d %d\n", &c.last.ID, &micros)
+	if err != nil || c.last.ID < 1 {
+		return fmt.Errorf("%s does not hold the id and the time of an event, such as 17 1790000000000000", c.Name())
+	}
+	c.last.At = database.TimeOf(time.UnixMicro(micros))
+	return nil
+}
+
+// store writes the last event, and syncs it. Its id is not lower, so its text covers the one before.
+func (c *cursor) store(last store.Cursor) error {
+	if _, err := c.WriteAt(fmt.Appendf(nil, "%d %016d\n", last.ID, last.At.UnixMicro()), 0); err != nil {
+		return fmt.Errorf("write %s: %w", c.Name(), err)
+	}
+	if err := c.Sync(); err != nil {
+		return fmt.Errorf("write %s: %w", c.Name(), err)
+	}
+	return nil
+}

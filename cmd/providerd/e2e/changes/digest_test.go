@@ -1,0 +1,172 @@
+//go:build slow
+
+package changes_test
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/server/contracttest"
+)
+
+// TestDigestsOfLines computes digests from rows, as anyone could who has the key and has read the manual.
+func TestDigestsOfLines(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	server, client := providerdtest.Serve(t, dir), contracttest.Client(t)
+	for path, body := range map[string]string{
+		"oauth2":              `{"name": "Wiki \u20ac \ud83d\ude00 <b>", "client_id": "wiki", "authorization_flow": "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"}`,
+		"workspace_directory": `{"name": "Staff", "delegated_subject": "admin@example.com", "credentials": {"canary":1.50}, "default_group_email_domain": "example.com"}`,
+	} {
+		if status, text, err := server.PostWithKey(client, "/api/v3/providers/"+path+"/", body, "first"); status != 201 {
+			t.Fatal(status, text, err)
+		}
+	}
+	expectDigests(t, dir, 2)
+	providerdtest.RunCommand(t, dir, "provider", "update", "1", "--name", "Other", "--yes")
+	expectDigests(t, dir, 3)
+}
+
+// expectDigests expects that the lines of providers have the digests of their rows.
+func expectDigests(t *testing.T, dir string, count int) {
+	t.Helper()
+	key := digestKey(t, dir)
+	for _, line := range linesOf(t, providerdtest.RunCommand(t, dir, "audit", "list", "--output", "jsonl")) {
+		if line.Kind == "" {
+			continue
+		}
+		count--
+		if text := rowText(t, dir, line); digest(key, text) != line.Digest {
+			t.Errorf("provider %d has the digest %s, not that of %s", line.Subject, line.Digest, text)
+		}
+	}
+	if count != 0 {
+		t.Errorf("%d lines of providers are missing", count)
+	}
+}
+
+// TestDigestsInTheManual computes the digests of the examples with the key that is given there.
+func TestDigestsInTheManual(t *testing.T) {
+	t.Parallel()
+	page := providerdtest.ReadFile(t, "cmd/providerd/manual/audit.md")
+	found := regexp.MustCompile("key `([0-9a-f]{64})` with the id `([0-9]+)`").FindStringSubmatch(page)
+	if found == nil {
+		t.Fatal("there is no key")
+	}
+	secret, err := hex.DecodeString(found[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := strconv.ParseUint(found[2], 10, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := providerdtest.CodeBlocks(page, "json")
+	if len(rows) < 2 {
+		t.Fatalf("%d examples", len(rows))
+	}
+	for _, row := range rows[len(rows)-2:] {
+		text := strings.ReplaceAll(row, "\n", "")
+		if want := digest(providerdtest.ClearKey{ID: uint32(id), Key: secret}, []byte(text)); !strings.Contains(page, want) {
+			t.Errorf("the digest of %s is %s", text, want)
+		}
+	}
+}
+
+// digest returns the version, and the HMAC-SHA-256 (RFC 2104) of version and text, after the prefix of Tink: a byte 1
+// and the id of the key.
+func digest(key providerdtest.ClearKey, text []byte) string {
+	hash := hmac.New(sha256.New, key.Key)
+	hash.Write(append([]byte("v1"), text...))
+	return "v1:" + base64.StdEncoding.EncodeToString(hash.Sum(binary.BigEndian.AppendUint32([]byte{1}, key.ID)))
+}
+
+func digestKey(t *testing.T, dir string) providerdtest.ClearKey {
+	t.Helper()
+	data := filepath.Join(dir, "data")
+	keys, err := providerdtest.ClearKeys(filepath.Join(data, "keyset.json"), "sqlite3", filepath.Join(data, "providerd.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys[slices.IndexFunc(keys, func(key providerdtest.ClearKey) bool { return key.Kind == "digest" })]
+}
+
+// rowText returns the columns of a record in JSON, with the secret in plain text.
+func rowText(t *testing.T, dir string, of line) []byte {
+	t.Helper()
+	db, err := sql.Open("sqlite3", "file:"+filepath.Join(dir, "data", "providerd.db")+"?mode=ro")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	members := row(t, db, of.Subject)
+	for _, name := range []string{"include_claims_in_id_token", "exclude_users_service_account"} {
+		if number, ok := members[name].(int64); ok {
+			members[name] = number == 1
+		}
+	}
+	members["secret"] = `{"canary":1.50}`
+	if of.Kind == "oauth2" {
+		members["secret"] = show(t, dir, of.Subject, "client_secret")
+	}
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(members); err != nil {
+		t.Fatal(err)
+	}
+	return bytes.TrimSpace(text.Bytes())
+}
+
+// row returns the columns of a provider that are not NULL.
+func row(t *testing.T, db *sql.DB, pk int64) map[string]any {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), "SELECT * FROM providers WHERE pk = ?", pk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	names, err := rows.Columns()
+	if err != nil || !rows.Next() {
+		t.Fatal(err, rows.Err())
+	}
+	values, targets := make([]any, len(names)), make([]any, len(names))
+	for i := range values {
+		targets[i] = &values[i]
+	}
+	if err := rows.Scan(targets...); err != nil {
+		t.Fatal(err)
+	}
+	members := map[string]any{}
+	for i, name := range names {
+		if values[i] != nil {
+			members[name] = values[i]
+		}
+	}
+	return members
+}
+
+// show returns a member of a provider.
+func show(t *testing.T, dir string, pk int64, name string) (value string) {
+	t.Helper()
+	var members map[string]any
+	text := providerdtest.RunCommand(t, dir, "provider", "show", fmt.Sprint(pk), "--reveal", "--output", "json")
+	if err := json.Unmarshal([]byte(text), &members); err != nil {
+		t.Fatal(err)
+	}
+	return members[name].(string)
+}

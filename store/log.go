@@ -1,0 +1,219 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+
+	"gorm.io/gorm"
+
+	"example.com/providerd/store/database"
+)
+
+// Cursor is a position in the log: the last event that was read, and when it happened. A zero At is not compared.
+type Cursor struct {
+	ID int64
+	At Time
+}
+
+// LogPage is entries of the log, ordered by ID.
+type LogPage struct {
+	Entries []LogEntry
+	// End is the position up to which all events that were selected have been returned.
+	End Cursor
+}
+
+// LogEntry is an event in the log. For an event of a provider, it says what its record is like now.
+type LogEntry struct {
+	Event
+	*RecordState
+	// IsCurrent is true if no later event has changed or deleted the record.
+	IsCurrent bool `json:"-"`
+	// Damaged is ErrDamaged if the record is unreadable.
+	Damaged error `json:"-"`
+}
+
+// RecordState is the state of a provider.
+type RecordState struct {
+	// Digest is that of its record; nil if there is none.
+	Digest *string `json:"digest"`
+	// Record is why there is no digest: RecordDeleted or RecordUnreadable.
+	Record string `json:"record,omitempty"`
+}
+
+// Why a provider has no digest.
+const (
+	RecordDeleted    = "deleted"
+	RecordUnreadable = "unreadable"
+)
+
+const (
+	// logPageSize is the number of entries in a page, whose records have at most 1 MiB each.
+	logPageSize = 100
+	// logRange is the number of IDs that a page searches, so that it takes little time.
+	logRange = 10_000
+	// recordsAtOnce is the number of records in memory.
+	recordsAtOnce = 25
+)
+
+// Log returns the events after a cursor that a filter selects, page by page, ordered by ID: none with a lower ID is
+// committed later, and none that it returns is lost with a server. It waits for open transactions, and calls waiting if
+// one takes long, with a description of it. Without a filter, the entries of providers have their records.
+//
+// On ErrUnavailable, ErrReplaced and ErrLogEnded the sequence ends.
+func (s *Store) Log(
+	ctx context.Context, filter EventFilter, after Cursor, waiting func(transaction string),
+) iter.Seq2[LogPage, error] {
+	return func(yield func(LogPage, error) bool) {
+		end, err := s.database.SettledEvent(ctx, waiting)
+		for err == nil && after.ID != end.ID {
+			var page LogPage
+			if page, err = s.logPage(ctx, filter, after, end); err != nil {
+				break
+			}
+			if after = page.End; !yield(page, nil) {
+				return
+			}
+		}
+		if err != nil {
+			yield(LogPage{}, fmt.Errorf("read events: %w", err))
+		}
+	}
+}
+
+// logPage returns the first events after a cursor, up to the end.
+func (s *Store) logPage(
+	ctx context.Context, filter EventFilter, after Cursor, end database.LogEnd,
+) (page LogPage, err error) {
+	var ended error
+	err = s.database.Read(ctx, func(tx *gorm.DB) (err error) {
+		keys, err := s.keys.latest(tx)
+		if err != nil {
+			return err
+		}
+		// Trying again would not help.
+		if ended, err = s.checkLog(tx, keys, after, end); ended != nil || err != nil {
+			return err
+		}
+		upTo := min(end.ID, after.ID+logRange)
+		var events []Event
+		err = filter.where(tx).Where("id > ? AND id <= ?", after.ID, upTo).Order("id").Limit(logPageSize).Find(&events).Error
+		if err != nil {
+			return err
+		}
+		page = LogPage{Entries: make([]LogEntry, len(events)), End: Cursor{ID: upTo}}
+		for i, event := range events {
+			page.Entries[i].Event = event
+		}
+		if len(events) == logPageSize {
+			last := events[len(events)-1]
+			page.End = Cursor{ID: last.ID, At: last.At}
+		}
+		if filter != (EventFilter{}) {
+			return nil
+		}
+		return addRecords(tx, keys, page.Entries)
+	})
+	if err == nil {
+		err = ended
+	}
+	return page, err
+}
+
+// checkLog returns why the log cannot be read up to the end.
+func (s *Store) checkLog(
+	tx *gorm.DB, keys *loadedKeys, after Cursor, end database.LogEnd,
+) (ended, err error) {
+	instance, err := s.database.Instance(tx)
+	switch {
+	case err != nil:
+		return nil, err
+	case instance != end.Instance:
+		return fmt.Errorf("%w: another server has become the primary", ErrUnavailable), nil
+	case !bytes.Equal(keys.databaseID, s.databaseID):
+		return fmt.Errorf("%w: another database has taken the place of the one that was opened", ErrReplaced), nil
+	case after.ID > end.ID:
+		return fmt.Errorf("%w with event %d, before event %d", ErrLogEnded, end.ID, after.ID), nil
+	case after.At.IsZero():
+		return nil, nil
+	}
+	var last Event
+	if err := tx.Select("at").Where("id = ?", after.ID).Limit(1).Find(&last).Error; err != nil {
+		return nil, fmt.Errorf("find the event of the cursor: %w", err)
+	}
+	if !last.At.Equal(after.At.Time) {
+		return fmt.Errorf("%w before event %d of the cursor, and has another one with this id", ErrLogEnded, after.ID), nil
+	}
+	return nil, nil
+}
+
+// addRecords adds the states of the records to the events of providers.
+func addRecords(tx *gorm.DB, keys *loadedKeys, page []LogEntry) error {
+	var pks []int64
+	for _, entry := range page {
+		if entry.Kind != "" {
+			pks = append(pks, entry.Subject)
+		}
+	}
+	if len(pks) == 0 {
+		return nil
+	}
+	digests, err := digestsIn(tx, keys, pks)
+	if err != nil {
+		return err
+	}
+	last, err := lastChanges(tx, pks)
+	if err != nil {
+		return err
+	}
+	for i := range page {
+		entry := &page[i]
+		if entry.Kind == "" {
+			continue
+		}
+		entry.IsCurrent = entry.ID >= last[entry.Subject]
+		entry.RecordState = &RecordState{Record: RecordDeleted}
+		switch digest, ok := digests[entry.Subject]; {
+		case !ok:
+		case digest.damaged != nil:
+			entry.Record, entry.Damaged = RecordUnreadable, digest.damaged
+		default:
+			entry.Record, entry.Digest = "", &digest.value
+		}
+	}
+	return nil
+}
+
+// digestsIn returns the digests of the stored records with these pks, or why they cannot be read.
+func digestsIn(tx *gorm.DB, keys *loadedKeys, pks []int64) (map[int64]readable[string], error) {
+	digests := map[int64]readable[string]{}
+	for chunk := range slices.Chunk(pks, recordsAtOnce) {
+		rows, err := readRows(tx.Model(&Provider{}).Where("pk IN ?", chunk), scanRecord)
+		if err != nil {
+			return nil, fmt.Errorf("read providers: %w", err)
+		}
+		for _, row := range rows {
+			digest, err := digestOf(keys, row)
+			digests[row.value.Common().PK] = readable[string]{digest, err}
+		}
+	}
+	return digests, nil
+}
+
+// lastChanges returns the last events that have changed or deleted the records of providers.
+func lastChanges(tx *gorm.DB, pks []int64) (map[int64]int64, error) {
+	changes := []EventKind{EventProviderUpdated, EventProviderRenamed, EventProviderDeleted}
+	var rows []struct{ Subject, Last int64 }
+	err := tx.Model(&Event{}).Select("subject, max(id) AS last").
+		Where("event IN ? AND subject IN ? AND "+isIndexed, changes, pks).Group("subject").Find(&rows).Error
+	if err != nil {
+		return nil, fmt.Errorf("find changes: %w", err)
+	}
+	last := map[int64]int64{}
+	for _, row := range rows {
+		last[row.Subject] = row.Last
+	}
+	return last, nil
+}
