@@ -291,7 +291,7 @@ test: ## Run the tests that need only Go and gcc; the last lines say what was le
 # Of the suite of the store over PostgreSQL, it gets what two stores do, and tests of one store that begin with c or e: creates,
 # changes and events. The properties of the store are checked again without it, with more values.
 NOT_RACED := ^Test(AnswersAreRead|BodyLimit|Catalog|CheckSays|ClientAddress|ContractTests|Drift|EveryRule|ExamplesOfP|HostileBodiesKeep|LargeList|ListsOf|Over|RateLimitOf|ReferencePage|StoreBehind|TokenText)
-CONCURRENT := ^Test(Apply(Creates|Ends)|Concurrent|CopyOfChanging|ReplicasRace|RequestsInFlight|ServersTakeTurns|TracesOfShared)
+CONCURRENT := ^Test(Apply(Creates|Ends)|Concurrent|ReplicasRace|RequestsInFlight|ServersTakeTurns|TracesOfShared)
 # Slow suites that have targets of their own.
 ALONE := failover upgrade
 
@@ -299,9 +299,9 @@ ALONE := failover upgrade
 test-all: postgres ## Run all Go tests once, including the slow ones, most of them under the race detector.
 	go test -race -timeout 20m -tags slow -skip '^Test(AnswersAreRead|Drift)' ./store/sqlite $$(go list ./... | grep -Ev '/e2e/|/(server|store|store/postgres|store/transfer)$$')
 	go test -race -timeout 20m -tags slow -skip '$(NOT_RACED)|^TestStore$$/one_store/^[^ce]' ./store/postgres ./server ./store -rapid.checks=10
-	go test -race -timeout 20m -tags slow -run '$(CONCURRENT)' ./store/transfer ./cmd/providerd/e2e/{commands,serving}
+	go test -race -timeout 20m -tags slow -run '$(CONCURRENT)' ./cmd/providerd/e2e/{commands,serving}
 	go test -timeout 20m -tags slow -run '$(NOT_RACED)|^TestStore$$/one_store/^[^ce]|^Test(Store|SQLite)$$/./(follow_the_model|values)' ./store/postgres ./server ./store/sqlite ./gen/client ./store
-	go test -p 2 -timeout 20m -tags slow -skip '$(CONCURRENT)|$(BUILT)|^TestSoakFinds' ./cmd/providerd/e2e/{shipped,commands,serving} ./store/transfer \
+	go test -p 2 -timeout 20m -tags slow -skip '$(CONCURRENT)|$(BUILT)|^TestSoakFinds' ./cmd/providerd/e2e/{shipped,commands,serving} \
 		$(filter-out $(ALONE:%=./cmd/providerd/e2e/%/),$(wildcard ./cmd/providerd/e2e/*/))
 
 cover: postgres ## Report test coverage.

@@ -2,35 +2,282 @@ package store
 
 import (
 	"context"
+	"crypto/sha256"
+	"database/sql/driver"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"reflect"
 
 	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
 
 	"example.com/providerd/store/database"
-	"example.com/providerd/store/seal"
-	"example.com/providerd/store/transfer"
 )
 
-// Copy copies everything from one database into an empty one, or continues an interrupted copy. The last event of the
-// copy is that it was copied. Secrets stay sealed: the copy gets the data keys of the source, which the primary master
-// key in the file at keysetPath encrypts for it.
+var (
+	// ErrNotEmpty means that the target of a copy has contents.
+	ErrNotEmpty = errors.New("target database is not empty")
+	// ErrDiffers means that a table of a copy differs from the source.
+	ErrDiffers = errors.New("copy differs from the source")
+)
+
+// Content is what a table holds.
+type Content struct {
+	Table string
+	Rows  int64
+	// Digest is the SHA-256 of the values in hexadecimal, the same in every database.
+	Digest string
+}
+
+// CopyStep is a part of a copy.
+type CopyStep string
+
+// The steps of a copy, in order.
+const (
+	StepCopy    CopyStep = "copied"
+	StepCompare CopyStep = "compared"
+)
+
+// Copy copies a snapshot of one database into an empty one, in one transaction, compares the two, and returns what each
+// table holds. progress is called with the number of rows that a step has done, and their total. Secrets stay sealed:
+// the copy gets the data keys of the source, which the primary master key in the file at keysetPath encrypts for it.
+// The last event of the copy is that it was copied.
 //
-// It returns ErrNoKeyset, ErrKeysetUnusable and the errors of transfer.Copy.
+// It returns ErrNoKeyset, ErrKeysetUnusable, ErrNotEmpty, ErrDiffers, database.ErrOlder, ErrUnavailable or
+// ErrOutcomeUnknown.
 func Copy(
-	ctx context.Context, from, to database.Movable, keysetPath string, progress transfer.Progress,
-) ([]transfer.Content, error) {
-	wrap := func(source transfer.Keyset) (transfer.Keyset, error) {
-		row := keysetRow{DatabaseID: source.DatabaseID, Wrapped: seal.Wrapped{
-			SecretKeys: source.SecretKeys, DigestKey: source.DigestKey,
-		}}
+	ctx context.Context, from, to database.Database, keysetPath string,
+	progress func(step CopyStep, done, total int64),
+) (contents []Content, err error) {
+	err = from.Snapshot(ctx, func(source *gorm.DB) error {
+		row, err := findKeyset(source)
+		if err != nil {
+			return err
+		}
 		keys, master, err := row.open(keysetPath)
 		if err != nil {
-			return transfer.Keyset{}, err
+			return err
 		}
-		row, err = newKeysetRow(keys, master)
-		return transfer.Keyset{
-			Version: row.Version, DatabaseID: row.DatabaseID, SecretKeys: row.SecretKeys, DigestKey: row.DigestKey,
-		}, err
+		if row, err = newKeysetRow(keys, master); err != nil {
+			return err
+		}
+		total, err := countCopied(source)
+		if err != nil {
+			return err
+		}
+		return to.Load(ctx, func(target *gorm.DB) error {
+			if err := checkEmpty(target); err != nil {
+				return err
+			}
+			into := &copying{source: source, target: target, progress: func(done int64) { progress(StepCopy, done, total) }}
+			if contents, err = into.run(); err != nil {
+				return err
+			}
+			back := &copying{source: target, progress: func(done int64) { progress(StepCompare, done, total) }}
+			compared, err := back.run()
+			if err != nil {
+				return err
+			}
+			for i, content := range contents {
+				if content != compared[i] {
+					return fmt.Errorf("%w in table %s; copy again", ErrDiffers, content.Table)
+				}
+			}
+			return finishCopy(to, target, &row)
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("copy: %w", err)
 	}
-	ended := func(tx *gorm.DB) error { return addEvents(tx, Event{Event: EventDatabaseCopied}) }
-	return transfer.Copy(ctx, from, to, wrap, ended, progress)
+	return contents, nil
+}
+
+// copiedTables are the tables with their keys, each after those that it refers to. The keyset is not copied.
+func copiedTables() [][2]string {
+	return [][2]string{
+		{providersTable, "pk"},
+		{"applications", "id"},
+		{"backchannels", "provider_pk"},
+		{"tokens", "id"},
+		{eventsTable, "id"},
+	}
+}
+
+func countCopied(source *gorm.DB) (total int64, err error) {
+	for _, table := range copiedTables() {
+		var count int64
+		if err := source.Table(table[0]).Count(&count).Error; err != nil {
+			return 0, fmt.Errorf("count the rows of %s: %w", table[0], err)
+		}
+		total += count
+	}
+	return total, nil
+}
+
+// checkEmpty returns ErrNotEmpty if the target has a row.
+func checkEmpty(target *gorm.DB) error {
+	if _, err := findKeyset(target); !errors.Is(err, database.ErrOlder) {
+		return errors.Join(fmt.Errorf("%w: it is in use; pass an empty database", ErrNotEmpty), err)
+	}
+	for _, table := range copiedTables() {
+		last, err := lastKey(target, table[0], table[1])
+		if err != nil {
+			return err
+		}
+		if last != 0 {
+			return fmt.Errorf("%w: there are rows in %s; pass an empty database", ErrNotEmpty, table[0])
+		}
+	}
+	return nil
+}
+
+// lastKey returns the highest key of a table; 0 if it is empty.
+func lastKey(tx *gorm.DB, table, key string) (last int64, err error) {
+	if err := tx.Table(table).Select("coalesce(max(" + key + "), 0)").Scan(&last).Error; err != nil {
+		return 0, fmt.Errorf("find the last row of %s: %w", table, err)
+	}
+	return last, nil
+}
+
+// finishCopy makes the target usable. The pks of deleted providers are in the events.
+func finishCopy(to database.Database, target *gorm.DB, keyset *keysetRow) error {
+	for _, table := range copiedTables() {
+		last, err := lastKey(target, table[0], table[1])
+		if err == nil && table[0] == providersTable {
+			var deleted int64
+			deleted, err = lastKey(target.Where("kind <> ''"), eventsTable, "subject")
+			last = max(last, deleted)
+		}
+		if err == nil && last > 0 && table[1] != "provider_pk" {
+			err = to.SetLastKey(target, table[0], last)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := target.Create(keyset).Error; err != nil {
+		return fmt.Errorf("write the keyset of the database: %w", err)
+	}
+	return addEvents(target, Event{Event: EventDatabaseCopied})
+}
+
+// copying reads all tables of a source, and writes them to a target unless that is nil.
+type copying struct {
+	source, target *gorm.DB
+	progress       func(done int64)
+	done           int64
+	contents       []Content
+	// hash is that of the last content.
+	hash hash.Hash
+}
+
+func (c *copying) run() ([]Content, error) {
+	c.begin(providersTable)
+	err := copyRows[OAuth2Provider](c, "pk", "kind = 'oauth2'")
+	if err == nil {
+		err = copyRows[WorkspaceDirectoryProvider](c, "pk", "kind = 'workspace_directory'")
+	}
+	if err == nil && c.target != nil {
+		// Those that the trigger has added.
+		err = c.target.Where("id > 0").Delete(&Event{}).Error
+	}
+	for _, rows := range []struct {
+		table string
+		copy  func() error
+	}{
+		{"applications", func() error { return copyRows[Application](c, "id", "id > 0") }},
+		{"backchannels", func() error { return copyRows[Backchannel](c, "provider_pk", "provider_pk > 0") }},
+		{"tokens", func() error { return copyRows[Token](c, "id", "id > 0") }},
+		{eventsTable, func() error { return copyRows[Event](c, "id", "id > 0") }},
+	} {
+		if err != nil {
+			return nil, err
+		}
+		c.begin(rows.table)
+		err = rows.copy()
+	}
+	c.end()
+	return c.contents, err
+}
+
+func (c *copying) begin(table string) {
+	c.end()
+	c.contents, c.hash = append(c.contents, Content{Table: table}), sha256.New()
+}
+
+func (c *copying) end() {
+	if last := len(c.contents) - 1; last >= 0 {
+		c.contents[last].Digest = hex.EncodeToString(c.hash.Sum(nil))
+	}
+}
+
+// copyPage is the number of rows in memory at a time, each with a secret of at most 1 MiB.
+const copyPage = 200
+
+// copyRows copies the rows of a model that a condition selects, in the order of their keys.
+func copyRows[Row any](c *copying, key, condition string) error {
+	for after := int64(0); ; {
+		var page []Row
+		table := c.contents[len(c.contents)-1].Table
+		query := c.source.Where(condition).Where(key+" > ?", after).Order(key).Limit(copyPage)
+		if err := query.Find(&page).Error; err != nil {
+			return fmt.Errorf("read rows of %s after %d: %w", table, after, err)
+		}
+		if len(page) == 0 {
+			return nil
+		}
+		if c.target != nil {
+			if err := c.target.Omit(clause.Associations).Create(&page).Error; err != nil {
+				return fmt.Errorf("write rows of %s: %w", table, err)
+			}
+		}
+		last, err := c.add(reflect.ValueOf(page))
+		if err != nil {
+			return fmt.Errorf("read rows of %s after %d: %w", table, after, err)
+		}
+		after = last
+	}
+}
+
+// add adds the columns of rows to the content of their table, and returns the last key.
+func (c *copying) add(rows reflect.Value) (last int64, err error) {
+	statement := &gorm.Statement{DB: c.source}
+	if err := statement.Parse(rows.Index(0).Interface()); err != nil {
+		return 0, fmt.Errorf("find the columns: %w", err)
+	}
+	ctx := c.source.Statement.Context
+	for i := range rows.Len() {
+		for _, name := range statement.Schema.DBNames {
+			value, _ := statement.Schema.FieldsByDBName[name].ValueOf(ctx, rows.Index(i))
+			if err := c.addValue(value); err != nil {
+				return 0, fmt.Errorf("%s: %w", name, err)
+			}
+		}
+		key, _ := statement.Schema.PrioritizedPrimaryField.ValueOf(ctx, rows.Index(i))
+		last = key.(int64)
+	}
+	count := int64(rows.Len())
+	c.contents[len(c.contents)-1].Rows += count
+	c.done += count
+	c.progress(c.done)
+	return last, nil
+}
+
+// addValue adds a value to the hash, in the form that it has in Go.
+func (c *copying) addValue(value any) error {
+	switch at := value.(type) {
+	case Time:
+		value = at.UnixMicro()
+	case *Time:
+		if value = nil; at != nil {
+			value = at.UnixMicro()
+		}
+	}
+	value, err := driver.DefaultParameterConverter.ConvertValue(value)
+	if err == nil {
+		_, err = fmt.Fprintf(c.hash, "%#v\n", value)
+	}
+	return err //nolint:wrapcheck // The caller names the column.
 }

@@ -23,7 +23,7 @@ func (i Inspection) reader(ctx context.Context) *gorm.DB { return i.database.Rea
 
 // Keys returns the data keys of the database, which the master keys in the file at keysetPath open.
 //
-// It returns database.ErrOlder if the database has no keyset, database.ErrCopyIncomplete, ErrNoKeyset,
+// It returns database.ErrOlder if the database has no keyset, ErrNoKeyset,
 // ErrKeysetUnusable or ErrUnavailable.
 func (i Inspection) Keys(ctx context.Context, keysetPath string) (*seal.Keys, error) {
 	row, err := findKeyset(i.reader(ctx))

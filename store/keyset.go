@@ -20,7 +20,7 @@ import (
 // keysetRow is the only row of its table.
 type keysetRow struct {
 	PK int64 `gorm:"primaryKey;autoIncrement:false"`
-	// Version is random and changes with every change of the row. It is empty in the target of an unfinished copy.
+	// Version is random and changes with every change of the row.
 	Version    []byte
 	DatabaseID []byte
 	// Wrapped is the data keys.
@@ -39,7 +39,7 @@ func randomBytes() []byte {
 }
 
 // findKeyset returns the keyset of a database. It returns database.ErrOlder if it has none, ErrCorrupt if it has lost
-// it, or ErrCopyIncomplete.
+// it.
 func findKeyset(tx *gorm.DB) (row keysetRow, err error) {
 	db := tx.Session(&gorm.Session{NewDB: true})
 	switch err = found(tx.Take(&row).Error); {
@@ -55,8 +55,6 @@ func findKeyset(tx *gorm.DB) (row keysetRow, err error) {
 		return row, fmt.Errorf("%w: its creation was not finished", database.ErrOlder)
 	case err != nil:
 		return row, fmt.Errorf("read the keyset of the database: %w", err)
-	case len(row.Version) == 0:
-		return row, database.ErrCopyIncomplete
 	default:
 		return row, nil
 	}

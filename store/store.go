@@ -73,7 +73,7 @@ func createKeysetOf(ctx context.Context, db database.Database, keysetPath string
 
 // Open is like Create, over a database that has a keyset.
 //
-// It returns database.ErrOlder if it has none, database.ErrCopyIncomplete, ErrNoKeyset, ErrKeysetUnusable or
+// It returns database.ErrOlder if it has none, ErrNoKeyset, ErrKeysetUnusable or
 // ErrUnavailable.
 func Open(ctx context.Context, db database.Database, keysetPath string) (*Store, error) {
 	store := &Store{

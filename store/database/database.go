@@ -48,8 +48,6 @@ var (
 	ErrOlder = errors.New("database is from an older version of providerd")
 	// ErrNewer means that the database was written by a later version of providerd.
 	ErrNewer = errors.New("database is from a newer version of providerd")
-	// ErrCopyIncomplete means that a copy into this database was interrupted.
-	ErrCopyIncomplete = errors.New("a copy into this database is unfinished")
 )
 
 // Readable is an open database, or a database file that nobody changes.
@@ -78,6 +76,13 @@ type Database interface {
 	//
 	// It returns the error of the statements, ErrUnavailable or ErrOutcomeUnknown.
 	Write(ctx context.Context, statements func(tx *gorm.DB) error) error
+	// Load is Write, once, for statements that take long.
+	Load(ctx context.Context, statements func(tx *gorm.DB) error) error
+	// Snapshot runs read statements in one transaction, which sees one state of the database for as long as it lasts and
+	// does not block writers. It returns the error of the statements or ErrUnavailable.
+	Snapshot(ctx context.Context, statements func(tx *gorm.DB) error) error
+	// SetLastKey makes a table generate only keys above last, which is at least 1, in a transaction of Load.
+	SetLastKey(tx *gorm.DB, table string, last int64) error
 	// Insert inserts rows with one statement, which skips those with a unique value that is taken, and all if the keyset
 	// has another version. It returns the pks of the inserted rows by uid, once they are on disk.
 	//

@@ -129,7 +129,11 @@ func (d *Database) try(
 		tx.rollBack(ctx)
 		return isRetryable(err), classify(err)
 	}
-	_, err = tx.commit(commitTimeout)
+	waits := commitTimeout
+	if limit == loadTimeout {
+		waits = loadCommitTimeout
+	}
+	_, err = tx.commit(waits)
 	if errors.Is(err, database.ErrOutcomeUnknown) {
 		d.noteUnknownCommit(tx)
 		return false, err

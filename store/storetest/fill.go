@@ -55,17 +55,35 @@ func fill(ctx context.Context, db *sqlite.Database, count int) error {
 		return err
 	}
 	for first := 1; first <= count; first += fillChunk {
-		rows := filling{keys: keys, at: time.Now().UTC().Truncate(time.Microsecond)}
+		rows := filling{keys: keys, at: time.Now().UnixMicro()}
 		for number := first; number < min(first+fillChunk, count+1); number++ {
 			if err := rows.add(int64(number)); err != nil {
 				return err
 			}
 		}
 		err := db.Write(ctx, func(tx *gorm.DB) error {
-			return errors.Join(db.InsertAll(tx, "providers", slices.Concat(commonColumns(), oauth2Columns()), rows.oauth2),
-				db.InsertAll(tx, "providers", slices.Concat(commonColumns(), directoryColumns()), rows.directories))
+			return errors.Join(insertAll(tx, slices.Concat(commonColumns(), oauth2Columns()), rows.oauth2),
+				insertAll(tx, slices.Concat(commonColumns(), directoryColumns()), rows.directories))
 		})
 		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// insertAll inserts providers with one prepared statement.
+func insertAll(tx *gorm.DB, columns []string, rows [][]any) error {
+	// With a cancelable context, the driver would start a goroutine for each row.
+	ctx := context.WithoutCancel(tx.Statement.Context)
+	statement, err := tx.Statement.ConnPool.PrepareContext(ctx, fmt.Sprintf("INSERT INTO providers (%s) VALUES (?%s)",
+		strings.Join(columns, ", "), strings.Repeat(", ?", len(columns)-1)))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = statement.Close() }()
+	for _, row := range rows {
+		if _, err := statement.ExecContext(ctx, row...); err != nil {
 			return err
 		}
 	}
@@ -87,10 +105,10 @@ func directoryColumns() []string {
 		"exclude_users_service_account user_delete_action group_delete_action default_group_email_domain")
 }
 
-// filling holds rows in the form that database.Movable inserts.
+// filling holds rows in the form that SQLite inserts.
 type filling struct {
 	keys                *seal.Keys
-	at                  time.Time
+	at                  int64
 	oauth2, directories [][]any
 }
 
@@ -112,7 +130,7 @@ func (f *filling) add(pk int64) error {
 		key = rand.Text()
 	}
 	common := []any{
-		pk, uid, kind, fmt.Sprint(name, " ", pk), f.at, "ci", rand.Text(), "192.0.2.1", key, sealed, int64(0),
+		pk, uid.String(), kind, fmt.Sprint(name, " ", pk), f.at, "ci", rand.Text(), "192.0.2.1", key, sealed, int64(0),
 	}
 	if kind == "oauth2" {
 		f.oauth2 = append(f.oauth2, append(common,

@@ -18,7 +18,6 @@ import (
 	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
-	"example.com/providerd/store/transfer"
 )
 
 type copyCommand struct {
@@ -32,8 +31,8 @@ func (copyCommand) Help() string {
 	return "Copies providers, applications, tokens and events with their pks, ids, idempotency keys and times. Secrets " +
 		"are copied encrypted: both databases use the same keyset, which is not copied. A server can keep using the " +
 		"database to copy, but what it creates after the copy began is not copied; for a move, stop it first. If the copy " +
-		"is interrupted, run the command again; no server uses an incomplete copy. At the end, both databases are " +
-		"compared, and the number of rows and the SHA-256 of each table are printed."
+		"is interrupted, nothing is stored, and the command can be run again. At the end, both databases are compared, and " +
+		"the number of rows and the SHA-256 of each table are printed."
 }
 
 // AfterApply makes the checks of flags.DatabaseFlags for both databases.
@@ -99,7 +98,7 @@ func isSamePath(a, b string) bool {
 	return err == nil && os.SameFile(first, second)
 }
 
-func printContents(out io.Writer, contents []transfer.Content) error {
+func printContents(out io.Writer, contents []store.Content) error {
 	table := console.NewTable(out, "TABLE", "ROWS", "SHA-256")
 	for _, content := range contents {
 		table.Row(content.Table, strconv.FormatInt(content.Rows, 10), content.Digest)
@@ -110,11 +109,11 @@ func printContents(out io.Writer, contents []transfer.Content) error {
 // copyProgress shows the progress of each step.
 type copyProgress struct {
 	messages *console.Messages
-	step     transfer.Step
+	step     store.CopyStep
 	*console.Progress
 }
 
-func (p *copyProgress) update(step transfer.Step, done, total int64) {
+func (p *copyProgress) update(step store.CopyStep, done, total int64) {
 	if p.Progress == nil || p.step != step {
 		p.finish()
 		p.step, p.Progress = step, p.messages.Progress("rows "+string(step))
@@ -129,15 +128,13 @@ func (p *copyProgress) finish() {
 	}
 }
 
-// failure adds to an interruption how far the copy got.
+// failure returns the error of the command.
 func (p *copyProgress) failure(ctx context.Context, err error) error {
-	if p.Progress == nil {
-		return err
+	if p.Progress != nil {
+		p.Clear()
 	}
-	p.Clear()
 	if ctx.Err() != nil {
-		return fmt.Errorf("interrupted after %d of %d rows were %s; run the command again to continue",
-			p.Done, p.Total, p.step)
+		return errors.New("interrupted; nothing was stored")
 	}
 	return err
 }

@@ -35,7 +35,6 @@ func RemedyFor(err error) string {
 		{database.ErrNewer, "use a newer providerd"},
 		{database.ErrOlder, `run "providerd serve" of this version to migrate it`},
 		{database.ErrForeign, "use another path or database"},
-		{database.ErrCopyIncomplete, `run the same "providerd copy" again to finish it, or use another database`},
 		{database.ErrCorrupt, "restore a backup, or use another file"},
 		{database.ErrFull, "free space on the disk of the database"},
 		{

@@ -21,17 +21,17 @@ const InitialTokenFile = "initial-token"
 type SQLiteFile string
 
 // Create implements Location.
-func (f SQLiteFile) Create(ctx context.Context, logger *slog.Logger) (database.Movable, error) {
+func (f SQLiteFile) Create(ctx context.Context, logger *slog.Logger) (database.Database, error) {
 	return sqlite.Create(ctx, f.Path(), logger)
 }
 
 // CreateAlone implements Location.
-func (f SQLiteFile) CreateAlone(ctx context.Context, logger *slog.Logger) (database.Movable, error) {
+func (f SQLiteFile) CreateAlone(ctx context.Context, logger *slog.Logger) (database.Database, error) {
 	return f.Create(ctx, logger)
 }
 
 // Open implements Location.
-func (f SQLiteFile) Open(ctx context.Context, logger *slog.Logger) (database.Movable, error) {
+func (f SQLiteFile) Open(ctx context.Context, logger *slog.Logger) (database.Database, error) {
 	return sqlite.Open(ctx, f.Path(), logger)
 }
 
@@ -70,17 +70,17 @@ func (SQLiteFile) hasPassword() bool { return false }
 type PostgresURL struct{ postgres.URL }
 
 // Create implements Location.
-func (u PostgresURL) Create(ctx context.Context, logger *slog.Logger) (database.Movable, error) {
+func (u PostgresURL) Create(ctx context.Context, logger *slog.Logger) (database.Database, error) {
 	return postgres.Create(ctx, u.URL, logger)
 }
 
 // CreateAlone implements Location.
-func (u PostgresURL) CreateAlone(ctx context.Context, logger *slog.Logger) (database.Movable, error) {
+func (u PostgresURL) CreateAlone(ctx context.Context, logger *slog.Logger) (database.Database, error) {
 	return postgres.CreateAlone(ctx, u.URL, logger)
 }
 
 // Open implements Location.
-func (u PostgresURL) Open(ctx context.Context, logger *slog.Logger) (database.Movable, error) {
+func (u PostgresURL) Open(ctx context.Context, logger *slog.Logger) (database.Database, error) {
 	return postgres.Open(ctx, u.URL, logger)
 }
 

@@ -17,11 +17,11 @@ import (
 // Location is the location of a database: a SQLite file, or a database on a PostgreSQL server.
 type Location interface {
 	// Create opens the database, creates it if it does not exist, and migrates it to the schema of this program.
-	Create(ctx context.Context, logger *slog.Logger) (database.Movable, error)
+	Create(ctx context.Context, logger *slog.Logger) (database.Database, error)
 	// CreateAlone is like Create, but refuses a database with tables of other programs.
-	CreateAlone(ctx context.Context, logger *slog.Logger) (database.Movable, error)
+	CreateAlone(ctx context.Context, logger *slog.Logger) (database.Database, error)
 	// Open opens the database without migrating it.
-	Open(ctx context.Context, logger *slog.Logger) (database.Movable, error)
+	Open(ctx context.Context, logger *slog.Logger) (database.Database, error)
 	// OpenReadOnly opens the database for reading, even if it is damaged.
 	OpenReadOnly(ctx context.Context) (database.View, error)
 	// Migrate migrates the database to a schema version, and returns the one that it had.

@@ -86,8 +86,8 @@ CREATE TABLE tokens (
 ) STRICT;
 
 -- One row: the data keys, which a master key encrypts with the id of the database as associated data. The version is
--- random and changes with every change of the row. It is empty in an unfinished copy. Each later migration must change
--- it in its own transaction: inserts check nothing else of the schema.
+-- random and changes with every change of the row. Each later migration must change it in its own transaction: inserts
+-- check nothing else of the schema.
 CREATE TABLE keyset (
     pk          INTEGER NOT NULL PRIMARY KEY CHECK (pk = 1),
     version     BLOB    NOT NULL,

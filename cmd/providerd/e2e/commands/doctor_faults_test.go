@@ -52,8 +52,7 @@ func damagedSetUps() map[string]damagedSetUp {
 			statement("PRAGMA application_id = 7"),
 			fails("schema", "not a providerd database: .*application_id 7.*; use another path or database"),
 		},
-		"unfinished copy": {statement("UPDATE keyset SET version = x''"), fails("keyset", `run the same "providerd copy" again`)},
-		"lost data keys":  {statement("DELETE FROM keyset"), fails("keyset", "table keyset is empty, so no secret can be decrypted; restore a backup")},
+		"lost data keys": {statement("DELETE FROM keyset"), fails("keyset", "table keyset is empty, so no secret can be decrypted; restore a backup")},
 		"unfinished start": {
 			statement("DELETE FROM keyset; DELETE FROM providers"),
 			warns("keyset", `the database has no data keys yet; "providerd serve" creates them`),

@@ -4,14 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"time"
 
-	"github.com/jackc/pgx/v5"
 	"gorm.io/gorm"
-
-	"example.com/providerd/store/database"
 )
-
-var _ database.Movable = (*Database)(nil)
 
 // snapshotStatement turns timeouts off for a snapshot.
 const snapshotStatement = `SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0`
@@ -30,16 +26,16 @@ func (d *Database) Snapshot(ctx context.Context, statements func(tx *gorm.DB) er
 	return classify(statements(tx))
 }
 
-// InsertAll inserts rows by COPY (PostgreSQL documentation, section 14.4.2).
-func (d *Database) InsertAll(tx *gorm.DB, table string, columns []string, rows [][]any) error {
-	err := raw(tx.Statement.ConnPool.(*sql.Conn), func(conn *pgx.Conn) error {
-		_, err := conn.CopyFrom(tx.Statement.Context, pgx.Identifier{table}, columns, pgx.CopyFromRows(rows))
-		return err //nolint:wrapcheck // It is wrapped below.
-	})
-	if err != nil {
-		return fmt.Errorf("insert into %s: %w", table, classify(err))
-	}
-	return nil
+// loadTimeout limits the statements of Load, and loadCommitTimeout its commit.
+const (
+	loadTimeout       = 24 * time.Hour
+	loadCommitTimeout = time.Minute
+)
+
+// Load runs statements in one transaction, without waiting for other changes.
+func (d *Database) Load(ctx context.Context, statements func(tx *gorm.DB) error) error {
+	_, err := d.try(ctx, beginStatement, loadTimeout, statements)
+	return err
 }
 
 // sequenceOfKey selects the sequence of a table's primary key, which is its first column.

@@ -1,0 +1,51 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+
+	"gorm.io/gorm"
+)
+
+// Snapshot runs statements in a read transaction on a read-only connection. While they run, the WAL
+// grows, because it cannot be reset.
+func (d *Database) Snapshot(ctx context.Context, statements func(tx *gorm.DB) error) error {
+	if err := d.files.Check(); err != nil {
+		return err
+	}
+	tx := d.readers.GORM.WithContext(ctx).Begin()
+	if tx.Error != nil {
+		return fmt.Errorf("begin: %w", tx.Error)
+	}
+	defer func() { _ = tx.Rollback() }()
+	if err := statements(tx); err != nil {
+		return err
+	}
+	return d.files.Check()
+}
+
+// loadCache is the page cache of a connection that loads, in KiB. Pages of indexes that do not fit are written often.
+const loadCache = 128 << 10
+
+// Load is Write with a large cache.
+func (d *Database) Load(ctx context.Context, statements func(tx *gorm.DB) error) error {
+	return d.Write(ctx, func(tx *gorm.DB) error {
+		if err := tx.Exec(fmt.Sprintf("PRAGMA cache_size = -%d", loadCache)).Error; err != nil {
+			return fmt.Errorf("set cache_size: %w", err)
+		}
+		return statements(tx)
+	})
+}
+
+// SetLastKey sets the sequence of a table with AUTOINCREMENT. It deletes the old row first, because sqlite_sequence has
+// no UNIQUE constraint to upsert on.
+func (d *Database) SetLastKey(tx *gorm.DB, table string, last int64) error {
+	err := tx.Exec("DELETE FROM sqlite_sequence WHERE name = ?", table).Error
+	if err == nil {
+		err = tx.Exec("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", table, last).Error
+	}
+	if err != nil {
+		return fmt.Errorf("set the last key of %s: %w", table, err)
+	}
+	return nil
+}
