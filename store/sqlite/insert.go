@@ -137,7 +137,7 @@ func (i *inserter) transact(ctx context.Context, rows database.Insertion) (pks m
 // run executes INSERTs of powers of two of rows, so that there are few different statements.
 func (i *inserter) run(ctx context.Context, rows database.Insertion) (pks map[uuid.UUID]int64, err error) {
 	// The version is NULL if there is no keyset.
-	const selectState = "SELECT (SELECT version FROM keyset), (SELECT coalesce(max(pk), 0) FROM providers)"
+	selectState := "SELECT (SELECT version FROM keyset), (SELECT coalesce(max(pk), 0) FROM " + rows.Table + ")"
 	state, err := i.prepared(ctx, selectState) //nolint:sqlclosecheck // close closes it.
 	if err != nil {
 		return nil, err
@@ -161,7 +161,7 @@ func (i *inserter) run(ctx context.Context, rows database.Insertion) (pks map[uu
 		rest = rest[count:]
 	}
 	if inserted < int64(len(rows.Rows)) {
-		return i.pksAfter(ctx, before)
+		return i.pksAfter(ctx, rows.Table, before)
 	}
 	// If no row is skipped, AUTOINCREMENT numbers them one by one. RETURNING would collect them in a table first.
 	pks = make(map[uuid.UUID]int64, len(rows.Rows))
@@ -188,8 +188,13 @@ func (i *inserter) insertRows(ctx context.Context, text string, rows [][]any) (s
 }
 
 // pksAfter returns the pks after one by uid. No other program inserts rows during the transaction.
-func (i *inserter) pksAfter(ctx context.Context, before int64) (map[uuid.UUID]int64, error) {
-	found, err := i.conn.QueryContext(ctx, "SELECT uid, pk FROM providers WHERE pk > ?", before)
+func (i *inserter) pksAfter(ctx context.Context, table string, before int64) (map[uuid.UUID]int64, error) {
+	selectPKs := "SELECT uid, pk FROM " + table + " WHERE pk > ?"
+	statement, err := i.prepared(ctx, selectPKs) //nolint:sqlclosecheck // close closes it.
+	if err != nil {
+		return nil, err
+	}
+	found, err := statement.QueryContext(ctx, before)
 	if err != nil {
 		return nil, classify(err)
 	}
