@@ -55,6 +55,10 @@ func (d *Database) Reader() *gorm.DB { return d.readers.GORM }
 
 // Write runs statements, once, in a durable transaction, and checks the files before and after it.
 func (d *Database) Write(ctx context.Context, statements func(tx *gorm.DB) error) error {
+	return withoutStop(func() error { return d.write(ctx, statements) })
+}
+
+func (d *Database) write(ctx context.Context, statements func(tx *gorm.DB) error) error {
 	if err := d.files.Check(); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -31,6 +32,15 @@ func TestMain(m *testing.M) {
 				return err
 			}
 			return errors.Join(processtest.AwaitProceed(), r.commit(ctx, "of a program"), r.Close())
+		}),
+		"stop": processtest.Program(func(ctx context.Context, arguments []string) error {
+			r, err := openRig(ctx, arguments[0])
+			if err != nil {
+				return err
+			}
+			return errors.Join(processtest.AwaitProceed(), r.Write(ctx, func(tx *gorm.DB) error {
+				return errors.Join(syscall.Kill(os.Getpid(), syscall.SIGTSTP), insertEntry(tx, "stopped"))
+			}), r.Close())
 		}),
 		"fill-disk": processtest.Program(fillDisk),
 	})

@@ -1,0 +1,23 @@
+package sqlite
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// withoutStop calls work, and lets a terminal stop the program (Ctrl-Z) only when it has returned: a program that is
+// stopped within a transaction would stop all others that write.
+func withoutStop(work func() error) error {
+	stops := make(chan os.Signal, 1)
+	signal.Notify(stops, syscall.SIGTSTP)
+	defer func() {
+		signal.Stop(stops)
+		select {
+		case <-stops:
+			_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		default:
+		}
+	}()
+	return work()
+}
