@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/durable"
@@ -50,10 +51,27 @@ func openDatabaseFile(path string) (*guard.File, error) {
 	}
 	const othersMayWrite = 0o022
 	if file.Mode()&othersMayWrite != 0 {
-		err := fmt.Errorf("%w: others can write to %s; run chmod 600 on it", database.ErrInsecureMode, path)
+		err = fmt.Errorf("%w: others can write to %s; run chmod 600 on it", database.ErrInsecureMode, path)
+	} else {
+		err = checkDir(filepath.Dir(path))
+	}
+	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return file, nil
+}
+
+// checkDir returns ErrInsecureMode if anyone can replace the files in a directory.
+func checkDir(dir string) error {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return fmt.Errorf("inspect the directory of the database: %w", err)
+	}
+	const anyoneMayWrite = 0o002
+	if info.Mode()&anyoneMayWrite != 0 && info.Mode()&fs.ModeSticky == 0 {
+		return fmt.Errorf("%w: anyone can replace the files in %s; run chmod o-w on it", database.ErrInsecureMode, dir)
+	}
+	return nil
 }
 
 // createIfMissing creates the database file if there is none. It returns a file system error.

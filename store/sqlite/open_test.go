@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"database/sql"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -173,4 +174,29 @@ func TestSettingsOfEveryConnection(t *testing.T) {
 		}
 	}
 	r.close(t)
+}
+
+// A database in a directory in which anyone can replace files is refused, unless the directory is sticky, as /tmp is. A
+// user_version that SQLite reads as negative is the generation of a database like any other.
+func TestOpenInUnusualState(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.close(t)
+	execute(t, r.path, "PRAGMA user_version = -1")
+	for mode, want := range map[os.FileMode]error{0o777: database.ErrInsecureMode, 0o777 | fs.ModeSticky: nil, 0o770: nil} {
+		if err := os.Chmod(filepath.Dir(r.path), mode); err != nil {
+			t.Fatal(err)
+		}
+		opened, err := openRig(t.Context(), r.path)
+		if !errors.Is(err, want) {
+			t.Errorf("%v: error is %v, want %v", mode, err, want)
+		}
+		if err != nil {
+			continue
+		}
+		if err := opened.commit(t.Context(), mode.String()); err != nil {
+			t.Error(err)
+		}
+		opened.close(t)
+	}
 }
