@@ -47,8 +47,8 @@ func probe(tx *gorm.DB) error {
 	if err := growWAL(tx); err != nil {
 		return err
 	}
-	var generation uint32
-	if err := tx.Raw(selectGeneration).Scan(&generation).Error; err != nil {
+	generation, err := readGeneration(tx.Raw(selectGeneration).Row())
+	if err != nil {
 		return err
 	}
 	return tx.Exec(setGeneration(generation)).Error
