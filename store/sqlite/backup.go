@@ -23,7 +23,7 @@ type Progress func(done, total int64)
 type Check func(copied database.Readable) error
 
 const (
-	// pagesPerStep is 4 MiB of pages. Between steps, a backup checks its context and the disk space.
+	// pagesPerStep is 4 MiB of pages. Between steps, a backup checks its context.
 	pagesPerStep = 1 << 10
 	// stepsPerSync is 32 MiB. With more unsynced data, the commits of others would wait long for the disk.
 	stepsPerSync = 8
@@ -35,8 +35,7 @@ const (
 // and pass check. If anything fails, the file is removed. It belongs to the user that runs the program, not to the
 // owner of the directory, because no server reads it. Backup also removes what killed backups left in the directory.
 //
-// It returns ErrReservedName, fs.ErrExist if path exists, ErrUnavailable if the disks have too little space for the
-// file and the growth of the WAL, the error of check or ctx, or a file system error.
+// It returns ErrReservedName, fs.ErrExist if path exists, ErrFull, the error of check or ctx, or a file system error.
 func (d *Database) Backup(ctx context.Context, path string, progress Progress, check Check) (err error) {
 	if err := CheckName(path); err != nil {
 		return err
@@ -76,7 +75,7 @@ func (d *Database) copyTo(
 	if err := d.files.Check(); err != nil {
 		return nil, err
 	}
-	pages := pageCopy{draft: draft, databaseDir: d.dir, progress: progress}
+	pages := pageCopy{draft: draft, progress: progress}
 	if pages.from, err = d.readers.Conn(ctx); err != nil {
 		return nil, err
 	}
@@ -100,21 +99,15 @@ func (d *Database) copyTo(
 
 // pageCopy copies the pages of a snapshot.
 type pageCopy struct {
-	from        *sql.Conn
-	draft       *durable.Draft
-	databaseDir string
-	progress    Progress
-	pageSize    int64
+	from     *sql.Conn
+	draft    *durable.Draft
+	progress Progress
+	pageSize int64
 }
 
 // copy writes without a journal or locks: no other program knows the file, and it is removed on failure.
 func (p *pageCopy) copy(ctx context.Context) (err error) {
-	var pages int64
-	const size = "SELECT page_count, page_size FROM pragma_page_count, pragma_page_size"
-	if err := p.from.QueryRowContext(ctx, size).Scan(&pages, &p.pageSize); err != nil {
-		return err
-	}
-	if err := p.checkRoom(pages * p.pageSize); err != nil {
+	if err := p.from.QueryRowContext(ctx, "PRAGMA page_size").Scan(&p.pageSize); err != nil {
 		return err
 	}
 	pool, err := sql.Open("sqlite3", fmt.Sprintf("file:%s?mode=rw&nolock=1&_journal_mode=OFF&_synchronous=OFF&_mutex=no",
@@ -131,10 +124,6 @@ func (p *pageCopy) copy(ctx context.Context) (err error) {
 	return to.Raw(func(to any) error {
 		return p.from.Raw(func(from any) error { return p.steps(ctx, to, from) })
 	})
-}
-
-func (p *pageCopy) checkRoom(left int64) error {
-	return checkRoom(filepath.Dir(p.draft.Name()), p.databaseDir, left)
 }
 
 // steps copies some pages at a time with the backup API of the driver's connections.
@@ -159,7 +148,7 @@ func (p *pageCopy) steps(ctx context.Context, to, from any) (err error) {
 		if isDone {
 			return nil
 		}
-		if err := errors.Join(ctx.Err(), p.checkRoom(left)); err != nil {
+		if err := ctx.Err(); err != nil {
 			return err
 		}
 		if number%stepsPerSync == 0 {

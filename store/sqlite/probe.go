@@ -4,11 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"syscall"
 
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
 )
+
+// minFreeBytes is what the largest create takes in the WAL and, after the next checkpoint, in the database.
+const minFreeBytes = 4 << 20
+
+// freeBytes returns the free space on the disk of a directory.
+func freeBytes(dir string) (int64, error) {
+	var disk syscall.Statfs_t
+	if err := syscall.Statfs(dir, &disk); err != nil {
+		return 0, fmt.Errorf("%w: check the disk space of %s: %w", database.ErrUnavailable, dir, err)
+	}
+	return int64(disk.Bavail) * disk.Bsize, nil //nolint:gosec // No disk has 8 EiB.
+}
 
 // probeWrite checks that creates can be stored, after one has failed: a server that is not ready may receive no create
 // that would show it. It changes no data. It returns ErrUnavailable.

@@ -36,7 +36,7 @@ type Restoration struct {
 // server must be able to read it.
 //
 // It returns database.ErrForeign, ErrNewer or ErrOlder if the file is not a backup of this program, ErrUnavailable if
-// it is damaged or the disk has too little space, fs.ErrExist if there is a database and Replace is not set, ErrInUse
+// it is damaged, fs.ErrExist if there is a database and Replace is not set, ErrInUse
 // if a program has the database open or has left files next to it, ErrReservedName, the error of the check or ctx, an
 // error that describes how the schema differs from its version, or a file system error.
 func (r Restoration) Run(ctx context.Context) (kept string, err error) {
@@ -52,7 +52,7 @@ func (r Restoration) Run(ctx context.Context) (kept string, err error) {
 	if _, err := r.checkTarget(target); err != nil {
 		return "", err
 	}
-	if err := requireFree(filepath.Dir(target), size+minFreeBytes); err != nil {
+	if err := requireFree(filepath.Dir(target), size); err != nil {
 		return "", err
 	}
 	draft, err := durable.CreateDraft(target)
@@ -80,6 +80,16 @@ func (r Restoration) Run(ctx context.Context) (kept string, err error) {
 		return err
 	})
 	return kept, err
+}
+
+// requireFree returns ErrFull if the disk of a directory lacks the space for a backup and the largest create.
+func requireFree(dir string, size int64) error {
+	free, err := freeBytes(dir)
+	if want := size + minFreeBytes; err == nil && free < want {
+		err = fmt.Errorf("%w: the disk of %s has %d MiB free, but %d MiB are needed",
+			database.ErrFull, dir, free>>20, want>>20+1)
+	}
+	return err
 }
 
 // openBackup opens the backup and checks that no WAL or rollback journal belongs to it.
