@@ -24,7 +24,7 @@ func digestOf(keys *loadedKeys, row readable[Record]) (string, error) {
 	}
 	text, err := digestText(record)
 	if err != nil {
-		return "", fmt.Errorf("provider %d: %w: %w", record.Common().PK, ErrDamaged, err)
+		return "", fmt.Errorf("provider %d: %w", record.Common().PK, &damagedRowError{cause: err})
 	}
 	mac, err := keys.Digest(NewSecret(text))
 	if err != nil {

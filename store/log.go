@@ -52,7 +52,7 @@ const (
 const (
 	// logPageSize is the number of entries in a page, whose records have at most 1 MiB each.
 	logPageSize = 100
-	// logRange is the number of IDs that a page searches, so that it takes little time.
+	// logRange is the number of IDs that a page searches with a filter, so that it takes little time.
 	logRange = 10_000
 	// recordsAtOnce is the number of records in memory.
 	recordsAtOnce = 25
@@ -97,7 +97,10 @@ func (s *Store) logPage(
 		if ended, err = s.checkLog(tx, keys, after, end); ended != nil || err != nil {
 			return err
 		}
-		upTo := min(end.ID, after.ID+logRange)
+		upTo, err := searchedTo(tx, filter, after, end)
+		if err != nil {
+			return err
+		}
 		var events []Event
 		err = filter.where(tx).Where("id > ? AND id <= ?", after.ID, upTo).Order("id").Limit(logPageSize).Find(&events).Error
 		if err != nil {
@@ -120,6 +123,22 @@ func (s *Store) logPage(
 		err = ended
 	}
 	return page, err
+}
+
+// searchedTo returns the ID up to which a page is searched. A filter may select no event for long.
+func searchedTo(tx *gorm.DB, filter EventFilter, after Cursor, end database.LogEnd) (int64, error) {
+	if filter == (EventFilter{}) {
+		return end.ID, nil
+	}
+	first := end.ID
+	query := tx.Model(&Event{}).Where("id > ? AND id <= ?", after.ID, end.ID)
+	if err := query.Select("coalesce(min(id), ?)", end.ID).Scan(&first).Error; err != nil {
+		return 0, fmt.Errorf("find the next event: %w", err)
+	}
+	if end.ID-first > logRange {
+		return first + logRange, nil
+	}
+	return end.ID, nil
 }
 
 // checkLog returns why the log cannot be read up to the end.

@@ -103,7 +103,7 @@ func (c *comparison) compareEntry(line store.LogEntry) {
 	entry := c.entry
 	switch {
 	case !isSame(entry.Event, line.Event):
-		c.found(entry.Event, "its event %q was changed", line.Event.Event)
+		c.found(line.Event, "its event %q was changed", line.Event.Event)
 	case entry.Kind == "", !entry.IsCurrent, entry.Record == store.RecordDeleted:
 		// A record that was removed contradicts its events.
 	case line.Record == store.RecordDeleted:

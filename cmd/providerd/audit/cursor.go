@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"syscall"
 	"time"
 
+	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/durable"
@@ -19,29 +21,42 @@ type cursor struct {
 	last store.Cursor
 }
 
-// openCursor opens and locks the file at path. If root creates it, it belongs to the owner of the directory.
+// openCursor opens and locks the file at path, which must not be a symbolic link. If root creates it, it belongs to the
+// owner of the directory.
 func openCursor(path string) (*cursor, error) {
-	owner, err := durable.OwnerFor(path)
+	owner, err := durable.OwnerForNew(path)
 	if err != nil {
 		return nil, err
 	}
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NONBLOCK, 0o600)
+	const flags = os.O_RDWR | syscall.O_NOFOLLOW | syscall.O_NONBLOCK
+	file, err := os.OpenFile(path, flags|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		// Never change the owner of an existing file.
+		owner = durable.Owner{}
+		file, err = os.OpenFile(path, flags, 0)
+	}
 	if err != nil {
 		return nil, err //nolint:wrapcheck // The error names the file.
 	}
 	c := &cursor{File: file}
-	if err := errors.Join(c.lock(), durable.Chown(file, owner)); err != nil {
-		return nil, errors.Join(err, file.Close())
+	err = errors.Join(durable.Chown(file, owner), c.lock())
+	if err == nil {
+		err = c.read()
 	}
-	if err := c.read(); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return c, nil
 }
 
+// lock refuses what is not a file of its own, and output that is lost.
 func (c *cursor) lock() error {
-	if info, err := c.Stat(); err != nil || !info.Mode().IsRegular() {
+	info, err := c.Stat()
+	if err != nil || !info.Mode().IsRegular() {
 		return errors.Join(fmt.Errorf("%s is not a regular file", c.Name()), err)
+	}
+	if output, err := os.Stdout.Stat(); err != nil || os.SameFile(info, output) || console.IsNullDevice(os.Stdout) {
+		return errors.New("standard output is closed, the null device or the same file; the events would be lost")
 	}
 	if err := syscall.Flock(int(c.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return fmt.Errorf("%s: another process uses it: %w", c.Name(), err)

@@ -25,6 +25,9 @@ func readLines(from io.Reader, progress func(read int64)) iter.Seq2[store.LogEnt
 			if errors.Is(err, io.EOF) {
 				return
 			}
+			if errors.Is(err, bufio.ErrBufferFull) {
+				err = fmt.Errorf("it is longer than %d bytes", maxLine)
+			}
 			var line store.LogEntry
 			if err == nil {
 				line, err = parseLine(bytes.TrimSuffix(text, []byte("\n")))

@@ -7,6 +7,7 @@ import (
 	"io"
 	"iter"
 	"os"
+	"syscall"
 
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/cmd/providerd/flags"
@@ -33,7 +34,8 @@ func (*VerifyCommand) Help() string {
 
 // Run compares the database with the file.
 func (c *VerifyCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
-	file, err := os.Open(c.File)
+	// Do not wait for the writer of a FIFO.
+	file, err := os.OpenFile(c.File, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return fmt.Errorf("read the lines: %w", err)
 	}
@@ -41,6 +43,9 @@ func (c *VerifyCommand) Run(ctx context.Context, out *console.Output, messages *
 	info, err := file.Stat()
 	if err != nil {
 		return fmt.Errorf("read the lines: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a regular file; save the lines in one", c.File)
 	}
 	report := messages.Progress("bytes compared")
 	// What a follower adds meanwhile can be later than the log that is compared.

@@ -115,7 +115,8 @@ CREATE TABLE events (
     request_id     text        NOT NULL COLLATE "C",
     remote_address text        NOT NULL,
     -- The user of the operating system who ran the command. Empty for requests.
-    os_user        text        NOT NULL COLLATE "C"
+    os_user        text        NOT NULL COLLATE "C",
+    CHECK ((kind <> '') = (event LIKE 'provider %'))
 );
 CREATE INDEX events_event ON events (event, subject, id) WHERE event <> 'provider created';
 -- +goose StatementBegin

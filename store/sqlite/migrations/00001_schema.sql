@@ -116,7 +116,8 @@ CREATE TABLE events (
     request_id     TEXT    NOT NULL,
     remote_address TEXT    NOT NULL,
     -- The user of the operating system who ran the command. Empty for requests.
-    os_user        TEXT    NOT NULL
+    os_user        TEXT    NOT NULL,
+    CHECK ((kind <> '') = (event GLOB 'provider *'))
 ) STRICT;
 CREATE INDEX events_event ON events (event, subject, id) WHERE event <> 'provider created';
 -- +goose StatementBegin
