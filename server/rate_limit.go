@@ -101,8 +101,10 @@ func networkOf(address string) string {
 	return netip.PrefixFrom(ip.WithZone(""), hostBits).Masked().String()
 }
 
-// wholeSeconds formats a wait for a header, rounded up.
-func wholeSeconds(wait time.Duration) string { return strconv.Itoa(int(math.Ceil(wait.Seconds()))) }
+// wholeSeconds formats a wait for a header, rounded up. A wait can be too short for a time.Duration.
+func wholeSeconds(wait time.Duration) string {
+	return strconv.Itoa(max(1, int(math.Ceil(wait.Seconds()))))
+}
 
 // limitRate refuses requests of a caller that exceeds its rate, which counts refused requests too, and reports to every
 // caller how many it has left. Callers are distinguished by the names of their tokens. There is no limit if callers is
