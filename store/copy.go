@@ -94,22 +94,30 @@ func Copy(
 	return contents, nil
 }
 
-// copiedTables are the tables with their keys, each after those that it refers to. The keyset is not copied.
-func copiedTables() [][2]string {
-	return [][2]string{
-		{providersTable, "pk"},
-		{"applications", "id"},
-		{"backchannels", "provider_pk"},
-		{"tokens", "id"},
-		{eventsTable, "id"},
+// copiedTable is a table with its key, and how its rows are copied.
+type copiedTable struct {
+	name, key string
+	// generatesKeys is set if the database generates the keys.
+	generatesKeys bool
+	copy          func(c *copying) error
+}
+
+// copiedTables are the tables except the keyset, each after those that it refers to.
+func copiedTables() []copiedTable {
+	return []copiedTable{
+		{providersTable, "pk", true, copyProviders},
+		{"applications", "id", true, copyAll[Application]},
+		{"backchannels", "provider_pk", false, copyAll[Backchannel]},
+		{"tokens", "id", true, copyAll[Token]},
+		{eventsTable, "id", true, copyEvents},
 	}
 }
 
 func countCopied(source *gorm.DB) (total int64, err error) {
 	for _, table := range copiedTables() {
 		var count int64
-		if err := source.Table(table[0]).Count(&count).Error; err != nil {
-			return 0, fmt.Errorf("count the rows of %s: %w", table[0], err)
+		if err := source.Table(table.name).Count(&count).Error; err != nil {
+			return 0, fmt.Errorf("count the rows of %s: %w", table.name, err)
 		}
 		total += count
 	}
@@ -122,12 +130,12 @@ func checkEmpty(target *gorm.DB) error {
 		return errors.Join(fmt.Errorf("%w: it is in use; pass an empty database", ErrNotEmpty), err)
 	}
 	for _, table := range copiedTables() {
-		last, err := lastKey(target, table[0], table[1])
+		last, err := lastKey(target, table.name, table.key)
 		if err != nil {
 			return err
 		}
 		if last != 0 {
-			return fmt.Errorf("%w: there are rows in %s; pass an empty database", ErrNotEmpty, table[0])
+			return fmt.Errorf("%w: there are rows in %s; pass an empty database", ErrNotEmpty, table.name)
 		}
 	}
 	return nil
@@ -144,14 +152,14 @@ func lastKey(tx *gorm.DB, table, key string) (last int64, err error) {
 // finishCopy makes the target usable. The pks of deleted providers are in the events.
 func finishCopy(to database.Database, target *gorm.DB, keyset *keysetRow) error {
 	for _, table := range copiedTables() {
-		last, err := lastKey(target, table[0], table[1])
-		if err == nil && table[0] == providersTable {
+		last, err := lastKey(target, table.name, table.key)
+		if err == nil && table.name == providersTable {
 			var deleted int64
 			deleted, err = lastKey(target.Where("kind <> ''"), eventsTable, "subject")
 			last = max(last, deleted)
 		}
-		if err == nil && last > 0 && table[1] != "provider_pk" {
-			err = to.SetLastKey(target, table[0], last)
+		if err == nil && last > 0 && table.generatesKeys {
+			err = to.SetLastKey(target, table.name, last)
 		}
 		if err != nil {
 			return err
@@ -169,73 +177,69 @@ type copying struct {
 	progress       func(done int64)
 	done           int64
 	contents       []Content
-	// hash is that of the last content.
-	hash hash.Hash
+	// hash is that of table, which is being read.
+	table copiedTable
+	hash  hash.Hash
 }
 
 func (c *copying) run() ([]Content, error) {
-	c.begin(providersTable)
-	err := copyRows[OAuth2Provider](c, "pk", "kind = 'oauth2'")
-	if err == nil {
-		err = copyRows[WorkspaceDirectoryProvider](c, "pk", "kind = 'workspace_directory'")
-	}
-	if err == nil && c.target != nil {
-		// Those that the trigger has added.
-		err = c.target.Where("id > 0").Delete(&Event{}).Error
-	}
-	for _, rows := range []struct {
-		table string
-		copy  func() error
-	}{
-		{"applications", func() error { return copyRows[Application](c, "id", "id > 0") }},
-		{"backchannels", func() error { return copyRows[Backchannel](c, "provider_pk", "provider_pk > 0") }},
-		{"tokens", func() error { return copyRows[Token](c, "id", "id > 0") }},
-		{eventsTable, func() error { return copyRows[Event](c, "id", "id > 0") }},
-	} {
-		if err != nil {
+	for _, table := range copiedTables() {
+		c.table, c.contents, c.hash = table, append(c.contents, Content{Table: table.name}), sha256.New()
+		if err := table.copy(c); err != nil {
 			return nil, err
 		}
-		c.begin(rows.table)
-		err = rows.copy()
+		c.content().Digest = hex.EncodeToString(c.hash.Sum(nil))
 	}
-	c.end()
-	return c.contents, err
+	return c.contents, nil
 }
 
-func (c *copying) begin(table string) {
-	c.end()
-	c.contents, c.hash = append(c.contents, Content{Table: table}), sha256.New()
+// content is that of the current table.
+func (c *copying) content() *Content { return &c.contents[len(c.contents)-1] }
+
+// copyAll copies all rows of a model.
+func copyAll[Row any](c *copying) error {
+	return copyRows[Row](c, c.source)
 }
 
-func (c *copying) end() {
-	if last := len(c.contents) - 1; last >= 0 {
-		c.contents[last].Digest = hex.EncodeToString(c.hash.Sum(nil))
+func copyProviders(c *copying) error {
+	if err := copyRows[OAuth2Provider](c, c.source.Where("kind = ?", KindOAuth2)); err != nil {
+		return err
 	}
+	return copyRows[WorkspaceDirectoryProvider](c, c.source.Where("kind = ?", KindWorkspaceDirectory))
+}
+
+// copyEvents replaces the events that the trigger of creates has added to the target.
+func copyEvents(c *copying) error {
+	if c.target != nil {
+		if err := c.target.Where("id > 0").Delete(&Event{}).Error; err != nil {
+			return fmt.Errorf("remove events of the copy: %w", err)
+		}
+	}
+	return copyAll[Event](c)
 }
 
 // copyPage is the number of rows in memory at a time, each with a secret of at most 1 MiB.
 const copyPage = 200
 
-// copyRows copies the rows of a model that a condition selects, in the order of their keys.
-func copyRows[Row any](c *copying, key, condition string) error {
+// copyRows copies the rows of a model that a query selects, in the order of their keys.
+func copyRows[Row any](c *copying, from *gorm.DB) error {
 	for after := int64(0); ; {
 		var page []Row
-		table := c.contents[len(c.contents)-1].Table
-		query := c.source.Where(condition).Where(key+" > ?", after).Order(key).Limit(copyPage)
+		query := from.Session(&gorm.Session{}).Where(c.table.key+" > ?", after).Order(c.table.key).Limit(copyPage)
 		if err := query.Find(&page).Error; err != nil {
-			return fmt.Errorf("read rows of %s after %d: %w", table, after, err)
+			return fmt.Errorf("read rows of %s after %d: %w", c.table.name, after, err)
 		}
 		if len(page) == 0 {
 			return nil
 		}
 		if c.target != nil {
 			if err := c.target.Omit(clause.Associations).Create(&page).Error; err != nil {
-				return fmt.Errorf("write rows of %s: %w", table, err)
+				return fmt.Errorf("write rows of %s: %w", c.table.name, err)
 			}
 		}
 		last, err := c.add(reflect.ValueOf(page))
 		if err != nil {
-			return fmt.Errorf("read rows of %s after %d: %w", table, after, err)
+			return fmt.Errorf("read rows of %s after %d: %w", c.table.name, after, err)
 		}
 		after = last
 	}
@@ -259,7 +263,7 @@ func (c *copying) add(rows reflect.Value) (last int64, err error) {
 		last = key.(int64)
 	}
 	count := int64(rows.Len())
-	c.contents[len(c.contents)-1].Rows += count
+	c.content().Rows += count
 	c.done += count
 	c.progress(c.done)
 	return last, nil

@@ -76,7 +76,7 @@ type Database interface {
 	//
 	// It returns the error of the statements, ErrUnavailable or ErrOutcomeUnknown.
 	Write(ctx context.Context, statements func(tx *gorm.DB) error) error
-	// Load is Write, once, for statements that take long.
+	// Load is like Write, but runs the statements once, however long they take, and need not take turns.
 	Load(ctx context.Context, statements func(tx *gorm.DB) error) error
 	// Snapshot runs read statements in one transaction, which sees one state of the database for as long as it lasts and
 	// does not block writers. It returns the error of the statements or ErrUnavailable.

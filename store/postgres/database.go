@@ -58,7 +58,7 @@ func (d *Database) Stats() database.Stats {
 
 // Read runs statements in a transaction whose COMMIT waits for the standbys, so that what they have read is not lost.
 func (d *Database) Read(ctx context.Context, statements func(tx *gorm.DB) error) error {
-	err := d.transact(ctx, beginSnapshot, readTimeout, statements)
+	err := d.transact(ctx, terms{beginSnapshot, readTimeout, commitTimeout}, statements)
 	if errors.Is(err, database.ErrOutcomeUnknown) {
 		// Nothing was written.
 		return fmt.Errorf("%w: %s", database.ErrUnavailable, err.Error())
@@ -68,7 +68,7 @@ func (d *Database) Read(ctx context.Context, statements func(tx *gorm.DB) error)
 
 // Write runs statements in a transaction. Writes take turns.
 func (d *Database) Write(ctx context.Context, statements func(tx *gorm.DB) error) error {
-	return d.transact(ctx, beginStatement, transactTimeout, func(tx *gorm.DB) error {
+	return d.transact(ctx, terms{beginStatement, transactTimeout, commitTimeout}, func(tx *gorm.DB) error {
 		if err := tx.Exec(changeLock).Error; err != nil {
 			return fmt.Errorf("wait for other changes: %w", err)
 		}
@@ -76,14 +76,18 @@ func (d *Database) Write(ctx context.Context, statements func(tx *gorm.DB) error
 	})
 }
 
+// terms are how a transaction begins, and how long its statements and its commit may take.
+type terms struct {
+	begin              string
+	statements, commit time.Duration
+}
+
 // transact runs statements in a transaction. It retries until COMMIT was sent, or transactTimeout or the context
-// expires. If the statements take longer than limit, the next attempt avoids that server.
-func (d *Database) transact(
-	ctx context.Context, begin string, limit time.Duration, statements func(tx *gorm.DB) error,
-) error {
+// expires. If the statements take too long, the next attempt avoids that server.
+func (d *Database) transact(ctx context.Context, terms terms, statements func(tx *gorm.DB) error) error {
 	ctx, cancel := reserving(ctx, commitTimeout)
 	defer cancel()
-	return retry(ctx, func() (again bool, err error) { return d.try(ctx, begin, limit, statements) })
+	return retry(ctx, func() (again bool, err error) { return d.try(ctx, terms, statements) })
 }
 
 // reserving returns a context that ends a while before the caller's, or before transactTimeout.
@@ -117,23 +121,19 @@ func retry(ctx context.Context, try func() (again bool, err error)) error {
 // try is one attempt of transact, and reports whether another one may succeed. After COMMIT was sent and its outcome is
 // unknown, there must be none.
 func (d *Database) try(
-	ctx context.Context, begin string, limit time.Duration, statements func(tx *gorm.DB) error,
+	ctx context.Context, terms terms, statements func(tx *gorm.DB) error,
 ) (again bool, err error) {
-	tx, err := d.begin(ctx, begin)
+	tx, err := d.begin(ctx, terms.begin)
 	if err != nil {
 		d.reselectServer(ctx, err)
 		return !errors.Is(err, database.ErrNewer), err
 	}
-	if err := tx.run(ctx, d.writers.GORM, limit, statements); err != nil {
+	if err := tx.run(ctx, d.writers.GORM, terms.statements, statements); err != nil {
 		d.avoidSilent(ctx, tx, err)
 		tx.rollBack(ctx)
 		return isRetryable(err), classify(err)
 	}
-	waits := commitTimeout
-	if limit == loadTimeout {
-		waits = loadCommitTimeout
-	}
-	_, err = tx.commit(waits)
+	_, err = tx.commit(terms.commit)
 	if errors.Is(err, database.ErrOutcomeUnknown) {
 		d.noteUnknownCommit(tx)
 		return false, err

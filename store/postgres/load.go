@@ -34,7 +34,7 @@ const (
 
 // Load runs statements in one transaction, without waiting for other changes.
 func (d *Database) Load(ctx context.Context, statements func(tx *gorm.DB) error) error {
-	_, err := d.try(ctx, beginStatement, loadTimeout, statements)
+	_, err := d.try(ctx, terms{beginStatement, loadTimeout, loadCommitTimeout}, statements)
 	return err
 }
 

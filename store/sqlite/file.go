@@ -76,18 +76,9 @@ func checkDir(dir string) error {
 
 // createIfMissing creates the database file if there is none. It returns a file system error.
 func createIfMissing(path string) error {
-	owner, err := durable.OwnerForNew(path)
-	if err != nil {
-		return err
-	}
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		// Never change the owner of an existing file.
-		owner = durable.Owner{}
-		file, err = os.OpenFile(path, os.O_RDWR, 0)
-	}
+	file, err := durable.OpenOrCreate(path, 0)
 	if err == nil {
-		err = errors.Join(durable.Chown(file, owner), file.Close())
+		err = file.Close()
 	}
 	if err != nil {
 		return fmt.Errorf("open or create the database: %w", err)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"syscall"
 	"time"
@@ -24,23 +23,12 @@ type cursor struct {
 // openCursor opens and locks the file at path, which must not be a symbolic link. If root creates it, it belongs to the
 // owner of the directory.
 func openCursor(path string) (*cursor, error) {
-	owner, err := durable.OwnerForNew(path)
+	file, err := durable.OpenOrCreate(path, syscall.O_NOFOLLOW|syscall.O_NONBLOCK)
 	if err != nil {
 		return nil, err
 	}
-	const flags = os.O_RDWR | syscall.O_NOFOLLOW | syscall.O_NONBLOCK
-	file, err := os.OpenFile(path, flags|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		// Never change the owner of an existing file.
-		owner = durable.Owner{}
-		file, err = os.OpenFile(path, flags, 0)
-	}
-	if err != nil {
-		return nil, err //nolint:wrapcheck // The error names the file.
-	}
 	c := &cursor{File: file}
-	err = errors.Join(durable.Chown(file, owner), c.lock())
-	if err == nil {
+	if err = c.lock(); err == nil {
 		err = c.read()
 	}
 	if err != nil {

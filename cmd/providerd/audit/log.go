@@ -30,7 +30,7 @@ type Log struct {
 	Follow bool
 	// CursorFile has the last printed event; "" for none. One process at a time can use it.
 	CursorFile string
-	// After is the event to start after if there is no CursorFile, and then the one up to which events are printed.
+	// After is where to start without a CursorFile. It advances with what is printed.
 	After store.Cursor
 	// Out gets the lines, and Messages why they are late or incomplete.
 	Out      *console.Output

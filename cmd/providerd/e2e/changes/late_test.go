@@ -29,13 +29,8 @@ const insertLate = `INSERT INTO providers (uid, kind, name, created_at, created_
 // has ended, no line passes it.
 func TestLateCommits(t *testing.T) {
 	t.Parallel()
-	cluster := postgrestest.NewCluster(t)
-	url := cluster.CreateDatabase(t)
-	s := overURL(t, url, 1)
-	client := contracttest.Client(t)
-	s.servers[0].Create(t, client)
-	connection, tx := beginLate(t, url)
-	s.servers[0].Create(t, client)
+	cluster, s, connection, tx := beginLate(t)
+	s.servers[0].Create(t, contracttest.Client(t))
 	log := s.startLog(t)
 	cluster.Set(t, "synchronous_standby_names", "nobody")
 	committed := make(chan error)
@@ -52,16 +47,11 @@ func TestLateCommits(t *testing.T) {
 // TestPreparedTransactions lets lines wait for a prepared transaction, and for a transaction in another database.
 func TestPreparedTransactions(t *testing.T) {
 	t.Parallel()
-	cluster := postgrestest.NewCluster(t)
-	url := cluster.CreateDatabase(t)
-	s := overURL(t, url, 1)
-	client := contracttest.Client(t)
-	s.servers[0].Create(t, client)
-	connection, tx := beginLate(t, url)
+	cluster, s, connection, tx := beginLate(t)
 	if _, err := tx.Exec(t.Context(), "PREPARE TRANSACTION 'late'"); err != nil {
 		t.Fatal(err)
 	}
-	s.servers[0].Create(t, client)
+	s.servers[0].Create(t, contracttest.Client(t))
 	log := s.startLog(t)
 	log.expectWait(t, "prepared transaction 'late' of postgres in database")
 	if _, err := connection.Exec(t.Context(), "COMMIT PREPARED 'late'"); err != nil {
@@ -84,22 +74,26 @@ func TestPreparedTransactions(t *testing.T) {
 	log.expectCreated(t, 1, 2, 3)
 }
 
-// beginLate begins a transaction that inserts a provider.
-func beginLate(t *testing.T, url string) (*pgx.Conn, pgx.Tx) {
+// beginLate starts a server, which creates a provider, and begins a transaction that inserts another one.
+func beginLate(t *testing.T) (cluster *postgrestest.Cluster, s *site, connection *pgx.Conn, tx pgx.Tx) {
 	t.Helper()
+	cluster = postgrestest.NewCluster(t)
+	url := cluster.CreateDatabase(t)
+	s = overURL(t, url, 1)
+	s.servers[0].Create(t, contracttest.Client(t))
 	connection, err := pgx.Connect(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = connection.Close(context.WithoutCancel(t.Context())) })
-	tx, err := connection.Begin(t.Context())
+	tx, err = connection.Begin(t.Context())
 	if err == nil {
 		_, err = tx.Exec(t.Context(), insertLate)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return connection, tx
+	return cluster, s, connection, tx
 }
 
 // log is a command that prints the log.
