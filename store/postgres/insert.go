@@ -34,7 +34,7 @@ const secureInsert = `SELECT set_config('synchronous_commit', 'on', true),
 	set_config('client_min_messages', 'warning', true), set_config('lock_timeout', $1, true), pg_current_xact_id()::text`
 
 // Insert inserts rows in one transaction, which travels in one message. It retries until the message was sent, and
-// until lockTimeout if it cannot get a lock of a table or of the only row.
+// until lockTimeout if it cannot get the lock of a table.
 func (d *Database) Insert(ctx context.Context, rows database.Insertion) (pks map[uuid.UUID]int64, err error) {
 	ctx, cancel := reserving(ctx, leastInsertTime)
 	defer cancel()
@@ -47,14 +47,10 @@ func (d *Database) Insert(ctx context.Context, rows database.Insertion) (pks map
 	return pks, err
 }
 
-// mayWait reports whether an INSERT that could not get a lock may try again. If only one row of several cannot get it,
-// each should be inserted alone instead, and then not wait again.
+// mayWait reports whether an INSERT could not get the lock of a table, and so may try again. If it could not get that
+// of a row, each should be inserted alone instead; one that is alone has waited long enough.
 func mayWait(rows database.Insertion, err error) bool {
-	isLocked := errors.Is(err, database.ErrLocked)
-	// Another transaction holds the unique value of a row.
-	isRowLocked := isLocked && errors.Is(err, database.ErrInsertAlone)
-	isTableLocked := isLocked && !isRowLocked
-	return !rows.IsAlone && (isTableLocked || isRowLocked && len(rows.Rows) == 1)
+	return !rows.IsAlone && errors.Is(err, database.ErrLocked) && !errors.Is(err, database.ErrInsertAlone)
 }
 
 // tryInsert is one attempt of Insert, and reports whether another one may succeed.
