@@ -21,8 +21,6 @@ const (
 	maxWALFrames = 16 << 10
 	// walSizeLimit is the size to which SQLite truncates a longer WAL file when it resets it.
 	walSizeLimit = 128 << 20
-	// truncateFrames is 256 MiB, from which on the WAL is truncated immediately.
-	truncateFrames = 64 << 10
 )
 
 // makeRoom runs no checkpoint for retryPause after one has failed: it would copy the same frames again, up to the one
@@ -121,7 +119,7 @@ func (c *checkpointer) complete(ctx context.Context) {
 func (c *checkpointer) copy(ctx context.Context) {
 	defer close(c.copied)
 	for range passes {
-		err := c.checkpoint(ctx, c.conn, "PASSIVE")
+		err := c.checkpoint(ctx, c.conn)
 		if err == nil {
 			// SQLite syncs the database only after a pass that leaves no frames, which is the writer's. Syncing here leaves that
 			// pass little to wait for; it syncs again and so notices an error itself.
@@ -143,19 +141,11 @@ func (c *checkpointer) fail(err error) {
 // copyRest copies the frames appended since, while the writer waits.
 func (c *checkpointer) copyRest(ctx context.Context) error {
 	c.transactions = 0
+	if err := c.checkpoint(ctx, c.writer); err != nil {
+		return err
+	}
 	index, err := c.files.Inspect()
 	if err != nil {
-		return err
-	}
-	if index.Frames < truncateFrames {
-		err = c.checkpoint(ctx, c.writer, "PASSIVE")
-	} else {
-		err = c.truncate(ctx)
-	}
-	if err != nil {
-		return err
-	}
-	if index, err = c.files.Inspect(); err != nil {
 		return err
 	}
 	grown := index.Frames >= c.remaining+maxWALFrames
@@ -166,25 +156,15 @@ func (c *checkpointer) copyRest(ctx context.Context) error {
 	return nil
 }
 
-// truncate runs a checkpoint that also truncates the WAL, unless a connection reads from it.
-func (c *checkpointer) truncate(ctx context.Context) error {
-	if _, err := c.writer.ExecContext(ctx, "PRAGMA busy_timeout = 0"); err != nil {
-		return fmt.Errorf("truncate the WAL: %w", classify(err))
-	}
-	err := c.checkpoint(ctx, c.writer, "TRUNCATE")
-	_, resetErr := c.writer.ExecContext(ctx, fmt.Sprintf("PRAGMA busy_timeout = %d", busyTimeout.Milliseconds()))
-	return errors.Join(err, classify(resetErr))
-}
-
 // checkpoint copies what it can without waiting for other connections. If it fails, nothing is lost: the frames stay in
 // the WAL.
-func (c *checkpointer) checkpoint(ctx context.Context, conn *sql.Conn, mode string) error {
+func (c *checkpointer) checkpoint(ctx context.Context, conn *sql.Conn) error {
 	// If the database file was replaced, copying frames into it would corrupt it.
 	if err := c.files.Check(); err != nil {
 		return err
 	}
 	var busy, frames, copied int
-	err := conn.QueryRowContext(ctx, "PRAGMA wal_checkpoint("+mode+")").Scan(&busy, &frames, &copied)
+	err := conn.QueryRowContext(ctx, "PRAGMA wal_checkpoint(PASSIVE)").Scan(&busy, &frames, &copied)
 	if err != nil {
 		return fmt.Errorf("checkpoint: %w", classify(err))
 	}

@@ -18,28 +18,35 @@ import (
 // applicationID is the application_id in the header of providerd's databases ("pvdd" in ASCII).
 const applicationID = 0x70766464
 
-// checkHeader checks the database header (https://www.sqlite.org/fileformat.html, section 1.3) before the rest of a
-// large file is read. It returns database.ErrForeign if the file is not a providerd database.
-func checkHeader(file *os.File) error {
+// isBlank reports whether a database file has nothing in it. It reads the header (https://sqlite.org/fileformat.html,
+// section 1.3), and so changes nothing. It returns database.ErrForeign for a database of another program, ErrCorrupt if
+// the file is no database, or a file system error.
+func isBlank(file *os.File) (bool, error) {
 	const (
-		size     = 100
-		magic    = "SQLite format 3\x00"
-		idOffset = 68
+		magic            = "SQLite format 3\x00"
+		pageSize, idTill = 16, 72
 	)
-	header := make([]byte, size)
+	header := make([]byte, idTill)
 	count, err := file.ReadAt(header, 0)
 	switch {
 	case count == 0 && errors.Is(err, io.EOF):
-		return fmt.Errorf("%w: %s is empty", database.ErrForeign, file.Name())
+		return true, nil
 	case err != nil && !errors.Is(err, io.EOF):
-		return fmt.Errorf("read the backup: %w", err)
-	case !bytes.HasPrefix(header, []byte(magic)) || count < size:
-		return fmt.Errorf("%w: %s is not a SQLite database", database.ErrForeign, file.Name())
+		return false, fmt.Errorf("read %s: %w", file.Name(), err)
+	case count < idTill || !bytes.HasPrefix(header, []byte(magic)):
+		return false, fmt.Errorf("%s: %w: file is not a database", file.Name(), database.ErrCorrupt)
 	}
-	if id := binary.BigEndian.Uint32(header[idOffset:]); id != applicationID {
-		return fmt.Errorf("%w: %s has application_id %d", database.ErrForeign, file.Name(), id)
+	info, err := file.Stat()
+	if err != nil {
+		return false, fmt.Errorf("read %s: %w", file.Name(), err)
 	}
-	return nil
+	// A database without a second page has no tables.
+	isOnePage := info.Size() <= int64(binary.BigEndian.Uint16(header[pageSize:]))
+	id := binary.BigEndian.Uint32(header[idTill-4:])
+	if id != applicationID && (id != 0 || !isOnePage) {
+		return false, fmt.Errorf("%w: %s has application_id %d", database.ErrForeign, file.Name(), id)
+	}
+	return id == 0, nil
 }
 
 // openDatabaseFile opens a database file that only its owner can write to. It returns ErrUnavailable, ErrInsecureMode

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 
 	"gorm.io/gorm"
@@ -10,26 +9,24 @@ import (
 	"example.com/providerd/store/sqlite/guard"
 )
 
-// The generation of a database is its user_version, which SQLite stores at a fixed offset in the database header. Each
-// transaction that resets the WAL increments it, so that an older copy of the file can be told from the current one.
-const selectGeneration = "PRAGMA user_version"
-
-// setGeneration returns a statement. SQLite reads and writes user_version as a signed number.
-func setGeneration(generation uint32) string {
-	return fmt.Sprintf("PRAGMA user_version = %d", int32(generation)) //nolint:gosec // Only the bits matter.
-}
-
-// currentGeneration returns a function that reads the generation through SQLite, from the WAL if the page is there.
-func currentGeneration(ctx context.Context, db *sql.DB) func() (uint32, error) {
-	return func() (uint32, error) { return readGeneration(db.QueryRowContext(ctx, selectGeneration)) }
-}
-
-func readGeneration(row *sql.Row) (uint32, error) {
+// readGeneration reads the generation of a database, from the WAL if the page is there. It is the user_version, which
+// SQLite stores at a fixed offset in the database header. Each transaction that resets the WAL increments it, so that
+// an older copy of the file can be told from the current one.
+func readGeneration(ctx context.Context, db gorm.ConnPool) (uint32, error) {
 	var version int32
-	if err := row.Scan(&version); err != nil {
+	if err := db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
 		return 0, fmt.Errorf("read the generation of the database: %w", classify(err))
 	}
 	return uint32(version), nil //nolint:gosec // Only the bits matter.
+}
+
+// setGeneration writes the generation. SQLite reads and writes user_version as a signed number.
+func setGeneration(ctx context.Context, db gorm.ConnPool, generation uint32) error {
+	//nolint:gosec // Only the bits matter.
+	if _, err := db.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", int32(generation))); err != nil {
+		return fmt.Errorf("write the generation of the database: %w", classify(err))
+	}
+	return nil
 }
 
 // incrementGeneration increments the generation if a checkpoint has copied the whole WAL, because the next write resets
@@ -39,12 +36,9 @@ func incrementGeneration(ctx context.Context, files *guard.Files, tx gorm.ConnPo
 	if err != nil || !isBackfilled {
 		return err
 	}
-	generation, err := readGeneration(tx.QueryRowContext(ctx, selectGeneration))
+	generation, err := readGeneration(ctx, tx)
 	if err != nil {
 		return err
 	}
-	if _, err := tx.ExecContext(ctx, setGeneration(generation+1)); err != nil {
-		return fmt.Errorf("increment the generation: %w", classify(err))
-	}
-	return nil
+	return setGeneration(ctx, tx, generation+1)
 }

@@ -60,11 +60,12 @@ func probe(tx *gorm.DB) error {
 	if err := growWAL(tx); err != nil {
 		return err
 	}
-	generation, err := readGeneration(tx.Raw(selectGeneration).Row())
+	ctx, pool := tx.Statement.Context, tx.Statement.ConnPool
+	generation, err := readGeneration(ctx, pool)
 	if err != nil {
 		return err
 	}
-	return tx.Exec(setGeneration(generation)).Error
+	return setGeneration(ctx, pool, generation)
 }
 
 // probeBytes exceeds the 2 MB page cache of a transaction by more than the largest create writes.

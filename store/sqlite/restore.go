@@ -104,7 +104,7 @@ func (r Restoration) openBackup() (file *os.File, size int64, err error) {
 		err = fmt.Errorf("%w: %s is not a regular file", database.ErrForeign, r.Backup)
 	}
 	if err == nil {
-		err = checkHeader(file)
+		err = r.checkHeader(file)
 	}
 	for _, suffix := range []string{"-wal", "-journal"} {
 		if beside, statErr := os.Stat(r.Backup + suffix); err == nil && statErr == nil && beside.Size() > 0 {
@@ -116,6 +116,17 @@ func (r Restoration) openBackup() (file *os.File, size int64, err error) {
 		return nil, 0, errors.Join(err, file.Close())
 	}
 	return file, info.Size(), nil
+}
+
+func (r Restoration) checkHeader(backup *os.File) error {
+	isBlank, err := isBlank(backup)
+	if errors.Is(err, database.ErrCorrupt) {
+		return fmt.Errorf("%w: %s is not a SQLite database", database.ErrForeign, r.Backup)
+	}
+	if err == nil && isBlank {
+		err = fmt.Errorf("%w: %s is empty", database.ErrForeign, r.Backup)
+	}
+	return err
 }
 
 // resolveTarget returns the path of the database without symbolic links, and creates its directory if it is missing.

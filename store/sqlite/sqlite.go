@@ -152,10 +152,13 @@ func (d *Database) open(ctx context.Context, path string, prepare prepareFunc) (
 		return wrapPath(path, err)
 	}
 	// SQLite creates the -wal and -shm files when the database is first read.
-	if _, err := d.writers.ExecContext(ctx, selectGeneration); err != nil {
-		return fmt.Errorf("open database %s: %w", path, classify(err))
+	if _, err := readGeneration(ctx, d.writers); err != nil {
+		return wrapPath(path, err)
 	}
-	if err := errors.Join(d.watch(), probe.Close()); err != nil {
+	if d.files, err = guard.Watch(d.file); err != nil {
+		return err
+	}
+	if err := errors.Join(d.files.Check(), probe.Close()); err != nil {
 		return err
 	}
 	if err := prepare(ctx, d.writers.DB, path); err != nil {
@@ -163,15 +166,4 @@ func (d *Database) open(ctx context.Context, path string, prepare prepareFunc) (
 	}
 	d.readers, err = connect(path, "_query_only=on", maxReaders)
 	return wrapPath(path, err)
-}
-
-// watch starts guarding the files of the database. They must exist, as they do while SQLite has the database open.
-func (d *Database) watch() (err error) {
-	if d.files != nil {
-		return d.files.Check()
-	}
-	if d.files, err = guard.Watch(d.file); err != nil {
-		return err
-	}
-	return d.files.Check()
 }

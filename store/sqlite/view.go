@@ -77,7 +77,7 @@ func (v *View) open(ctx context.Context) (err error) {
 	if !hasWAL || id != applicationID {
 		return nil
 	}
-	return v.file.CheckGeneration(currentGeneration(ctx, v.reader.DB))
+	return v.file.CheckGeneration(func() (uint32, error) { return readGeneration(ctx, v.reader) })
 }
 
 // hasWAL reports whether there is a WAL to read. It returns ErrUnavailable if its wal-index is missing, which only a

@@ -3,8 +3,7 @@
 // nothing.
 //
 // Start with Files, which guards the files of an open database. File is one of them, and WALIndex is what SQLite
-// records about the WAL. CheckShared and CheckUse check whether other programs have a database open before SQLite
-// touches it.
+// records about the WAL. CheckUse checks whether other programs have a database open before SQLite touches it.
 package guard
 
 import (
@@ -18,24 +17,17 @@ import (
 	"example.com/providerd/store/database"
 )
 
-// sqliteMagic is the header string of every SQLite database.
-const sqliteMagic = "SQLite format 3\x00"
-
 // Files guards the files of one open database. What SQLite commits to removed files is lost when the process ends, and
 // what it writes to replaced ones corrupts them. Other processes may legitimately change the files, so Files compares
 // them with each other and with the wal-index, in which SQLite records every legitimate change.
 type Files struct {
-	database *File
-	wal      *File
-	index    *File
-	mutex    sync.Mutex
+	database, wal, index *File
+	mutex                sync.Mutex
 	// seen is the wal-index, and size and generation are those of the database file, at the last successful check.
 	seen       WALIndex
 	checked    time.Time
 	size       int64
 	generation uint32
-	// scratch is the buffer for reads.
-	scratch [walIndexSize]byte
 	// changed is not nil once a file was changed. Only a restart can resolve that.
 	changed error
 }
@@ -43,28 +35,23 @@ type Files struct {
 // Watch guards the files of a database that SQLite has open. It returns a file system error, or ErrUnavailable if one
 // of them is not a regular file.
 func Watch(file *File) (*Files, error) {
-	wal, err := open(file.Name()+"-wal", moveAway)
+	wal, err := Open(file.Name() + "-wal")
 	if err != nil {
 		return nil, err
 	}
-	index, err := open(file.Name()+"-shm", moveAway)
+	index, err := Open(file.Name() + "-shm")
 	if err != nil {
 		return nil, errors.Join(err, wal.Close())
 	}
 	return &Files{database: file, wal: wal, index: index}, nil
 }
 
-// CheckGeneration is Files.CheckGeneration for a database whose files are not guarded.
-func (f *File) CheckGeneration(read func() (uint32, error)) error {
-	return (&Files{database: f}).CheckGeneration(read)
-}
-
 // CheckGeneration compares the generation in the database file with the one that SQLite reads, which comes from the WAL
 // if the page is there. A checkpoint copies one generation at a time, so the file is at most one behind. It returns
 // ErrUnavailable if the files do not belong together, or the error of read.
-func (f *Files) CheckGeneration(read func() (uint32, error)) error {
-	for range maxReads {
-		before, err := f.readGeneration()
+func (f *File) CheckGeneration(read func() (uint32, error)) error {
+	for number := range maxReads {
+		before, err := f.generation()
 		if err != nil {
 			return err
 		}
@@ -72,7 +59,7 @@ func (f *Files) CheckGeneration(read func() (uint32, error)) error {
 		if err != nil {
 			return err
 		}
-		after, err := f.readGeneration()
+		after, err := f.generation()
 		if err != nil {
 			return err
 		}
@@ -80,10 +67,26 @@ func (f *Files) CheckGeneration(read func() (uint32, error)) error {
 			return nil
 		}
 		if before == after {
-			return f.markChanged(f.database)
+			return f.ChangedError()
 		}
+		waitToReread(number)
 	}
-	return inconsistentError(f.database)
+	return inconsistentError(f)
+}
+
+// generation reads the generation, which is SQLite's user_version, from the header of the database, and checks that the
+// file is a database.
+func (f *File) generation() (uint32, error) {
+	const magic, userVersion = "SQLite format 3\x00", 60
+	var header [userVersion + 4]byte
+	isLong, err := f.read(header[:], 0)
+	if err != nil {
+		return 0, err
+	}
+	if !isLong || string(header[:len(magic)]) != magic {
+		return 0, f.ChangedError()
+	}
+	return binary.BigEndian.Uint32(header[userVersion:]), nil
 }
 
 // Check returns ErrUnavailable if a file was removed, replaced or changed. Callers check before they write, so that
@@ -101,7 +104,7 @@ const recent = 10 * time.Millisecond
 // commit is followed by a Check.
 func (f *Files) CheckUnlessRecent() error {
 	f.mutex.Lock()
-	isRecent := f.changed == nil && time.Since(f.checked) < recent
+	isRecent := time.Since(f.checked) < recent
 	f.mutex.Unlock()
 	if isRecent {
 		return nil
@@ -110,63 +113,54 @@ func (f *Files) CheckUnlessRecent() error {
 }
 
 // Inspect is Check that also returns the wal-index.
-func (f *Files) Inspect() (WALIndex, error) {
+func (f *Files) Inspect() (index WALIndex, err error) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	// A failed check must not count as a recent one.
 	f.checked = time.Time{}
 	if f.changed != nil {
-		return WALIndex{}, f.changed
+		return index, f.changed
 	}
+	index, err = f.inspect()
+	if _, isChanged := errors.AsType[changedError](err); isChanged {
+		f.changed = err
+	}
+	if err == nil {
+		f.checked = time.Now()
+	}
+	return index, err
+}
+
+func (f *Files) inspect() (index WALIndex, err error) {
 	size, err := f.database.check()
 	if err != nil {
-		return WALIndex{}, err
+		return index, err
 	}
 	for _, file := range [...]*File{f.wal, f.index} {
 		if _, err := file.check(); err != nil {
-			return WALIndex{}, err
+			return index, err
 		}
 	}
-	index, err := f.checkWAL()
-	if err != nil {
-		return WALIndex{}, err
+	if index, err = f.checkWAL(); err != nil {
+		return index, err
 	}
-	if err := f.checkDatabase(size, index); err != nil {
-		return WALIndex{}, err
-	}
-	f.checked = time.Now()
-	return index, nil
+	return index, f.checkDatabase(size, index)
 }
 
 // checkDatabase compares the database file with its state at the last check. Checkpoints enlarge it, or shrink it after
 // a VACUUM to the size in the wal-index, and raise the generation once per reset of the WAL. SQLite's own file change
 // counter is not updated in WAL mode.
 func (f *Files) checkDatabase(size int64, index WALIndex) error {
-	generation, err := f.readGeneration()
+	generation, err := f.database.generation()
 	if err != nil {
 		return err
 	}
 	isShort := size < f.size && size < int64(index.pages)*index.PageSize
 	if isShort || generation < f.generation {
-		return f.markChanged(f.database)
+		return f.database.ChangedError()
 	}
 	f.size, f.generation = size, generation
 	return nil
-}
-
-// readGeneration reads the generation, which is SQLite's user_version, from the database header, and checks that the
-// file is a database.
-func (f *Files) readGeneration() (uint32, error) {
-	const userVersion = 60
-	header := f.scratch[:userVersion+4]
-	ok, err := readFull(f.database.File, header, 0)
-	if err != nil {
-		return 0, fmt.Errorf("%w: %w", database.ErrUnavailable, err)
-	}
-	if !ok || string(header[:len(sqliteMagic)]) != sqliteMagic {
-		return 0, f.markChanged(f.database)
-	}
-	return binary.BigEndian.Uint32(header[userVersion:]), nil
 }
 
 const (
@@ -190,61 +184,50 @@ func waitToReread(number int) {
 // appends to it. A mismatch therefore counts only if the wal-index did not change while both were read.
 func (f *Files) checkWAL() (WALIndex, error) {
 	for number := range maxReads {
-		index, err := readWALIndex(f.index.File, f.scratch[:])
-		if errors.Is(err, errTorn) {
+		index, isWhole, err := readWALIndex(f.index)
+		if err != nil {
+			return index, err
+		}
+		if !isWhole {
 			waitToReread(number)
 			continue
 		}
-		if err != nil {
-			return WALIndex{}, fmt.Errorf("%w: %w", database.ErrUnavailable, err)
-		}
-		ok, err := f.isConsistent(index)
-		if err != nil {
-			return WALIndex{}, fmt.Errorf("%w: %w", database.ErrUnavailable, err)
-		}
-		if ok && index.salts == f.seen.salts && index.Frames < f.seen.Frames {
-			return WALIndex{}, f.markChanged(f.index)
-		}
-		if ok {
+		isConsistent, err := f.isConsistent(index)
+		switch {
+		case err != nil:
+			return index, err
+		case isConsistent && index.salts == f.seen.salts && index.Frames < f.seen.Frames:
+			return index, f.index.ChangedError()
+		case isConsistent:
 			f.seen = index
 			return index, nil
 		}
-		if again, err := readWALIndex(f.index.File, f.scratch[:]); err == nil && again == index {
-			return WALIndex{}, f.markChanged(f.wal)
+		if again, isWhole, err := readWALIndex(f.index); err == nil && isWhole && again == index {
+			return index, f.wal.ChangedError()
 		}
 	}
 	return WALIndex{}, inconsistentError(f.index)
 }
 
-// IsBackfilled reports whether a checkpoint has copied all frames of the WAL. The caller must hold the write lock, so
-// that the WAL does not change. It returns ErrUnavailable.
-func (f *Files) IsBackfilled() (bool, error) {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	index, err := readWALIndex(f.index.File, f.scratch[:])
-	if err != nil {
-		return false, fmt.Errorf("%w: %w", database.ErrUnavailable, err)
-	}
-	return index.Frames == index.Backfilled, nil
-}
-
 // isConsistent reports whether the WAL contains the last committed frame and still has the one that was last at the
 // previous check: a WAL that was truncated and then appended to has a hole there.
 func (f *Files) isConsistent(index WALIndex) (bool, error) {
-	ok, err := index.isWALOf(f.wal.File, f.scratch[:])
-	if !ok || err != nil || f.seen.salts != index.salts || f.seen.Frames == index.Frames {
-		return ok, err
+	isConsistent, err := index.isIndexOf(f.wal)
+	if !isConsistent || err != nil || f.seen.salts != index.salts || f.seen.Frames == index.Frames {
+		return isConsistent, err
 	}
-	return f.seen.isWALOf(f.wal.File, f.scratch[:])
+	return f.seen.isIndexOf(f.wal)
+}
+
+// IsBackfilled reports whether a checkpoint has copied all frames of the WAL. The caller must hold the write lock, so
+// that the WAL does not change. It returns ErrUnavailable.
+func (f *Files) IsBackfilled() (bool, error) {
+	index, isWhole, err := readWALIndex(f.index)
+	return isWhole && index.Frames == index.Backfilled, err
 }
 
 // Database returns the database file.
 func (f *Files) Database() *File { return f.database }
-
-func (f *Files) markChanged(file *File) error {
-	f.changed = file.ChangedError()
-	return f.changed
-}
 
 func inconsistentError(file *File) error {
 	return fmt.Errorf("%w: cannot get a consistent read of %s; try again", database.ErrUnavailable, file.Name())

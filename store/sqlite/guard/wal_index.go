@@ -3,25 +3,10 @@ package guard
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
-	"fmt"
-	"io"
-	"os"
 )
 
-// The file formats of the wal-index and the WAL (https://sqlite.org/walformat.html).
-const (
-	walIndexHeaderSize = 48
-	// walIndexSize includes both copies of the header and the checkpoint info after them.
-	walIndexSize       = 136
-	walHeaderSize      = 32
-	walFrameHeaderSize = 24
-)
-
-// errTorn means that SQLite was writing the wal-index while it was read.
-var errTorn = errors.New("the wal-index was read while it was written")
-
-// WALIndex is what SQLite records about the WAL in the header of the wal-index (-shm), which all connections share.
+// WALIndex is what SQLite records about the WAL in the header of the wal-index (-shm), which all connections share
+// (https://sqlite.org/walformat.html).
 type WALIndex struct {
 	// PageSize is the page size of the database in bytes.
 	PageSize int64
@@ -37,60 +22,40 @@ type WALIndex struct {
 	salts [8]byte
 }
 
-// readWALIndex reads the header of a wal-index into scratch. It returns errTorn if another read may succeed.
-func readWALIndex(file *os.File, scratch []byte) (WALIndex, error) {
-	content := scratch[:walIndexSize]
-	if _, err := file.ReadAt(content, 0); err != nil {
-		return WALIndex{}, fmt.Errorf("read the wal-index: %w", err)
-	}
-	header, second := content[:walIndexHeaderSize], content[walIndexHeaderSize:2*walIndexHeaderSize]
+// readWALIndex reads the header of a wal-index. It is not whole while SQLite writes it: another read may succeed.
+func readWALIndex(file *File) (index WALIndex, isWhole bool, err error) {
+	const size = 48
+	content := make([]byte, 2*size+4)
+	isLong, err := file.read(content, 0)
+	header, native := content[:size], binary.NativeEndian
 	const initialized = 12
-	if !bytes.Equal(header, second) || header[initialized] == 0 {
-		return WALIndex{}, errTorn
+	if !isLong || err != nil || !bytes.Equal(header, content[size:2*size]) || header[initialized] == 0 {
+		return index, false, err
 	}
-	native := binary.NativeEndian
-	index := WALIndex{
-		PageSize:   int64(native.Uint16(header[14:])),
-		Frames:     native.Uint32(header[16:]),
-		pages:      native.Uint32(header[20:]),
-		Backfilled: native.Uint32(content[2*walIndexHeaderSize:]),
-		salts:      [8]byte(header[32:40]),
+	index = WALIndex{
+		PageSize: int64(native.Uint16(header[14:])), Frames: native.Uint32(header[16:]), pages: native.Uint32(header[20:]),
+		Backfilled: native.Uint32(content[2*size:]), salts: [8]byte(header[32:40]),
 	}
 	if index.PageSize == 1 {
 		index.PageSize = 1 << 16
 	}
-	// The wal-index stores checksums in native byte order, the WAL in big-endian.
+	// The wal-index has checksums in native byte order, the WAL in big-endian.
 	binary.BigEndian.PutUint32(index.checksum[:4], native.Uint32(header[24:]))
 	binary.BigEndian.PutUint32(index.checksum[4:], native.Uint32(header[28:]))
-	return index, nil
+	return index, true, nil
 }
 
-// isWALOf reports whether a file starts as the WAL that the wal-index describes and contains its last frame. It reads
-// into scratch.
-func (i WALIndex) isWALOf(wal *os.File, scratch []byte) (bool, error) {
+// isIndexOf reports whether a file starts as the WAL that the wal-index describes and has its last frame.
+func (i WALIndex) isIndexOf(wal *File) (bool, error) {
 	if i.Frames == 0 {
 		return true, nil
 	}
-	header := scratch[:walHeaderSize]
-	if ok, err := readFull(wal, header, 0); !ok || !bytes.Equal(header[16:24], i.salts[:]) {
+	const headerSize, frameHeaderSize = 32, 24
+	var header [headerSize]byte
+	if isLong, err := wal.read(header[:], 0); !isLong || !bytes.Equal(header[16:24], i.salts[:]) {
 		return false, err
 	}
-	frame := scratch[:walFrameHeaderSize]
-	offset := walHeaderSize + int64(i.Frames-1)*(walFrameHeaderSize+i.PageSize)
-	if ok, err := readFull(wal, frame, offset); !ok {
-		return false, err
-	}
-	return bytes.Equal(frame[8:16], i.salts[:]) && bytes.Equal(frame[16:24], i.checksum[:]), nil
-}
-
-// readFull fills content and reports whether the file was long enough.
-func readFull(file *os.File, content []byte, offset int64) (bool, error) {
-	_, err := file.ReadAt(content, offset)
-	if errors.Is(err, io.EOF) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("read %s: %w", file.Name(), err)
-	}
-	return true, nil
+	frame := header[:frameHeaderSize]
+	isLong, err := wal.read(frame, headerSize+int64(i.Frames-1)*(frameHeaderSize+i.PageSize))
+	return isLong && bytes.Equal(frame[8:16], i.salts[:]) && bytes.Equal(frame[16:24], i.checksum[:]), err
 }

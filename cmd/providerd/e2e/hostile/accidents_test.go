@@ -1,0 +1,130 @@
+//go:build slow
+
+package hostile_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store/storetest/processtest"
+)
+
+// accident is what an operator does to the database of a server under load.
+type accident struct {
+	inflict func(database string) error
+	words   string
+}
+
+func accidents(other string) map[string]accident {
+	const changed, moved = "providerd.db does not match what SQLite wrote", "providerd.db was removed or replaced while in use"
+	return map[string]accident{
+		"cp":            {func(database string) error { return overwrite(database, other) }, changed},
+		"an older copy": {func(database string) error { return overwrite(database, database+".older") }, changed},
+		"rsync in place": {func(database string) error {
+			older, err := os.ReadFile(database + ".older")
+			return errors.Join(err, overwriteBeginning(database, older[:len(older)/2]))
+		}, changed},
+		"truncate": {func(database string) error { return os.Truncate(database, 40<<10) }, changed},
+		"mv":       {func(database string) error { return os.Rename(database, database+".moved") }, moved},
+		"rm":       {os.Remove, moved},
+	}
+}
+
+func overwriteBeginning(path string, content []byte) error {
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteAt(content, 0)
+	return errors.Join(err, file.Close())
+}
+
+// An accident with the file of a database under load is noticed before the next create is acknowledged, by the running
+// server and by one that starts after a crash. With the right files back, everything acknowledged is stored.
+func TestHostileFileAccidents(t *testing.T) {
+	t.Parallel()
+	otherDir := t.TempDir()
+	providerdtest.Serve(t, otherDir).Stop(t)
+	for name, accident := range accidents(filepath.Join(otherDir, "data", "providerd.db")) {
+		for _, restarts := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ", restart ", restarts), func(t *testing.T) {
+				t.Parallel()
+				accident.strike(t, restarts)
+			})
+		}
+	}
+}
+
+func (a accident) strike(t *testing.T, restarts bool) {
+	t.Helper()
+	const callers = 3
+	dir, client, sent := t.TempDir(), contracttest.Client(t), providerdtest.NewJournal()
+	database := filepath.Join(dir, "data", "providerd.db")
+	server := providerdtest.Serve(t, dir)
+	load := providerdtest.StartLoad(callers, func(caller, n int) bool {
+		started, name := time.Now(), fmt.Sprintf("%d-%d", caller, n)
+		record, err := server.CreateOnce(client, name)
+		if err == nil {
+			sent.Acknowledge(record, started)
+		}
+		return !server.HasEnded()
+	})
+	sent.WaitForMore(t, untilReset)
+	// A copy in the middle of a checkpoint is as good an older one as any.
+	if err := overwrite(database+".older", database); err != nil {
+		t.Fatal(err)
+	}
+	sent.WaitForMore(t, 2*callers*untilReset)
+	server.Signal(t, syscall.SIGSTOP)
+	files := []string{database, database + "-wal"}
+	var errs []error
+	for _, file := range files {
+		errs = append(errs, overwrite(file+".now", file))
+	}
+	if err := errors.Join(append(errs, a.inflict(database))...); err != nil {
+		t.Fatal(err)
+	}
+	if restarts {
+		server.Kill(t)
+		load.Stop()
+		output, err := providerdtest.ServeCommand(t.Context(), dir).CombinedOutput()
+		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != providerdtest.ExitFailed {
+			t.Errorf("the next server: %v: %s", err, output)
+		}
+	} else {
+		server.Signal(t, syscall.SIGCONT)
+		processtest.WaitUntil(t, "the accident is noticed", func() bool { return strings.Contains(server.Stderr.String(), a.words) })
+		server.Kill(t)
+		load.Stop()
+	}
+	_ = os.Remove(database + "-shm")
+	for _, file := range files {
+		if err := overwrite(file, file+".now"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stored := map[string]providerdtest.Record{}
+	for _, record := range providerdtest.Stored(t, dir) {
+		stored[record.Name] = record
+	}
+	lost := 0
+	for name, record := range sent.Acknowledged() {
+		if stored[name] != record {
+			lost++
+		}
+	}
+	t.Logf("acknowledged %d, lost %d", len(sent.Acknowledged()), lost)
+	if lost > 0 {
+		t.Errorf("%d of %d acknowledged creates are lost", lost, len(sent.Acknowledged()))
+	}
+	providerdtest.CheckIntegrity(t, database)
+}
