@@ -13,7 +13,7 @@ import (
 
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
-	"example.com/providerd/store/durable"
+	"example.com/providerd/store/files"
 	"example.com/providerd/store/seal"
 	"example.com/providerd/store/storetest"
 	"example.com/providerd/store/storetest/processtest"
@@ -203,7 +203,7 @@ func TestMasterKeyIsReplaced(t *testing.T) {
 	both, bothErr := first.WithNew()
 	second, secondErr := both.OnlyPrimary()
 	all, successor := filepath.Join(dir, "all.json"), filepath.Join(dir, "successor.json")
-	if err := errors.Join(err, bothErr, secondErr, both.Create(all, durable.Owner{}), second.Create(successor, durable.Owner{})); err != nil {
+	if err := errors.Join(err, bothErr, secondErr, both.Create(all, files.Owner{}), second.Create(successor, files.Owner{})); err != nil {
 		t.Fatal(err)
 	}
 	rewrapping, err := storetest.OpenSQLite(t.Context(), path, all)

@@ -17,7 +17,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"example.com/providerd/store"
-	"example.com/providerd/store/durable"
+	"example.com/providerd/store/files"
 	"example.com/providerd/store/postgres"
 	"example.com/providerd/store/postgres/postgrestest"
 	"example.com/providerd/store/seal"
@@ -110,7 +110,7 @@ func TestMissingMasterKey(t *testing.T) {
 		master, err = master.WithNew()
 	}
 	if err == nil {
-		err = master.Create(newer, durable.Owner{})
+		err = master.Create(newer, files.Owner{})
 	}
 	if err != nil {
 		t.Fatal(err)

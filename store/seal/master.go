@@ -11,7 +11,7 @@ import (
 	"github.com/tink-crypto/tink-go/v2/insecurecleartextkeyset"
 	"github.com/tink-crypto/tink-go/v2/keyset"
 
-	"example.com/providerd/store/durable"
+	"example.com/providerd/store/files"
 )
 
 // MasterKeys are the keys of a keyset file, a Tink keyset in JSON. They encrypt data keys, and nothing else.
@@ -37,7 +37,7 @@ func (m *MasterKeys) OnlyPrimary() (*MasterKeys, error) {
 
 // ReadMasterKeys reads a keyset file. It returns ErrNoKeyset or ErrKeysetUnusable.
 func ReadMasterKeys(path string) (*MasterKeys, error) {
-	content, err := durable.ReadSmallFile(path)
+	content, err := files.ReadSmall(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%w: %s; put it back, or pass its path with --keyset; without it the secrets in the "+
@@ -62,8 +62,8 @@ func ReadMasterKeys(path string) (*MasterKeys, error) {
 
 // Create writes the keys to a new file, which only its owner can read. It returns fs.ErrExist if there is anything at
 // path, or another file system error.
-func (m *MasterKeys) Create(path string, owner durable.Owner) error {
-	return durable.WriteNewFile(path, owner, func(to io.Writer) error {
+func (m *MasterKeys) Create(path string, owner files.Owner) error {
+	return files.Create(path, owner, func(to io.Writer) error {
 		return insecurecleartextkeyset.Write(m.handle, keyset.NewJSONWriter(to))
 	})
 }
@@ -79,7 +79,7 @@ func ReadOrCreateMasterKeys(path string) (*MasterKeys, error) {
 		return nil, err
 	}
 	// Whom root gives the file to could have put another keyset there anyway.
-	owner, err := durable.OwnerForNew(path)
+	owner, err := files.OwnerFor(path)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"example.com/providerd/store/durable"
+	"example.com/providerd/store/files"
 	"example.com/providerd/store/seal"
 )
 
@@ -49,7 +49,7 @@ func TestNonKeysetFileIsRejected(t *testing.T) {
 			t.Fatal(err)
 		}
 		expectRefused(t, path, name, "^keyset cannot be used: .*"+regexp.QuoteMeta(path)+".*"+test.hint)
-		if err := master.Create(path, durable.Owner{}); !errors.Is(err, fs.ErrExist) {
+		if err := master.Create(path, files.Owner{}); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("%s: created: error is %v, want ErrExist", name, err)
 		}
 		replace(t, path, good+large[len(good):])

@@ -6,14 +6,12 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
-	"path/filepath"
 
 	"github.com/mattn/go-sqlite3"
 
 	"example.com/providerd/store/database"
-	"example.com/providerd/store/durable"
+	"example.com/providerd/store/files"
 )
 
 // Progress is called with the number of bytes copied so far and in total.
@@ -33,28 +31,18 @@ const (
 // writing. The WAL grows, because it cannot be reset until the last page is copied. Before the file gets its name,
 // it is synced and verified: it must pass SQLite's integrity_check, have as many rows in each table as the snapshot,
 // and pass check. If anything fails, the file is removed. It belongs to the user that runs the program, not to the
-// owner of the directory, because no server reads it. Backup also removes what killed backups left in the directory.
+// owner of the directory, because no server reads it. A killed backup leaves at most a file with a hidden name.
 //
 // It returns ErrReservedName, fs.ErrExist if path exists, ErrFull, the error of check or ctx, or a file system error.
 func (d *Database) Backup(ctx context.Context, path string, progress Progress, check Check) (err error) {
 	if err := CheckName(path); err != nil {
 		return err
 	}
-	if err := durable.CheckNotExist(path); err != nil {
-		return err
-	}
-	draft, err := durable.CreateDraft(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("write %s: directory %s does not exist; create it first", path, filepath.Dir(path))
-	}
+	draft, err := files.CreateDraft(path)
 	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	defer func() { err = errors.Join(err, draft.Close()) }()
-	// A killed backup may have had any name, and leaves a draft as large as the database.
-	if err := durable.RemoveAbandoned(filepath.Dir(path), func(string) bool { return true }); err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, draft.Cleanup()) }()
 	rows, err := d.copyTo(ctx, draft, progress)
 	if err != nil {
 		return fmt.Errorf("back up to %s: %w", path, classify(err))
@@ -70,7 +58,7 @@ func (d *Database) Backup(ctx context.Context, path string, progress Progress, c
 
 // copyTo copies all pages in one read transaction, and returns the number of rows in each table.
 func (d *Database) copyTo(
-	ctx context.Context, draft *durable.Draft, progress Progress,
+	ctx context.Context, draft *files.Draft, progress Progress,
 ) (rows map[string]int64, err error) {
 	if err := d.files.Check(); err != nil {
 		return nil, err
@@ -100,7 +88,7 @@ func (d *Database) copyTo(
 // pageCopy copies the pages of a snapshot.
 type pageCopy struct {
 	from     *sql.Conn
-	draft    *durable.Draft
+	draft    *files.Draft
 	progress Progress
 	pageSize int64
 }

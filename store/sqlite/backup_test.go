@@ -102,7 +102,7 @@ func TestWrongBackupIsRejected(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		err := r.Backup(t.Context(), filepath.Join(dir, "backup.db"), func(done, total int64) {
-			drafts, err := filepath.Glob(filepath.Join(dir, "backup.db.*.unfinished"))
+			drafts, err := filepath.Glob(filepath.Join(dir, ".backup.db[0-9]*"))
 			if err != nil || len(drafts) != 1 || done != total {
 				t.Fatalf("%d of %d bytes are copied to %v, %v", done, total, drafts, err)
 			}

@@ -86,11 +86,13 @@ func (d *Database) write(ctx context.Context, statements func(tx *gorm.DB) error
 	return nil
 }
 
-// Read runs statements on connections that cannot write. What is committed is on disk.
+// Read runs statements on connections that cannot write. What is committed is on disk. The context does not interrupt
+// them: with one that can end, the driver starts a goroutine for each statement.
 func (d *Database) Read(ctx context.Context, statements func(tx *gorm.DB) error) error {
 	if err := d.files.Check(); err != nil {
 		return err
 	}
+	ctx = context.WithoutCancel(ctx)
 	return d.Reader().WithContext(ctx).Transaction(func(tx *gorm.DB) error { //nolint:wrapcheck // It is wrapped already.
 		if err := d.CheckSchema(tx); err != nil {
 			return err

@@ -28,16 +28,11 @@ const (
 // the first few differences, or none. Additional objects count only if they affect rows of providerd's tables. It
 // returns database.ErrUnavailable.
 func (v *View) Drift(ctx context.Context) ([]string, error) {
-	version, err := SchemaVersion()
-	if err != nil {
-		return nil, err
-	}
-	return drift(ctx, v.Reader(), version)
+	return drift(ctx, v.Reader())
 }
 
-// drift is View.Drift for a schema version that this program knows.
-func drift(ctx context.Context, reader *gorm.DB, version int64) ([]string, error) {
-	expected, err := migratedObjects(ctx, version)
+func drift(ctx context.Context, reader *gorm.DB) ([]string, error) {
+	expected, err := migratedObjects(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -49,8 +44,12 @@ func drift(ctx context.Context, reader *gorm.DB, version int64) ([]string, error
 	return expected.Drift(found), nil
 }
 
-// migratedObjects returns the objects of a new database of a schema version.
-func migratedObjects(ctx context.Context, version int64) (objects database.Objects, err error) {
+// migratedObjects returns the objects of a new database.
+func migratedObjects(ctx context.Context) (objects database.Objects, err error) {
+	version, err := SchemaVersion()
+	if err != nil {
+		return nil, err
+	}
 	const path = ":memory:"
 	pool, err := connectWith(path, "", 1)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 
 	"example.com/providerd/store/database"
-	"example.com/providerd/store/durable"
+	"example.com/providerd/store/files"
 	"example.com/providerd/store/sqlite/guard"
 )
 
@@ -83,7 +83,7 @@ func checkDir(dir string) error {
 
 // createIfMissing creates the database file if there is none. It returns a file system error.
 func createIfMissing(path string) error {
-	file, err := durable.OpenOrCreate(path, 0)
+	file, err := files.OpenOrCreate(path, 0)
 	if err == nil {
 		err = file.Close()
 	}

@@ -5,18 +5,15 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-
-	"example.com/providerd/store/durable"
 )
 
-// ErrReservedName means that a file of that name could be deleted, or taken for a file of a database.
+// ErrReservedName means that a file of that name could be taken for a file of a database.
 var ErrReservedName = errors.New("the name is reserved")
 
 // sidecars returns the suffixes of the files that SQLite keeps next to a database.
 func sidecars() []string { return []string{"-wal", "-shm", "-journal"} }
 
-// CheckName returns ErrReservedName if SQLite or this program could delete a file at path, or roll it back into a
-// database.
+// CheckName returns ErrReservedName if SQLite could delete a file at path, or roll it back into a database.
 func CheckName(path string) error {
 	name := filepath.Base(path)
 	for _, suffix := range sidecars() {
@@ -24,10 +21,6 @@ func CheckName(path string) error {
 			return fmt.Errorf("%w: %s ends in %s, as SQLite's own files beside a database do; "+
 				"choose another name", ErrReservedName, path, suffix)
 		}
-	}
-	if durable.IsUnfinished(name) {
-		return fmt.Errorf("%w: %s ends in .unfinished, like temporary files that providerd removes; choose another name",
-			ErrReservedName, path)
 	}
 	return nil
 }

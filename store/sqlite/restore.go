@@ -4,17 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
-	"example.com/providerd/store/durable"
+	"example.com/providerd/store/files"
 	"example.com/providerd/store/sqlite/guard"
 )
 
@@ -35,16 +35,15 @@ type Restoration struct {
 // it, the database belongs to the owner of the file that it replaces, or else to the owner of the directory, whose
 // server must be able to read it.
 //
-// It returns database.ErrForeign, ErrNewer or ErrOlder if the file is not a backup of this program, ErrUnavailable if
-// it is damaged, fs.ErrExist if there is a database and Replace is not set, ErrInUse
-// if a program has the database open or has left files next to it, ErrReservedName, the error of the check or ctx, an
-// error that describes how the schema differs from its version, or a file system error.
+// It returns database.ErrForeign, ErrNewer or ErrOlder if the file is not a backup of this version, ErrUnavailable if
+// it is damaged, fs.ErrExist if there is a database and Replace is not set, ErrInUse if a program has the database open
+// or has left files next to it, ErrReservedName, the error of the check or ctx, an error that describes how the schema
+// differs from its version, or a file system error.
 func (r Restoration) Run(ctx context.Context) (kept string, err error) {
-	backup, size, err := r.openBackup()
+	size, err := r.checkBackup()
 	if err != nil {
 		return "", err
 	}
-	defer func() { err = errors.Join(err, backup.Close()) }()
 	target, err := r.resolveTarget()
 	if err != nil {
 		return "", err
@@ -55,19 +54,16 @@ func (r Restoration) Run(ctx context.Context) (kept string, err error) {
 	if err := requireFree(filepath.Dir(target), size); err != nil {
 		return "", err
 	}
-	draft, err := durable.CreateDraft(target)
+	draft, err := files.CreateDraftOver(target)
 	if err != nil {
-		return "", fmt.Errorf("write %s: %w", target, err)
-	}
-	defer func() { err = errors.Join(err, draft.Close()) }()
-	if err := r.copy(ctx, draft, backup, size); err != nil {
 		return "", err
 	}
+	defer func() { err = errors.Join(err, draft.Cleanup()) }()
+	if err := r.copy(ctx, draft); err != nil {
+		return "", fmt.Errorf("copy %s: %w", r.Backup, classify(err))
+	}
 	err = verify(ctx, draft.Name(), r.Backup, nil, func(copied database.Readable) error {
-		if err := r.checkDrift(ctx, copied); err != nil {
-			return err
-		}
-		return r.Check(copied)
+		return errors.Join(r.checkSchema(ctx, copied), r.Check(copied))
 	})
 	if err == nil {
 		err = r.change(ctx, draft)
@@ -75,7 +71,7 @@ func (r Restoration) Run(ctx context.Context) (kept string, err error) {
 	if err != nil {
 		return "", err
 	}
-	err = durable.WithLock(ctx, filepath.Dir(target), func() error {
+	err = files.WithLock(ctx, filepath.Dir(target), func() error {
 		kept, err = r.swap(draft, target)
 		return err
 	})
@@ -92,46 +88,42 @@ func requireFree(dir string, size int64) error {
 	return err
 }
 
-// openBackup opens the backup and checks that no WAL or rollback journal belongs to it.
-func (r Restoration) openBackup() (file *os.File, size int64, err error) {
+// checkBackup returns the size of the backup, and checks that no WAL or rollback journal belongs to it.
+func (r Restoration) checkBackup() (size int64, err error) {
 	// Do not wait for the writer of a FIFO.
-	file, err = os.OpenFile(r.Backup, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	backup, err := os.OpenFile(r.Backup, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, 0, fmt.Errorf("open the backup: %w", err)
+		return 0, fmt.Errorf("open the backup: %w", err)
 	}
-	info, err := file.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%w: %s is not a regular file", database.ErrForeign, r.Backup)
+	defer func() { err = errors.Join(err, backup.Close()) }()
+	info, err := backup.Stat()
+	if err != nil {
+		return 0, fmt.Errorf("open the backup: %w", err)
 	}
-	if err == nil {
-		err = r.checkHeader(file)
+	if !info.Mode().IsRegular() {
+		return 0, fmt.Errorf("%w: %s is not a regular file", database.ErrForeign, r.Backup)
+	}
+	isBlank, err := isBlank(backup)
+	switch {
+	case errors.Is(err, database.ErrCorrupt):
+		return 0, fmt.Errorf("%w: %s is not a SQLite database", database.ErrForeign, r.Backup)
+	case err != nil:
+		return 0, err
+	case isBlank:
+		return 0, fmt.Errorf("%w: %s is empty", database.ErrForeign, r.Backup)
 	}
 	for _, suffix := range []string{"-wal", "-journal"} {
-		if beside, statErr := os.Stat(r.Backup + suffix); err == nil && statErr == nil && beside.Size() > 0 {
-			err = fmt.Errorf("%w: %s holds changes that the backup lacks; use a backup that no program has written to",
+		if beside, err := os.Stat(r.Backup + suffix); err == nil && beside.Size() > 0 {
+			return 0, fmt.Errorf("%w: %s holds changes that the backup lacks; use a backup that no program has written to",
 				database.ErrInUse, r.Backup+suffix)
 		}
 	}
-	if err != nil {
-		return nil, 0, errors.Join(err, file.Close())
-	}
-	return file, info.Size(), nil
-}
-
-func (r Restoration) checkHeader(backup *os.File) error {
-	isBlank, err := isBlank(backup)
-	if errors.Is(err, database.ErrCorrupt) {
-		return fmt.Errorf("%w: %s is not a SQLite database", database.ErrForeign, r.Backup)
-	}
-	if err == nil && isBlank {
-		err = fmt.Errorf("%w: %s is empty", database.ErrForeign, r.Backup)
-	}
-	return err
+	return info.Size(), nil
 }
 
 // resolveTarget returns the path of the database without symbolic links, and creates its directory if it is missing.
 func (r Restoration) resolveTarget() (string, error) {
-	if err := CheckName(durable.Resolve(r.Database)); err != nil {
+	if err := CheckName(files.Resolve(r.Database)); err != nil {
 		return "", err
 	}
 	path, err := filepath.EvalSymlinks(r.Database)
@@ -153,7 +145,7 @@ func (r Restoration) resolveTarget() (string, error) {
 
 // checkTarget reports whether there is a database, and returns an error if it must not be replaced.
 func (r Restoration) checkTarget(target string) (exists bool, err error) {
-	exists, err = durable.Exists(target)
+	exists, err = files.Exists(target)
 	if err != nil {
 		return false, err
 	}
@@ -163,7 +155,7 @@ func (r Restoration) checkTarget(target string) (exists bool, err error) {
 		}
 	}
 	for _, suffix := range sidecars() {
-		isLeft, err := durable.Exists(target + suffix)
+		isLeft, err := files.Exists(target + suffix)
 		if err != nil {
 			return false, err
 		}
@@ -192,24 +184,24 @@ func checkUnused(path string) error {
 	return errors.Join(err, file.Close())
 }
 
-// copyChunk is how much is copied before the context is checked again.
-const copyChunk = 4 << 20
-
-func (r Restoration) copy(ctx context.Context, draft *durable.Draft, backup io.Reader, size int64) error {
-	for done := int64(0); done < size; {
-		count, err := io.CopyN(draft, backup, min(copyChunk, size-done))
-		if err := errors.Join(err, ctx.Err()); err != nil {
-			return fmt.Errorf("copy %s: %w", r.Backup, err)
-		}
-		done += count
-		r.Progress(done, size)
+func (r Restoration) copy(ctx context.Context, draft *files.Draft) (err error) {
+	pool, err := connectImmutable(r.Backup)
+	if err != nil {
+		return err
 	}
-	return nil
+	defer func() { err = errors.Join(err, database.ClosePools(pool)) }()
+	from, err := pool.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("read it: %w", err)
+	}
+	defer func() { err = errors.Join(err, from.Close()) }()
+	pages := pageCopy{from: from, draft: draft, progress: r.Progress}
+	return pages.copy(ctx)
 }
 
 // change calls Restored. No other program knows the file, so it needs no locks. Without WAL mode (file format, section
 // 1.3.3), which a server turns on again, SQLite writes no other file.
-func (r Restoration) change(ctx context.Context, draft *durable.Draft) error {
+func (r Restoration) change(ctx context.Context, draft *files.Draft) error {
 	const versions = 18
 	if _, err := draft.WriteAt([]byte{1, 1}, versions); err != nil {
 		return fmt.Errorf("write %s: %w", draft.Name(), err)
@@ -221,18 +213,20 @@ func (r Restoration) change(ctx context.Context, draft *durable.Draft) error {
 	return errors.Join(r.Restored(pool.GORM.WithContext(ctx)), database.ClosePools(pool))
 }
 
-// checkDrift returns an error if the schema of the backup differs from what this program creates for its version. It
-// cannot check a version that only newer programs know.
-func (r Restoration) checkDrift(ctx context.Context, copied database.Readable) error {
+// checkSchema returns an error if the schema of the backup is not that of this program.
+func (r Restoration) checkSchema(ctx context.Context, copied database.Readable) error {
 	pool, err := copied.Reader().DB()
 	if err != nil {
 		return fmt.Errorf("read %s: %w", r.Backup, err)
 	}
 	schema, err := readSchema(ctx, pool, r.Backup)
-	if err != nil || schema.Version > schema.ProgramVersion() {
+	if err == nil {
+		err = wrapPath(r.Backup, schema.Check())
+	}
+	if err != nil {
 		return err
 	}
-	found, err := drift(ctx, copied.Reader(), schema.Version)
+	found, err := drift(ctx, copied.Reader())
 	if err != nil || len(found) == 0 {
 		return err
 	}
@@ -242,60 +236,30 @@ func (r Restoration) checkDrift(ctx context.Context, copied database.Readable) e
 
 // swap gives the draft the name of the database. The caller holds the lock of the directory, so no other program opens
 // a database there.
-func (r Restoration) swap(draft *durable.Draft, target string) (kept string, err error) {
+func (r Restoration) swap(draft *files.Draft, target string) (kept string, err error) {
 	exists, err := r.checkTarget(target)
 	if err != nil {
 		return "", err
 	}
-	owner, err := durable.OwnerFor(target)
+	owner, err := files.OwnerFor(target)
 	if err != nil {
 		return "", err
 	}
-	if err := durable.Chown(draft.File, owner); err != nil {
+	if err := files.Chown(draft.File, owner); err != nil {
 		return "", err
 	}
 	if !exists {
 		return "", draft.Publish()
 	}
-	if err := removeLeftoverLinks(target); err != nil {
+	if err := removeLeftovers(target, draft.Name()); err != nil {
 		return "", err
 	}
-	if kept, err = durable.UnusedName(target, replaced); err != nil {
-		return "", err
-	}
-	return kept, draft.Replace(kept)
-}
-
-// replaced is in the names of replaced databases.
-const replaced = "replaced"
-
-// LeftoverLinks returns the hard links to the database at path that are named like databases it has replaced. A restore
-// leaves one if it is killed before the backup gets its name. It returns a file system error.
-func LeftoverLinks(path string) (links []string, err error) {
-	entries, err := os.ReadDir(filepath.Dir(path))
-	if err != nil {
-		return nil, fmt.Errorf("find hard links to the database: %w", err)
-	}
-	own, err := os.Lstat(path)
-	if err != nil {
-		return nil, fmt.Errorf("find hard links to the database: %w", err)
-	}
-	for _, entry := range entries {
-		if !strings.HasPrefix(entry.Name(), filepath.Base(path)+"."+replaced+"-") {
-			continue
+	name := target + "." + replaced + "-" + time.Now().UTC().Format("20060102T150405Z")
+	kept = name
+	for number := 2; ; number++ {
+		if err := draft.Replace(kept); !errors.Is(err, fs.ErrExist) {
+			return kept, err
 		}
-		// Skip files that were removed since ReadDir.
-		if info, err := entry.Info(); err == nil && os.SameFile(own, info) {
-			links = append(links, filepath.Join(filepath.Dir(path), entry.Name()))
-		}
+		kept = fmt.Sprintf("%s-%d", name, number)
 	}
-	return links, nil
-}
-
-func removeLeftoverLinks(path string) error {
-	names, err := LeftoverLinks(path)
-	for _, name := range names {
-		err = errors.Join(err, os.Remove(name))
-	}
-	return err
 }

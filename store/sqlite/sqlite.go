@@ -20,7 +20,7 @@ import (
 	"github.com/mattn/go-sqlite3"
 
 	"example.com/providerd/store/database"
-	"example.com/providerd/store/durable"
+	"example.com/providerd/store/files"
 	"example.com/providerd/store/sqlite/guard"
 )
 
@@ -54,7 +54,7 @@ func Path(url string) (string, error) {
 // A process should open a database only once: closing it releases all POSIX locks that the process holds on its files,
 // after which other processes consider the database unused.
 func Create(ctx context.Context, path string, logger *slog.Logger) (*Database, error) {
-	if err := CheckName(durable.Resolve(path)); err != nil {
+	if err := CheckName(files.Resolve(path)); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -110,7 +110,7 @@ type prepareFunc func(ctx context.Context, db *sql.DB, path string) error
 func open(
 	ctx context.Context, path string, logger *slog.Logger, provide func(path string) error, prepare prepareFunc,
 ) (*Database, error) {
-	target := durable.Resolve(path)
+	target := files.Resolve(path)
 	if err := CheckName(target); err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func open(
 	}
 	opened := &Database{logger: logger, schemaVersion: version, probing: make(chan struct{}, 1)}
 	opened.closeOnce = sync.OnceValue(opened.close)
-	err = durable.WithLock(ctx, filepath.Dir(target), func() error {
+	err = files.WithLock(ctx, filepath.Dir(target), func() error {
 		if err := checkNoOrphanWAL(target); err != nil {
 			return err
 		}

@@ -10,7 +10,7 @@ import (
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
-	"example.com/providerd/store/durable"
+	"example.com/providerd/store/files"
 	"example.com/providerd/store/sqlite/guard"
 )
 
@@ -31,7 +31,7 @@ var _ database.View = (*View)(nil)
 // It returns database.ErrNoDatabase, ErrUnavailable if the file is not a database, was removed or replaced while other
 // programs use it, or has a WAL that cannot be read or belongs to another database, or a file system error.
 func OpenReadOnly(ctx context.Context, path string) (*View, error) {
-	if err := checkNoOrphanWAL(durable.Resolve(path)); err != nil {
+	if err := checkNoOrphanWAL(files.Resolve(path)); err != nil {
 		return nil, err
 	}
 	if err := checkExists(path); err != nil {

@@ -24,7 +24,7 @@ import (
 	"example.com/providerd/gen/client"
 	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
-	"example.com/providerd/store/durable"
+	"example.com/providerd/store/files"
 )
 
 // Command is "providerd apply" with its flags.
@@ -199,12 +199,12 @@ func (c *Command) read(
 	ctx context.Context, contract *contract.Document, out *console.Output, messages *console.Messages,
 ) ([]manifest.Entry, error) {
 	flags.KeepHeapSmall()
-	files, err := readFiles(c.Files, c.Recursive)
+	inputs, err := readFiles(c.Files, c.Recursive)
 	if err != nil {
 		return nil, err
 	}
-	values := manifest.Values{Variable: os.LookupEnv, File: durable.ReadSmallFile}
-	list := manifest.Read(files, manifestKinds(contract), values)
+	values := manifest.Values{Variable: os.LookupEnv, File: files.ReadSmall}
+	list := manifest.Read(inputs, manifestKinds(contract), values)
 	problems, err := findProblems(ctx, contract, list)
 	if err != nil {
 		return nil, err
@@ -218,7 +218,7 @@ func (c *Command) read(
 	if err := printProblems(out, messages, c.Output, problems); err != nil {
 		return nil, err
 	}
-	sum := fmt.Sprintf("%s in %s", console.Count(len(problems), "problem"), console.Count(len(files), "file"))
+	sum := fmt.Sprintf("%s in %s", console.Count(len(problems), "problem"), console.Count(len(inputs), "file"))
 	if len(problems) == manifest.MaxProblems {
 		sum = "at least " + sum
 	}
@@ -247,7 +247,7 @@ func (c *Command) readToken() error {
 	if c.TokenFile == "" || !c.needsServer() {
 		return nil
 	}
-	text, err := durable.ReadSmallFile(c.TokenFile)
+	text, err := files.ReadSmall(c.TokenFile)
 	if err != nil {
 		return fmt.Errorf("--token-file: %w", err)
 	}

@@ -5,7 +5,7 @@ import (
 
 	"example.com/providerd/cmd/providerd/apply/manifest"
 	"example.com/providerd/server/contract"
-	"example.com/providerd/store/durable"
+	"example.com/providerd/store/files"
 )
 
 // IDs returns the ids of the entries in files and directories, by the idempotency keys that their ids lead to. It
@@ -13,11 +13,11 @@ import (
 func IDs(
 	contract *contract.Document, names []string, variable func(name string) (string, bool),
 ) (map[string]string, error) {
-	files, err := readFiles(names, true)
+	inputs, err := readFiles(names, true)
 	if err != nil {
 		return nil, err
 	}
-	list := manifest.Read(files, manifestKinds(contract), manifest.Values{
+	list := manifest.Read(inputs, manifestKinds(contract), manifest.Values{
 		Variable: func(name string) (string, bool) {
 			if value, ok := variable(name); ok && value != "" {
 				return value, true
@@ -40,16 +40,16 @@ func IDs(
 func ReadEntry(
 	contract *contract.Document, name string, kind Kind, variable func(name string) (string, bool),
 ) ([]byte, error) {
-	files, err := readFiles([]string{name}, false)
+	inputs, err := readFiles([]string{name}, false)
 	if err != nil {
 		return nil, err
 	}
-	list := manifest.Read(files, manifestKinds(contract), manifest.Values{Variable: variable, File: durable.ReadSmallFile})
+	list := manifest.Read(inputs, manifestKinds(contract), manifest.Values{Variable: variable, File: files.ReadSmall})
 	switch {
 	case len(list.Problems) > 0:
 		return nil, fmt.Errorf("%s: %s", list.Problems[0], list.Problems[0].Detail)
 	case len(list.Entries) != 1 || list.Entries[0].Kind != kind.Name:
-		return nil, fmt.Errorf("%s must have exactly one entry, in %s", files[0].Name, kind.Name)
+		return nil, fmt.Errorf("%s must have exactly one entry, in %s", inputs[0].Name, kind.Name)
 	default:
 		return list.Entries[0].Body, nil
 	}

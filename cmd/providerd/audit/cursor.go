@@ -11,7 +11,7 @@ import (
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
-	"example.com/providerd/store/durable"
+	"example.com/providerd/store/files"
 )
 
 // cursor is a file with the id and the time of the last printed event. One process at a time can open it.
@@ -23,7 +23,7 @@ type cursor struct {
 // openCursor opens and locks the file at path, which must not be a symbolic link. If root creates it, it belongs to the
 // owner of the directory.
 func openCursor(path string) (*cursor, error) {
-	file, err := durable.OpenOrCreate(path, syscall.O_NOFOLLOW|syscall.O_NONBLOCK)
+	file, err := files.OpenOrCreate(path, syscall.O_NOFOLLOW|syscall.O_NONBLOCK)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
-	"example.com/providerd/store/durable"
+	"example.com/providerd/store/files"
 )
 
 // The gauges of a backup.
@@ -61,7 +61,7 @@ func writeBackupMetrics(path, backup string, begun time.Time, failure error) err
 // readGauges returns the gauges in a file; none if it does not exist.
 func readGauges(path string) (map[string]float64, error) {
 	values := map[string]float64{}
-	text, err := durable.ReadSmallFile(path)
+	text, err := files.ReadSmall(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return values, nil
 	}

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"example.com/providerd/cmd/providerd/apply"
-	"example.com/providerd/store/durable"
+	"example.com/providerd/store/files"
 )
 
 // fieldFlags has a flag for each field of a request. Those that were not passed are nil.
@@ -146,7 +146,7 @@ func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\
 // addSecrets adds the secrets from files.
 func (f fieldFlags) addSecrets(values map[string]any) error {
 	if f.ClientSecretFile != "" {
-		secret, err := durable.ReadSmallFile(f.ClientSecretFile)
+		secret, err := files.ReadSmall(f.ClientSecretFile)
 		if err != nil {
 			return fmt.Errorf("read client_secret: %w", err)
 		}
@@ -156,7 +156,7 @@ func (f fieldFlags) addSecrets(values map[string]any) error {
 		values["client_secret"] = strings.TrimSuffix(strings.TrimSuffix(string(secret), "\n"), "\r")
 	}
 	if f.CredentialsFile != "" {
-		object, err := durable.ReadSmallFile(f.CredentialsFile)
+		object, err := files.ReadSmall(f.CredentialsFile)
 		if err != nil {
 			return fmt.Errorf("read credentials: %w", err)
 		}

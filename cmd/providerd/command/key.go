@@ -11,7 +11,7 @@ import (
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/store"
-	"example.com/providerd/store/durable"
+	"example.com/providerd/store/files"
 	"example.com/providerd/store/seal"
 )
 
@@ -65,9 +65,9 @@ func (c *keyCreateCommand) Run(messages *console.Messages) error {
 
 // keys returns the master keys of the new file, and its owner if root runs the command: that of the file that the keys
 // come from, or else of the directory, who could have put another keyset there anyway.
-func (c *keyCreateCommand) keys() (keys *seal.MasterKeys, owner durable.Owner, err error) {
+func (c *keyCreateCommand) keys() (keys *seal.MasterKeys, owner files.Owner, err error) {
 	if c.Add == "" && c.Drop == "" {
-		if owner, err = durable.OwnerForNew(c.Keyset); err != nil {
+		if owner, err = files.OwnerFor(c.Keyset); err != nil {
 			return nil, owner, err
 		}
 		keys, err = seal.NewMasterKeys()
@@ -78,7 +78,7 @@ func (c *keyCreateCommand) keys() (keys *seal.MasterKeys, owner durable.Owner, e
 	if err != nil {
 		return nil, owner, fmt.Errorf("read the keyset to copy: %w", err)
 	}
-	owner = durable.OwnerOf(file)
+	owner = files.OwnerOf(file)
 	from, err := seal.ReadMasterKeys(path)
 	switch {
 	case err != nil:

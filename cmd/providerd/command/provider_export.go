@@ -22,7 +22,7 @@ import (
 	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
-	"example.com/providerd/store/durable"
+	"example.com/providerd/store/files"
 )
 
 type providerExportCommand struct {
@@ -72,7 +72,7 @@ func (c *providerExportCommand) Run(
 		if c.Output == "" {
 			return c.write(ctx, database, &to, out)
 		}
-		return durable.WriteNewFile(string(c.Output), durable.Owner{}, func(file io.Writer) error {
+		return files.Create(string(c.Output), files.Owner{}, func(file io.Writer) error {
 			buffered := console.NewOutput(file)
 			err := c.write(ctx, database, &to, buffered)
 			return errors.Join(err, buffered.Flush())

@@ -21,13 +21,12 @@ type restoreCommand struct {
 	flags.DatabaseFlags
 	File    flags.FilePath `arg:"" help:"The backup."`
 	Replace bool           `help:"Replace an existing database; it is kept under a name with the time."`
-	Damaged bool           `help:"Restore even if some secrets cannot be decrypted with the keyset; they are named."`
 }
 
 // Help is the long help text.
 func (restoreCommand) Help() string {
-	return "Copies a backup to the path of a SQLite database once it is verified: this version of providerd knows its " +
-		"schema, its pages and indexes are intact, and each secret can be decrypted with the keyset, which must exist. " +
+	return "Copies a backup to the path of a SQLite database once it is verified: its schema is that of this version of " +
+		"providerd, its pages and indexes are intact, and each secret can be decrypted with the keyset, which must exist. " +
 		"Stop the server first: nothing is restored while a program has the database open, or while files of a killed " +
 		"server are beside it. Records stored after the backup are lost, and their pks are assigned again. If root runs " +
 		"the command, the file belongs to the owner of the database that it replaces, or of the directory."
@@ -52,8 +51,8 @@ func (c *restoreCommand) Run(ctx context.Context, messages *console.Messages) er
 		Backup: string(c.File), Database: c.Database.Path(), Replace: c.Replace, Progress: proof.copied.Update,
 		Check: func(copied database.Readable) error {
 			err := proof.check(ctx, copied)
-			if damaged, ok := errors.AsType[*store.DamagedSecretsError](err); ok {
-				return c.judge(damaged, messages)
+			if errors.Is(err, store.ErrDamaged) {
+				err = fmt.Errorf("%s: %w; use an earlier backup", c.File, err)
 			}
 			return err
 		},
@@ -76,17 +75,12 @@ func (c *restoreCommand) Run(ctx context.Context, messages *console.Messages) er
 // explain adds what to do if the file is not a backup. The error is not wrapped, because console.Explain would take it
 // for one of the database.
 func (c *restoreCommand) explain(err error) error {
+	if errors.Is(err, database.ErrOlder) {
+		return fmt.Errorf("%s; restore it with the version of providerd that wrote it, and migrate then", err.Error())
+	}
 	if !errors.Is(err, database.ErrCorrupt) && !errors.Is(err, database.ErrForeign) {
 		return err
 	}
 	return fmt.Errorf("%s is not an intact backup; pass a file that \"providerd backup\" wrote: %s", c.File,
 		err.Error())
-}
-
-func (c *restoreCommand) judge(damaged *store.DamagedSecretsError, messages *console.Messages) error {
-	if !c.Damaged {
-		return fmt.Errorf("%s: %w; pass --damaged to restore it anyway", c.File, damaged)
-	}
-	messages.Warn("%v", damaged)
-	return nil
 }

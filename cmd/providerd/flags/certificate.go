@@ -5,16 +5,16 @@ import (
 	"encoding/pem"
 	"fmt"
 
-	"example.com/providerd/store/durable"
+	"example.com/providerd/store/files"
 )
 
 // LoadCertificate loads a certificate chain and its key, both in PEM.
 func LoadCertificate(certPath, keyPath string) (tls.Certificate, error) {
-	chain, err := durable.ReadSmallFile(certPath)
+	chain, err := files.ReadSmall(certPath)
 	if err != nil {
 		return tls.Certificate{}, err
 	}
-	key, err := durable.ReadSmallFile(keyPath)
+	key, err := files.ReadSmall(keyPath)
 	if err != nil {
 		return tls.Certificate{}, err
 	}
@@ -23,7 +23,7 @@ func LoadCertificate(certPath, keyPath string) (tls.Certificate, error) {
 
 // ReadCertificate returns the first certificate of a PEM file, in DER.
 func ReadCertificate(path string) ([]byte, error) {
-	text, err := durable.ReadSmallFile(path)
+	text, err := files.ReadSmall(path)
 	if err != nil {
 		return nil, fmt.Errorf("read certificate: %w", err)
 	}

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 
 	"example.com/providerd/store/database"
-	"example.com/providerd/store/durable"
+	"example.com/providerd/store/files"
 	"example.com/providerd/store/postgres"
 	"example.com/providerd/store/sqlite"
 )
@@ -60,7 +60,7 @@ func (f SQLiteFile) Dir() string {
 func (f SQLiteFile) DefaultKeyset() string { return filepath.Join(f.Dir(), "keyset.json") }
 
 func (f SQLiteFile) files() []place {
-	path := durable.Resolve(f.Path())
+	path := files.Resolve(f.Path())
 	return []place{{"the database", path}, {"the initial token", filepath.Join(filepath.Dir(path), InitialTokenFile)}}
 }
 

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"example.com/providerd/store/durable"
+	"example.com/providerd/store/files"
 	"example.com/providerd/store/sqlite"
 )
 
@@ -17,10 +17,10 @@ func CheckDistinctPaths(database DatabaseURL, keyset, output string) error {
 		if err := CheckFileName(keyset); err != nil {
 			return fmt.Errorf("--keyset: %w", err)
 		}
-		places = append(places, place{"the keyset", durable.Resolve(keyset)})
+		places = append(places, place{"the keyset", files.Resolve(keyset)})
 	}
 	if output != "" {
-		places = append(places, place{"the output file", durable.Resolve(output)})
+		places = append(places, place{"the output file", files.Resolve(output)})
 	}
 	for i, place := range places {
 		for _, other := range places[:i] {

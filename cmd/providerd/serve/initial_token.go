@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -13,7 +15,7 @@ import (
 
 	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/store"
-	"example.com/providerd/store/durable"
+	"example.com/providerd/store/files"
 )
 
 const (
@@ -77,13 +79,20 @@ func createInitialToken(
 	ctx context.Context, database *store.Store, path string, operations []string,
 ) (bool, error) {
 	grant := store.TokenGrant{Name: initialTokenName, Operations: operations, ExpiresIn: initialTokenDays * flags.Day}
-	err := durable.WithLock(ctx, filepath.Dir(path), func() error {
+	err := files.WithLock(ctx, filepath.Dir(path), func() error {
 		return database.CreateFirstToken(ctx, grant, func(text string) error {
-			owner, err := durable.OwnerFor(path)
+			owner, err := files.OwnerFor(path)
 			if err != nil {
 				return err
 			}
-			return durable.WriteFile(path, []byte(text+"\n"), owner)
+			// What is there belongs to an earlier database.
+			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("remove the earlier token: %w", err)
+			}
+			return files.Create(path, owner, func(to io.Writer) error {
+				_, err := io.WriteString(to, text+"\n")
+				return err //nolint:wrapcheck // The caller names the file.
+			})
 		})
 	})
 	if errors.Is(err, store.ErrTokensExist) {

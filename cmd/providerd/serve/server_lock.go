@@ -17,7 +17,7 @@ import (
 
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/cmd/providerd/flags"
-	"example.com/providerd/store/durable"
+	"example.com/providerd/store/files"
 )
 
 // errStopped means that a signal arrived before the other server had stopped.
@@ -36,7 +36,7 @@ func (c *Command) lockDatabase(ctx context.Context, log *serveLog) (unlock func(
 	if err := os.MkdirAll(filepath.Dir(file.Path()), 0o700); err != nil {
 		return nil, fmt.Errorf("create the database directory: %w", err)
 	}
-	path := durable.Resolve(file.Path()) + ".lock"
+	path := files.Resolve(file.Path()) + ".lock"
 	if err := errors.Join(createLockFile(path), checkLockFile(path)); err != nil {
 		return nil, fmt.Errorf("lock database: %w", err)
 	}
@@ -65,7 +65,7 @@ func processName() string {
 
 // createLockFile creates the file that is locked, unless it exists. It belongs to the owner of the database.
 func createLockFile(path string) error {
-	owner, err := durable.OwnerFor(path)
+	owner, err := files.OwnerFor(path)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func createLockFile(path string) error {
 	if err != nil {
 		return err //nolint:wrapcheck // The caller wraps it.
 	}
-	return errors.Join(durable.Chown(file, owner), file.Close())
+	return errors.Join(files.Chown(file, owner), file.Close())
 }
 
 // checkLockFile returns an error unless a server has written the file, which is overwritten.
@@ -85,7 +85,7 @@ func checkLockFile(path string) error {
 	if err != nil {
 		return err //nolint:wrapcheck // The caller wraps it.
 	}
-	text, err := durable.ReadSmallFile(path)
+	text, err := files.ReadSmall(path)
 	isWritten := len(text) == 0 || regexp.MustCompile(`^(process )?[0-9]+`).Match(text)
 	if err != nil || !info.Mode().IsRegular() || !isWritten {
 		return fmt.Errorf("%s is not the lock file of a server; move it away", path)
@@ -96,7 +96,7 @@ func checkLockFile(path string) error {
 // waitForLock waits until the server that has the lock stops.
 func (c *Command) waitForLock(ctx context.Context, lock *flock.Flock, file flags.SQLiteFile, log *serveLog) error {
 	server := "another server"
-	if name, err := durable.ReadSmallFile(lock.Path()); err == nil && len(name) > 0 {
+	if name, err := files.ReadSmall(lock.Path()); err == nil && len(name) > 0 {
 		server = console.Printable(strings.TrimSpace(string(name)))
 	}
 	wait := c.DrainDelay + stopTimeout

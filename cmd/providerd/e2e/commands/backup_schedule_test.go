@@ -22,9 +22,9 @@ func TestBackupSchedule(t *testing.T) {
 	if err := os.Mkdir(backups, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	const old, abandoned = "providerd-20200131T080000Z.db", "providerd-20200131T080000Z.db.17.unfinished"
+	const old = "providerd-20200131T080000Z.db"
 	others := []string{"notes", "other-20200131T080000Z.db", "providerd-2020.db"}
-	for _, name := range append(others, old, "providerd-20200131T140000Z.db", abandoned) {
+	for _, name := range append(others, old, "providerd-20200131T140000Z.db") {
 		if err := os.WriteFile(filepath.Join(backups, name), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -68,13 +68,13 @@ func startSchedule(t *testing.T, dir, every string) *processtest.Child {
 	return s
 }
 
-// stopSchedule stops the program, which must not leave an unfinished backup.
+// stopSchedule stops the program, which must not leave part of a backup.
 func stopSchedule(t *testing.T, s *processtest.Child, backups string, signal syscall.Signal) {
 	t.Helper()
 	if err := s.Stop(signal); err != nil {
 		t.Errorf("%v: %s", err, s.Stderr)
 	}
-	if names := fmt.Sprint(namesIn(t, backups)); strings.Contains(names, ".unfinished") {
+	if names := fmt.Sprint(namesIn(t, backups)); strings.Contains(names, ".providerd-") {
 		t.Errorf("the program left %s", names)
 	}
 }

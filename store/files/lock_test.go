@@ -1,4 +1,4 @@
-package durable_test
+package files_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"example.com/providerd/store/durable"
+	"example.com/providerd/store/files"
 	"example.com/providerd/store/storetest/processtest"
 )
 
@@ -29,7 +29,7 @@ func expectLock(t *testing.T, dir string, want bool) {
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	got := false
-	err := durable.WithLock(ctx, dir, func() error {
+	err := files.WithLock(ctx, dir, func() error {
 		got = true
 		return nil
 	})
@@ -51,7 +51,7 @@ func TestLockIsExclusive(t *testing.T) {
 	for _, name := range names {
 		group.Go(func() {
 			for range 5 {
-				if err := durable.WithLock(t.Context(), name, func() error {
+				if err := files.WithLock(t.Context(), name, func() error {
 					if inside.Add(1) > 1 {
 						t.Error("the lock is held twice")
 					}
@@ -94,7 +94,7 @@ func TestLockErrors(t *testing.T) {
 		"ended context":     {ended, t.TempDir(), context.Canceled},
 		"missing directory": {t.Context(), filepath.Join(t.TempDir(), "missing"), fs.ErrNotExist},
 	} {
-		err := durable.WithLock(test.ctx, test.dir, func() error {
+		err := files.WithLock(test.ctx, test.dir, func() error {
 			t.Errorf("%s: work was done", name)
 			return nil
 		})

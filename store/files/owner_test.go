@@ -1,14 +1,13 @@
-package durable_test
+package files_test
 
 import (
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"testing"
 
-	"example.com/providerd/store/durable"
+	"example.com/providerd/store/files"
 	"example.com/providerd/store/storetest/processtest"
 )
 
@@ -48,7 +47,7 @@ func writeAs(t *testing.T, path string, user int) {
 }
 
 // A file that root writes belongs to the owner of the file it replaces, or else of the directory, unless anybody could
-// have put that file there. One that replaces nothing belongs to the owner of the directory, whatever is at its path.
+// have put that file there.
 func TestRootChownsFiles(t *testing.T) {
 	t.Parallel()
 	processtest.NeedRoot(t)
@@ -72,46 +71,20 @@ func TestRootChownsFiles(t *testing.T) {
 	} {
 		path := filepath.Join(newDir(t, test.mode, oneUser), "file")
 		test.place(t, path)
-		owner, err := durable.OwnerFor(path)
-		ownerForNew, newErr := durable.OwnerForNew(path)
-		if err := errors.Join(err, newErr); err != nil {
+		owner, err := files.OwnerFor(path)
+		if err != nil {
 			t.Fatal(err)
 		}
-		wantForNew := min(test.want, oneUser)
-		for written, file := range map[string]struct {
-			owner durable.Owner
-			want  uint32
-		}{path: {owner, test.want}, path + ".new": {ownerForNew, wantForNew}} {
-			if err := durable.WriteFile(written, version(1), file.owner); err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
-			expectContent(t, written, version(1))
-			group := file.want
-			if group != 0 {
-				group += groupOffset
-			}
-			processtest.ExpectOwner(t, written, file.want, group)
+		if err := writeFor(path, owner); err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
-	}
-}
-
-// as starts a program of the tests as another user.
-func as(t *testing.T, user uint32, name string, arguments ...string) *exec.Cmd {
-	t.Helper()
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	copied := filepath.Join(dir, name)
-	for _, command := range [][]string{{"cp", program, copied}, {"chmod", "755", filepath.Dir(dir), dir, copied}} {
-		if output, err := exec.CommandContext(t.Context(), command[0], command[1:]...).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %v: %s", command, err, output)
+		expectContent(t, path, version(1))
+		group := test.want
+		if group != 0 {
+			group += groupOffset
 		}
+		processtest.ExpectOwner(t, path, test.want, group)
 	}
-	command := exec.CommandContext(t.Context(), copied, arguments...)
-	command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user + groupOffset}}
-	return command
 }
 
 // Without CAP_CHOWN, root still writes new files, but does not replace those of other users.
@@ -141,24 +114,4 @@ func TestRootWithoutChownCapability(t *testing.T) {
 	}
 	expectContent(t, fresh, version(1))
 	processtest.ExpectOwner(t, fresh, 0, 0)
-}
-
-// Drafts that root left in a shared directory do not affect other users, who can neither read nor remove them.
-func TestRootDraftsBlockNobody(t *testing.T) {
-	t.Parallel()
-	processtest.NeedRoot(t)
-	dir := newDir(t, 0o777|os.ModeSticky, 0)
-	if err := os.Chmod(filepath.Dir(filepath.Dir(dir)), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	const unreadable, unremovable = "file.1.unfinished", "file.2.unfinished"
-	writeAs(t, filepath.Join(dir, unreadable), 0)
-	writeAs(t, filepath.Join(dir, unremovable), 0)
-	if err := os.Chmod(filepath.Join(dir, unremovable), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if output, err := as(t, oneUser, "draft-once", filepath.Join(dir, "file")).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, output)
-	}
-	expectNames(t, dir, "file", unreadable, unremovable)
 }

@@ -1,4 +1,4 @@
-package durable_test
+package files_test
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"example.com/providerd/store/durable"
+	"example.com/providerd/store/files"
 )
 
 // naming is a way to give a draft its name.
@@ -20,20 +20,20 @@ type naming struct {
 	name string
 	// exists is set if a file already has the name.
 	exists bool
-	run    func(draft *durable.Draft, kept string) error
+	run    func(draft *files.Draft, kept string) error
 	// names are those that change, in order.
 	names []string
 }
 
 func namings() []naming {
 	return []naming{
-		{"Publish", false, func(draft *durable.Draft, _ string) error { return draft.Publish() }, []string{"file"}},
-		{"Replace", true, (*durable.Draft).Replace, []string{"kept", "file"}},
+		{"Publish", false, func(draft *files.Draft, _ string) error { return draft.Publish() }, []string{"file"}},
+		{"Replace", true, (*files.Draft).Replace, []string{"kept", "file"}},
 	}
 }
 
 // begin returns a draft in a directory of its own, and the path under which the existing file is kept.
-func (n naming) begin(t *testing.T) (draft *durable.Draft, kept string) {
+func (n naming) begin(t *testing.T) (draft *files.Draft, kept string) {
 	t.Helper()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")
@@ -79,7 +79,7 @@ func TestDirectoryIsSyncedAfterEachName(t *testing.T) {
 	for _, test := range namings() {
 		draft, kept := test.begin(t)
 		seen := watch(t, filepath.Dir(kept))
-		if err := errors.Join(test.run(draft, kept), draft.Close()); err != nil {
+		if err := errors.Join(test.run(draft, kept), draft.Cleanup()); err != nil {
 			t.Fatal(err)
 		}
 		var want []string
@@ -102,7 +102,7 @@ func TestSyncErrors(t *testing.T) {
 			if err := test.runWithout(draft, kept, which); !errors.Is(err, syscall.EIO) {
 				t.Errorf("%s: error is %v, want %v", test.name, err, syscall.EIO)
 			}
-			if err := draft.Close(); err != nil {
+			if err := draft.Cleanup(); err != nil {
 				t.Error(err)
 			}
 			if test.exists {
@@ -124,7 +124,7 @@ const (
 )
 
 // runWithout names the draft in a thread in which some fsync calls fail, and which ends with it.
-func (n naming) runWithout(draft *durable.Draft, kept string, which failing) error {
+func (n naming) runWithout(draft *files.Draft, kept string, which failing) error {
 	outcome := make(chan error)
 	go func() {
 		runtime.LockOSThread()

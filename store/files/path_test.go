@@ -1,4 +1,4 @@
-package durable_test
+package files_test
 
 import (
 	"errors"
@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"example.com/providerd/store/durable"
+	"example.com/providerd/store/files"
 )
 
 // TestResolve runs in a directory behind a symbolic link, with a file and with links to it, to nothing and to
@@ -33,28 +33,36 @@ func TestResolve(t *testing.T) {
 		"./a/../new": dir + "/new", "../link/new/": dir + "/new",
 		"a/b": dir + "/a/b", "away": "/nowhere/x", "/": "/", "/nowhere/../x": "/x", "loop": dir + "/loop", "": dir,
 	} {
-		if got := durable.Resolve(path); got != want {
+		if got := files.Resolve(path); got != want {
 			t.Errorf("%q is %s, want %s", path, got, want)
 		}
 	}
 }
 
-func TestCheckNotExist(t *testing.T) {
+func TestDraftOfWhatExists(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	link, file := filepath.Join(dir, "link"), filepath.Join(dir, "file")
-	if err := errors.Join(os.Symlink("nowhere", link), os.WriteFile(file, nil, 0o600)); err != nil {
+	link, taken := filepath.Join(dir, "link"), filepath.Join(dir, "file")
+	if err := errors.Join(os.Symlink("nowhere", link), os.WriteFile(taken, nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{link, file, dir} {
-		if err := durable.CheckNotExist(path); !errors.Is(err, fs.ErrExist) {
+	for _, path := range []string{link, taken, dir} {
+		if err := draftOf(path); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	if err := durable.CheckNotExist(filepath.Join(dir, "new")); err != nil {
+	if err := draftOf(filepath.Join(dir, "new")); err != nil {
 		t.Error(err)
 	}
-	if err := durable.CheckNotExist(filepath.Join(file, "new")); err == nil || errors.Is(err, fs.ErrExist) {
+	if err := draftOf(filepath.Join(taken, "new")); err == nil || errors.Is(err, fs.ErrExist) {
 		t.Errorf("below a file: %v", err)
 	}
+}
+
+func draftOf(path string) error {
+	draft, err := files.CreateDraft(path)
+	if err != nil {
+		return err
+	}
+	return draft.Cleanup()
 }

@@ -1,4 +1,4 @@
-package durable
+package files
 
 import (
 	"errors"
@@ -25,11 +25,13 @@ func OwnerOf(file fs.FileInfo) Owner {
 	return Owner{user: int(native.Uid), group: int(native.Gid)}
 }
 
-// OwnerForNew returns the owner for a new file that root writes at path for the server of another user: the owner of
-// the directory. That user can then read the file, so use it only for what belongs with the database there.
+// OwnerFor returns the owner for a file that root writes at path for the server of another user: the owner of the file
+// that it replaces, or else of the directory. That user can then read the file, so use it only for what belongs with
+// the database there.
 //
-// In a world-writable directory, such as /tmp, it is the user that runs the program. It returns a file system error.
-func OwnerForNew(path string) (Owner, error) {
+// In a world-writable directory, such as /tmp, where anybody could have created that file, it is the user that runs the
+// program. It returns a file system error.
+func OwnerFor(path string) (Owner, error) {
 	dir, err := os.Stat(filepath.Dir(path))
 	if err != nil {
 		return Owner{}, fmt.Errorf("find the owner for %s: %w", path, err)
@@ -38,18 +40,6 @@ func OwnerForNew(path string) (Owner, error) {
 	if dir.Mode().Perm()&worldWritable != 0 {
 		return Owner{}, nil
 	}
-	owner := OwnerOf(dir)
-	owner.isOptional = true
-	return owner, nil
-}
-
-// OwnerFor is OwnerForNew for a file that may replace another: it then is the owner of that file, except in a
-// world-writable directory, where anybody could have created it.
-func OwnerFor(path string) (Owner, error) {
-	owner, err := OwnerForNew(path)
-	if err != nil || owner == (Owner{}) {
-		return owner, err
-	}
 	replaced, err := os.Lstat(path)
 	if err == nil && replaced.Mode().IsRegular() {
 		return OwnerOf(replaced), nil
@@ -57,6 +47,8 @@ func OwnerFor(path string) (Owner, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Owner{}, fmt.Errorf("find the owner for %s: %w", path, err)
 	}
+	owner := OwnerOf(dir)
+	owner.isOptional = true
 	return owner, nil
 }
 

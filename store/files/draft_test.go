@@ -1,8 +1,8 @@
-package durable_test
+package files_test
 
 import (
+	"bytes"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,14 +10,12 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/sync/errgroup"
-
-	"example.com/providerd/store/durable"
+	"example.com/providerd/store/files"
 )
 
-func newDraft(t *testing.T, path string, content []byte) *durable.Draft {
+func newDraft(t *testing.T, path string, content []byte) *files.Draft {
 	t.Helper()
-	draft, err := durable.CreateDraft(path)
+	draft, err := files.CreateDraftOver(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,6 +40,20 @@ func expectNames(t *testing.T, dir string, want ...string) {
 	}
 }
 
+// version returns content whose length and letter differ from those of another version.
+func version(n int) []byte { return bytes.Repeat([]byte{byte('a' + n)}, (n+1)<<14) }
+
+func expectContent(t *testing.T, path string, want []byte) {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil || !bytes.Equal(content, want) {
+		t.Errorf("%d bytes, want %d, %v", len(content), len(want), err)
+	}
+	if info, err := os.Lstat(path); err != nil || info.Mode() != 0o600 {
+		t.Errorf("file is %v, %v", info, err)
+	}
+}
+
 // Publish replaces nothing, even if the name was taken while the draft was written.
 func TestPublishReplacesNothing(t *testing.T) {
 	t.Parallel()
@@ -54,35 +66,9 @@ func TestPublishReplacesNothing(t *testing.T) {
 	if err := draft.Publish(); !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), path) {
 		t.Errorf("error is %v", err)
 	}
-	if err := draft.Close(); err != nil {
+	if err := draft.Cleanup(); err != nil {
 		t.Error(err)
 	}
 	expectContent(t, path, version(5))
 	expectNames(t, dir, "file")
-}
-
-// Many drafts are created in one directory while others remove abandoned ones.
-func TestActiveDraftsAreNotRemoved(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	var group errgroup.Group
-	for writer := range 8 {
-		group.Go(func() error {
-			for number := range 100 {
-				draft, err := durable.CreateDraft(filepath.Join(dir, fmt.Sprint(writer, "-", number)))
-				if err != nil {
-					return err
-				}
-				isAny := func(string) bool { return true }
-				err = errors.Join(durable.RemoveAbandoned(dir, isAny), draft.Publish(), draft.Close())
-				if err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	}
-	if err := group.Wait(); err != nil {
-		t.Error(err)
-	}
 }

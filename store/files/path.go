@@ -1,4 +1,4 @@
-package durable
+package files
 
 import (
 	"cmp"
@@ -53,14 +53,10 @@ func Exists(path string) (bool, error) {
 	return true, nil
 }
 
-// CheckNotExist returns fs.ErrExist if there is anything at path, or a file system error.
-func CheckNotExist(path string) error {
+func checkNotExist(path string) error {
 	exists, err := Exists(path)
 	if err == nil && exists {
 		err = fmt.Errorf("%w: %s; choose a path that does not exist", fs.ErrExist, path)
 	}
 	return err
 }
-
-// IsUnfinished reports whether path is named like an unfinished file, which may be removed at any time.
-func IsUnfinished(path string) bool { return strings.HasSuffix(path, unfinishedSuffix) }
