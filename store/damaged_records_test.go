@@ -73,16 +73,16 @@ func TestDamagedSecretsAreNamed(t *testing.T) {
 			t.Fatal(err)
 		}
 		opened := int64(0)
-		_, err = store.Inspect(db).Secrets(t.Context(), keyset, func(done, total int64) {
+		_, err = store.Inspect(db).Providers(t.Context(), keyset, func(done, total int64) {
 			if total != count || done < opened {
-				t.Errorf("after %d, %d of %d secrets are opened", opened, done, total)
+				t.Errorf("after %d, %d of %d providers are read", opened, done, total)
 			}
 			opened = done
 		})
 		if opened != count {
-			t.Errorf("%d secrets were opened", opened)
+			t.Errorf("%d providers were read", opened)
 		}
-		var damaged *store.DamagedSecretsError
+		var damaged *store.DamagedError
 		switch {
 		case test.want == 0 && err != nil:
 			t.Error(err)

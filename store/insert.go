@@ -66,12 +66,16 @@ func (i inserter) sealWith(c *create, keys *loadedKeys) (err error) {
 	if c.common.Sealed, err = keys.Seal(secret, placeOf(*c.common)); err != nil {
 		return err
 	}
+	common, settings := c.common.columns(), c.requested.settings()
+	if err := errors.Join(checkTexts(common), checkTexts(settings)); err != nil {
+		return err
+	}
 	c.version, c.row = keys.version, make([]any, len(i.columns))
-	for n, column := range c.common.columns() {
+	for n, column := range common {
 		c.row[n] = column.value
 	}
 	places := i.settings[c.common.Kind]
-	for n, column := range c.requested.settings() {
+	for n, column := range settings {
 		c.row[places[n]] = column.value
 	}
 	return nil

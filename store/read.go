@@ -179,11 +179,20 @@ func scanRecord(into func(model any) error) (record Record, err error) {
 	} else {
 		record = OAuth2Provider{row.Provider, row.OAuth2Settings}
 	}
+	if invalid := checkTexts(append(row.columns(), record.settings()...)); err == nil && invalid != nil {
+		err = &damagedRowError{invalid}
+	}
 	if err != nil {
 		return record, fmt.Errorf("provider %d: %w", row.PK, err)
 	}
 	return record, nil
 }
+
+// selectLinks selects the applications of providers.
+const selectLinks = `SELECT applications.*, provider_pk AS served_by, 1 = 0 AS is_backchannel FROM applications
+	WHERE provider_pk IN ?
+	UNION ALL SELECT applications.*, backchannels.provider_pk, 1 = 1 FROM backchannels
+	JOIN applications ON applications.id = application_id WHERE backchannels.provider_pk IN ?`
 
 // addApplications adds the applications that providers serve.
 func addApplications(tx *gorm.DB, providers []Provider) error {
@@ -194,23 +203,24 @@ func addApplications(tx *gorm.DB, providers []Provider) error {
 	for i, provider := range providers {
 		pks[i] = provider.PK
 	}
-	var serving []Application
-	if err := tx.Where("provider_pk IN ?", pks).Find(&serving).Error; err != nil {
-		return fmt.Errorf("read applications: %w", err)
+	var links []struct {
+		Application   `gorm:"embedded"`
+		ServedBy      int64
+		IsBackchannel bool
 	}
-	var links []Backchannel
-	if err := tx.Joins("Application").Where("backchannels.provider_pk IN ?", pks).Find(&links).Error; err != nil {
-		return fmt.Errorf("read backchannels: %w", err)
+	if err := tx.Raw(selectLinks, pks, pks).Scan(&links).Error; err != nil {
+		return fmt.Errorf("read applications: %w", err)
 	}
 	at := map[int64]*Provider{}
 	for i := range providers {
 		at[providers[i].PK] = &providers[i]
 	}
-	for _, application := range serving {
-		at[*application.ProviderPK].Application = application
-	}
 	for _, link := range links {
-		at[link.ProviderPK].Backchannel = link
+		if link.IsBackchannel {
+			at[link.ServedBy].Backchannel = Backchannel{link.ServedBy, link.ID, link.Application}
+		} else {
+			at[link.ServedBy].Application = link.Application
+		}
 	}
 	return nil
 }

@@ -32,8 +32,8 @@ type backupCommand struct {
 func (backupCommand) Help() string {
 	return "Writes a snapshot of a SQLite database to a file that only its owner can read, while a server keeps " +
 		"running. The file gets its name once it is on disk and verified: its pages and indexes are intact, it has as many " +
-		"rows as the database, and each secret can be decrypted with the keyset. Then the name is printed. The backup does " +
-		"not contain the keyset: keep a copy of that elsewhere. If secrets cannot be decrypted, they are named and the " +
+		"rows as the database, and each provider can be read, with its secret. Then the name is printed. The backup does " +
+		"not contain the keyset: keep a copy of that elsewhere. If providers cannot be read, they are named and the " +
 		"exit status is 1; the file is kept, because it holds what the database holds.\n\nWith --every, the first backup " +
 		"is written at once, unless the newest in the directory is recent enough. File names contain the time in UTC. If a " +
 		"backup fails, the next one is still attempted. Stop the command with a signal."
@@ -103,7 +103,7 @@ func (c *backupCommand) write(
 	return errors.Join(err, failure)
 }
 
-// backUp writes a backup. It returns store.ErrDamaged if the backup was written but some secrets cannot be decrypted.
+// backUp writes a backup. It returns store.ErrDamaged if the backup was written but some providers cannot be read.
 func (c *backupCommand) backUp(
 	ctx context.Context, out *console.Output, messages *console.Messages, path string,
 ) (err error) {
@@ -120,7 +120,7 @@ func (c *backupCommand) backUp(
 	proof := newBackupProof(keyset, messages)
 	err = db.Backup(ctx, path, proof.copied.Update, func(copied database.Readable) error {
 		err := proof.check(ctx, copied)
-		if damaged, ok := errors.AsType[*store.DamagedSecretsError](err); ok {
+		if damaged, ok := errors.AsType[*store.DamagedError](err); ok {
 			proof.damaged = damaged
 			return nil
 		}
@@ -141,12 +141,12 @@ func (c *backupCommand) backUp(
 	return nil
 }
 
-// backupProof decrypts the secrets of a copy and shows progress.
+// backupProof reads the providers of a copy, with their secrets, and shows progress.
 type backupProof struct {
 	keyset   string
 	messages *console.Messages
 	copied   *console.Progress
-	damaged  *store.DamagedSecretsError
+	damaged  *store.DamagedError
 }
 
 func newBackupProof(keyset string, messages *console.Messages) *backupProof {
@@ -155,8 +155,8 @@ func newBackupProof(keyset string, messages *console.Messages) *backupProof {
 
 func (p *backupProof) check(ctx context.Context, copied database.Readable) error {
 	p.copied.Finish()
-	opened := p.messages.Progress("secrets decrypted")
-	_, err := store.Inspect(copied).Secrets(ctx, p.keyset, opened.Update)
+	opened := p.messages.Progress("providers read")
+	_, err := store.Inspect(copied).Providers(ctx, p.keyset, opened.Update)
 	if err == nil {
 		opened.Finish()
 		return nil

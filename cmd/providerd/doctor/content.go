@@ -69,8 +69,8 @@ func checkSchema(ctx context.Context, view database.View) (found finding, isRead
 	}
 }
 
-// checkKeyset compares the keyset with the database, and decrypts every secret. checkConfiguration finds a missing
-// --keyset.
+// checkKeyset compares the keyset with the database, and reads every provider with its secret. checkConfiguration finds
+// a missing --keyset.
 func checkKeyset(ctx context.Context, inspection store.Inspection, path string) []finding {
 	if path == "" {
 		return nil
@@ -84,22 +84,22 @@ func checkKeyset(ctx context.Context, inspection store.Inspection, path string) 
 	}
 	return []finding{
 		passed(checkOfKeyset, "%s opens %s of the database", path, console.Count(len(keys.IDs()), "data key")),
-		checkSecretsOpen(ctx, inspection, path), checkKeyAge(ctx, inspection, keys),
+		checkRecords(ctx, inspection, path), checkKeyAge(ctx, inspection, keys),
 	}
 }
 
-func checkSecretsOpen(ctx context.Context, inspection store.Inspection, path string) finding {
-	const check = "secrets"
-	total, err := inspection.Secrets(ctx, path, func(_, _ int64) {})
-	if damaged, ok := errors.AsType[*store.DamagedSecretsError](err); ok {
+func checkRecords(ctx context.Context, inspection store.Inspection, path string) finding {
+	const check = "records"
+	total, err := inspection.Providers(ctx, path, func(_, _ int64) {})
+	if damaged, ok := errors.AsType[*store.DamagedError](err); ok {
 		return failed(check, `restore a backup, or delete those providers and create them again; `+
 			`"providerd provider advise" names them`,
-			"%d of %d secrets cannot be decrypted, such as %v", damaged.Damaged, damaged.Total, damaged.First[0])
+			"%d of %d providers cannot be read, such as %v", damaged.Damaged, damaged.Total, damaged.First[0])
 	}
 	if err != nil {
 		return failedBy(check, err)
 	}
-	return passed(check, "the data keys decrypt all secrets (%d)", total)
+	return passed(check, "all providers can be read, with their secrets (%d)", total)
 }
 
 func checkKeyAge(ctx context.Context, inspection store.Inspection, keys *seal.Keys) finding {

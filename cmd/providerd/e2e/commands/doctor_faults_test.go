@@ -92,11 +92,11 @@ func damagedSetUps() map[string]damagedSetUp {
 		},
 		"key of one secret": {
 			statement("UPDATE providers SET secret = x'01010203044444444444444444'"),
-			fails("secrets", "provider 1: secret: sealed secret is damaged.* the database lacks data key 16909060; restore a backup"),
+			fails("records", "provider 1: secret: sealed secret is damaged.* the database lacks data key 16909060; restore a backup"),
 		},
 		"damaged secret": {
 			statement("UPDATE providers SET secret = x'00'"),
-			fails("secrets", "1 of 1 secrets cannot be decrypted, such as provider 1: secret"),
+			fails("records", "1 of 1 providers cannot be read, such as provider 1: secret"),
 		},
 		"old key": {
 			statement("UPDATE events SET at = unixepoch('2020-01-31 08:00') * 1000000"),

@@ -41,7 +41,7 @@ func TestDoctorOverPostgreSQL(t *testing.T) {
 	noToken := fault{"tokens", healthWarn, "no token is valid"}
 	expectChecks(t, expectOnly(t, examined, []fault{standby, archive, noToken}), "configuration, keyset file, "+
 		"database, settings, standbys, archive, clock, messages, "+
-		"connections, schema, keyset, secrets, key age, tokens, clock")
+		"connections, schema, keyset, records, key age, tokens, clock")
 	expectWithoutKeyset(t, examined, standby, archive, noToken)
 	cluster.Exec(t, name, "ALTER DATABASE "+name+" CONNECTION LIMIT 73")
 	allowed := fault{"connections", healthOK, "^the server allows 73 connections, enough for 3 replicas of up to 24 each"}

@@ -116,7 +116,7 @@ func TestDoctorFindsNothing(t *testing.T) {
 	t.Parallel()
 	healthy := newSetUp(t)
 	const checks = "configuration, folder, database file, keyset file, initial token, WAL, disk space, file system, " +
-		"database, schema, keyset, secrets, key age, tokens, clock"
+		"database, schema, keyset, records, key age, tokens, clock"
 	expectNothing := func(when, checks string) {
 		t.Helper()
 		before := healthy.state(t)

@@ -1,0 +1,125 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"gorm.io/gorm"
+
+	"example.com/providerd/store/seal"
+)
+
+// maxNamed limits how many damaged records an error names.
+const maxNamed = 100
+
+// DamagedError is ErrDamaged with the providers that cannot be read, or whose secrets do not open.
+type DamagedError struct {
+	// Damaged is the number of such providers, of Total.
+	Damaged, Total int64
+	// First says why the first 100 cannot be read.
+	First []error
+}
+
+// Error names the providers.
+func (e *DamagedError) Error() string {
+	var reasons []string
+	for _, err := range e.First {
+		reasons = append(reasons, err.Error())
+	}
+	if more := e.Damaged - int64(len(reasons)); more > 0 {
+		reasons = append(reasons, fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Sprintf("%d of %d providers cannot be read: %s", e.Damaged, e.Total, strings.Join(reasons, ", "))
+}
+
+// Unwrap returns ErrDamaged.
+func (*DamagedError) Unwrap() error { return ErrDamaged }
+
+// Providers reads every provider, with its secret, calls progress after each page, and returns how many there are. It
+// returns a DamagedError or the errors of Keys.
+func (i Inspection) Providers(
+	ctx context.Context, keysetPath string, progress func(done, total int64),
+) (total int64, err error) {
+	reader := i.reader(ctx)
+	keys, err := i.Keys(ctx, keysetPath)
+	if err != nil {
+		return 0, err
+	}
+	if err := reader.Table(providersTable).Count(&total).Error; err != nil {
+		return 0, fmt.Errorf("count providers: %w", err)
+	}
+	var read DamagedError
+	rows := pages(func(last *readable[Record]) ([]readable[Record], error) {
+		query := reader.Order("pk").Limit(pageSize)
+		if last != nil {
+			progress(read.Total, max(read.Total, total))
+			query = query.Where("pk > ?", last.value.Common().PK)
+		}
+		return recordsIn(query)
+	})
+	for row, err := range rows {
+		if err != nil {
+			return 0, err
+		}
+		failure := damageOf(row, keys)
+		if failure != nil && read.Damaged < maxNamed {
+			// It may just have been resealed.
+			if keys, err = i.Keys(ctx, keysetPath); err != nil {
+				return 0, err
+			}
+			if failure, err = failureOf(reader, keys, row.value.Common().PK); err != nil {
+				return 0, err
+			}
+		}
+		read.add(failure)
+	}
+	progress(read.Total, max(read.Total, total))
+	if read.Damaged > 0 {
+		return read.Total, &read
+	}
+	return read.Total, nil
+}
+
+// damageOf returns why a record cannot be read, or its secret not be opened.
+func damageOf(read readable[Record], keys *seal.Keys) error {
+	if read.damaged != nil {
+		return read.damaged
+	}
+	common := read.value.Common()
+	_, err := keys.Unseal(common.Sealed, placeOf(common))
+	return err
+}
+
+// failureOf returns why a provider as it is now cannot be read. It may have been deleted.
+func failureOf(reader *gorm.DB, keys *seal.Keys, pk int64) (failure, err error) {
+	records, err := recordsIn(reader.Where("pk = ?", pk))
+	if err != nil || len(records) == 0 {
+		return nil, err
+	}
+	return damageOf(records[0], keys), nil
+}
+
+// add counts a provider, and why it cannot be read.
+func (e *DamagedError) add(failure error) {
+	e.Total++
+	if failure == nil {
+		return
+	}
+	e.Damaged++
+	if len(e.First) < maxNamed {
+		e.First = append(e.First, failure)
+	}
+}
+
+// checkTexts returns an error for a text that JSON cannot hold, or that only one of the databases stores.
+func checkTexts(columns []column) error {
+	for _, column := range columns {
+		if text, ok := column.value.(string); ok && (!utf8.ValidString(text) || strings.ContainsRune(text, 0)) {
+			return errors.New(column.name + " is not text in UTF-8 without U+0000")
+		}
+	}
+	return nil
+}
