@@ -60,7 +60,7 @@ func (d *Database) Backup(ctx context.Context, path string, progress Progress, c
 func (d *Database) copyTo(
 	ctx context.Context, draft *files.Draft, progress Progress,
 ) (rows map[string]int64, err error) {
-	if err := d.files.Check(); err != nil {
+	if err := d.files.check(); err != nil {
 		return nil, err
 	}
 	pages := pageCopy{draft: draft, progress: progress}
@@ -82,7 +82,7 @@ func (d *Database) copyTo(
 	if err := pages.copy(ctx); err != nil {
 		return nil, err
 	}
-	return rows, d.files.Check()
+	return rows, d.files.check()
 }
 
 // pageCopy copies the pages of a snapshot.

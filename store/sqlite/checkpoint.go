@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
-
-	"example.com/providerd/store/sqlite/guard"
 )
 
 // The WAL grows this far before a checkpoint. The longer it grows, the more transactions have changed the same page,
@@ -38,7 +36,7 @@ type checkpointer struct {
 	conn *sql.Conn
 	// writer is the connection that inserts.
 	writer *sql.Conn
-	files  *guard.Files
+	files  *guard
 	logger *slog.Logger
 	counts *checkpointCounts
 	// transactions is the number of commits since the last checkpoint.
@@ -63,7 +61,7 @@ func newCheckpointer(ctx context.Context, writer *sql.Conn, database *Database) 
 }
 
 // committed counts a transaction that left the WAL in this state, and runs the checkpoint that is due, if any.
-func (c *checkpointer) committed(ctx context.Context, index guard.WALIndex) {
+func (c *checkpointer) committed(ctx context.Context, index walIndex) {
 	c.transactions++
 	if index.Frames < c.remaining {
 		c.remaining = 0
@@ -73,13 +71,13 @@ func (c *checkpointer) committed(ctx context.Context, index guard.WALIndex) {
 
 // idle runs a due checkpoint while no creates arrive: other programs may have written, or a reader may have released
 // the WAL.
-func (c *checkpointer) idle(ctx context.Context, index guard.WALIndex) {
+func (c *checkpointer) idle(ctx context.Context, index walIndex) {
 	c.advance(ctx, index.Frames >= maxWALFrames)
 }
 
 // makeRoom copies all of the WAL in one pass after a failed batch, so that the next transaction overwrites it from the
 // start. Creates then work again if only the WAL could not grow. They wait for it, because they would fail otherwise.
-func (c *checkpointer) makeRoom(ctx context.Context, index guard.WALIndex) {
+func (c *checkpointer) makeRoom(ctx context.Context, index walIndex) {
 	if index.Frames == index.Backfilled {
 		return
 	}
@@ -123,7 +121,7 @@ func (c *checkpointer) copy(ctx context.Context) {
 		if err == nil {
 			// SQLite syncs the database only after a pass that leaves no frames, which is the writer's. Syncing here leaves that
 			// pass little to wait for; it syncs again and so notices an error itself.
-			err = c.files.Database().Sync()
+			err = c.files.database.Sync()
 		}
 		if err != nil {
 			c.fail(err)
@@ -144,14 +142,14 @@ func (c *checkpointer) copyRest(ctx context.Context) error {
 	if err := c.checkpoint(ctx, c.writer); err != nil {
 		return err
 	}
-	index, err := c.files.Inspect()
+	index, err := c.files.inspect()
 	if err != nil {
 		return err
 	}
 	grown := index.Frames >= c.remaining+maxWALFrames
 	if c.remaining = index.Frames; grown && index.Frames > index.Backfilled {
 		c.logger.Warn("WAL cannot be reset while another program reads an old snapshot",
-			slog.Int64("bytes", int64(index.Frames)*index.PageSize), slog.String("path", c.files.Database().Name()+"-wal"))
+			slog.Int64("bytes", int64(index.Frames)*index.PageSize), slog.String("path", c.files.database.Name()+"-wal"))
 	}
 	return nil
 }
@@ -160,7 +158,7 @@ func (c *checkpointer) copyRest(ctx context.Context) error {
 // the WAL.
 func (c *checkpointer) checkpoint(ctx context.Context, conn *sql.Conn) error {
 	// If the database file was replaced, copying frames into it would corrupt it.
-	if err := c.files.Check(); err != nil {
+	if err := c.files.check(); err != nil {
 		return err
 	}
 	var busy, frames, copied int

@@ -11,7 +11,6 @@ import (
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
-	"example.com/providerd/store/sqlite/guard"
 )
 
 // Database is an open SQLite database.
@@ -23,8 +22,8 @@ type Database struct {
 	// schemaVersion is the latest one that this program knows.
 	schemaVersion int64
 	// file is the database file; files also include the -wal and -shm files.
-	file    *guard.File
-	files   *guard.Files
+	file    *guardedFile
+	files   *guard
 	writers database.Pool
 	readers database.Pool
 	// failed is set when a batch could not use the database, and cleared when rows are stored or a probe succeeds.
@@ -59,7 +58,7 @@ func (d *Database) Write(ctx context.Context, statements func(tx *gorm.DB) error
 }
 
 func (d *Database) write(ctx context.Context, statements func(tx *gorm.DB) error) error {
-	if err := d.files.Check(); err != nil {
+	if err := d.files.check(); err != nil {
 		return err
 	}
 	tx := d.writers.GORM.WithContext(ctx).Begin()
@@ -80,7 +79,7 @@ func (d *Database) write(ctx context.Context, statements func(tx *gorm.DB) error
 	if err := commitError(tx.Commit().Error); err != nil {
 		return err
 	}
-	if err := d.files.Check(); err != nil {
+	if err := d.files.check(); err != nil {
 		return fmt.Errorf("%w: %w", database.ErrOutcomeUnknown, err)
 	}
 	return nil
@@ -89,7 +88,7 @@ func (d *Database) write(ctx context.Context, statements func(tx *gorm.DB) error
 // Read runs statements on connections that cannot write. What is committed is on disk. The context does not interrupt
 // them: with one that can end, the driver starts a goroutine for each statement.
 func (d *Database) Read(ctx context.Context, statements func(tx *gorm.DB) error) error {
-	if err := d.files.Check(); err != nil {
+	if err := d.files.check(); err != nil {
 		return err
 	}
 	ctx = context.WithoutCancel(ctx)
@@ -104,7 +103,7 @@ func (d *Database) Read(ctx context.Context, statements func(tx *gorm.DB) error)
 // SettledEvent returns the last event: transactions that write take turns, and their rows are on disk before they are
 // visible.
 func (d *Database) SettledEvent(ctx context.Context, _ func(transaction string)) (end database.LogEnd, err error) {
-	if err := d.files.Check(); err != nil {
+	if err := d.files.check(); err != nil {
 		return end, err
 	}
 	err = d.Reader().WithContext(ctx).Raw("SELECT coalesce(max(id), 0) AS id FROM events").Scan(&end).Error
@@ -119,7 +118,7 @@ func (*Database) Instance(*gorm.DB) (string, error) { return "", nil }
 
 // Check reads from the database or, if a batch has failed, checks that it can be written.
 func (d *Database) Check(ctx context.Context) error {
-	if err := d.files.Check(); err != nil {
+	if err := d.files.check(); err != nil {
 		return err
 	}
 	if d.failed.Load() {
@@ -152,7 +151,7 @@ func (d *Database) close() error {
 	d.inserting.Lock()
 	defer d.inserting.Unlock()
 	if d.files != nil {
-		if err := d.files.Check(); err != nil {
+		if err := d.files.check(); err != nil {
 			return err
 		}
 	}
@@ -163,7 +162,7 @@ func (d *Database) close() error {
 	err = errors.Join(err, database.ClosePools(d.readers, d.writers))
 	// Close the files last: closing any of them earlier would release the POSIX locks of SQLite.
 	if d.files != nil {
-		err = errors.Join(err, d.files.Close())
+		err = errors.Join(err, d.files.close())
 	}
 	if d.file != nil {
 		err = errors.Join(err, d.file.Close())

@@ -24,5 +24,5 @@ func (d *Database) Abandon() {
 	if d.inserter != nil {
 		_ = d.inserter.close()
 	}
-	_, _, _ = database.ClosePools(d.readers, d.writers), d.files.Close(), d.file.Close()
+	_, _, _ = database.ClosePools(d.readers, d.writers), d.files.close(), d.file.Close()
 }

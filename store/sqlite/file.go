@@ -12,7 +12,6 @@ import (
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/files"
-	"example.com/providerd/store/sqlite/guard"
 )
 
 // applicationID is the application_id in the header of providerd's databases ("pvdd" in ASCII).
@@ -51,13 +50,13 @@ func isBlank(file *os.File) (bool, error) {
 
 // openDatabaseFile opens a database file that only its owner can write to. It returns ErrUnavailable, ErrInsecureMode
 // or a file system error.
-func openDatabaseFile(path string) (*guard.File, error) {
-	file, err := guard.Open(path)
+func openDatabaseFile(path string) (*guardedFile, error) {
+	file, err := openGuarded(path)
 	if err != nil {
 		return nil, err
 	}
 	const othersMayWrite = 0o022
-	if file.Mode()&othersMayWrite != 0 {
+	if file.mode()&othersMayWrite != 0 {
 		err = fmt.Errorf("%w: others can write to %s; run chmod 600 on it", database.ErrInsecureMode, path)
 	} else {
 		err = checkDir(filepath.Dir(path))

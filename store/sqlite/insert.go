@@ -42,7 +42,7 @@ func (d *Database) Insert(ctx context.Context, rows database.Insertion) (pks map
 	d.inserting.Lock()
 	defer d.inserting.Unlock()
 	if d.inserter == nil {
-		if err := d.files.Check(); err != nil {
+		if err := d.files.check(); err != nil {
 			return nil, err
 		}
 		if d.inserter, err = newInserter(ctx, d); err != nil {
@@ -89,13 +89,13 @@ func newInserter(ctx context.Context, d *Database) (*inserter, error) {
 }
 
 func (i *inserter) insert(ctx context.Context, rows database.Insertion) (pks map[uuid.UUID]int64, err error) {
-	if err := i.database.files.CheckUnlessRecent(); err != nil {
+	if err := i.database.files.checkUnlessRecent(); err != nil {
 		return nil, err
 	}
 	if pks, err = i.transact(ctx, rows); err != nil {
 		return nil, err
 	}
-	index, err := i.database.files.Inspect()
+	index, err := i.database.files.inspect()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", database.ErrOutcomeUnknown, err)
 	}
@@ -273,7 +273,7 @@ func (i *inserter) idle() {
 
 // maintain runs the checkpoint that is due, if any, when nothing was inserted.
 func (i *inserter) maintain(ctx context.Context) {
-	index, err := i.database.files.Inspect()
+	index, err := i.database.files.inspect()
 	switch {
 	case err != nil:
 	case i.database.failed.Load():

@@ -9,7 +9,6 @@ import (
 	"net/url"
 
 	"example.com/providerd/store/database"
-	"example.com/providerd/store/sqlite/guard"
 )
 
 // inspect checks, before anything is changed, that the file is empty or a database of providerd, and that a WAL which
@@ -17,7 +16,7 @@ import (
 // another connection: when the last one closes, SQLite copies the WAL into the database. If the WAL belongs to another
 // database, the connection is therefore never closed and lasts as long as the process.
 func (d *Database) inspect(ctx context.Context) (io.Closer, error) {
-	if _, err := guard.CheckUse(ctx, d.file); err != nil {
+	if _, err := checkUse(ctx, d.file); err != nil {
 		return nil, err
 	}
 	wal, err := sizeOf(d.file.Name() + "-wal")
@@ -26,7 +25,7 @@ func (d *Database) inspect(ctx context.Context) (io.Closer, error) {
 	}
 	isBlank, err := isBlank(d.file.File)
 	if errors.Is(err, database.ErrCorrupt) && wal > 0 {
-		return nil, d.file.ChangedError()
+		return nil, d.file.changedError()
 	}
 	if err != nil {
 		return nil, err
@@ -42,9 +41,9 @@ func (d *Database) inspect(ctx context.Context) (io.Closer, error) {
 		return probe, nil
 	}
 	probe.SetMaxOpenConns(1)
-	err = d.file.CheckGeneration(func() (uint32, error) { return readGeneration(ctx, probe) })
+	err = d.file.checkGeneration(func() (uint32, error) { return readGeneration(ctx, probe) })
 	if errors.Is(err, database.ErrCorrupt) {
-		err = d.file.ChangedError()
+		err = d.file.changedError()
 	}
 	return probe, err
 }

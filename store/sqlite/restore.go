@@ -15,7 +15,6 @@ import (
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/files"
-	"example.com/providerd/store/sqlite/guard"
 )
 
 // Restoration replaces a database with a copy of a backup.
@@ -173,11 +172,11 @@ func (r Restoration) checkTarget(target string) (exists bool, err error) {
 
 // checkUnused returns ErrInUse if a program has the database open.
 func checkUnused(path string) error {
-	file, err := guard.Open(path)
+	file, err := openGuarded(path)
 	if err != nil {
 		return err
 	}
-	inUse, err := file.IsInUse()
+	inUse, err := file.isInUse()
 	if err == nil && inUse {
 		err = fmt.Errorf("%w: %s; stop the server and every other program that has it open", database.ErrInUse, path)
 	}

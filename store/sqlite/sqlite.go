@@ -1,6 +1,6 @@
 // Package sqlite stores providers in an embedded SQLite database, and backs it up and restores it. It handles what is
 // specific to SQLite: connections, commits and checkpoints, disk space and migrations. Creates themselves are in
-// package store; protecting the database files from other programs is in sqlite/guard.
+// package store.
 //
 // Start with Create, then read insert.go and checkpoint.go, which follow a commit.
 package sqlite
@@ -21,7 +21,6 @@ import (
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/files"
-	"example.com/providerd/store/sqlite/guard"
 )
 
 // Scheme begins the URL of a SQLite database, sqlite:PATH.
@@ -155,10 +154,10 @@ func (d *Database) open(ctx context.Context, path string, prepare prepareFunc) (
 	if _, err := readGeneration(ctx, d.writers); err != nil {
 		return wrapPath(path, err)
 	}
-	if d.files, err = guard.Watch(d.file); err != nil {
+	if d.files, err = watch(d.file); err != nil {
 		return err
 	}
-	if err := errors.Join(d.files.Check(), probe.Close()); err != nil {
+	if err := errors.Join(d.files.check(), probe.Close()); err != nil {
 		return err
 	}
 	if err := prepare(ctx, d.writers.DB, path); err != nil {

@@ -1,4 +1,4 @@
-package guard
+package sqlite
 
 import (
 	"errors"
@@ -11,16 +11,16 @@ import (
 	"example.com/providerd/store/database"
 )
 
-// File is an open file that its path must still refer to. It stays open as long as SQLite has it open: closing it would
-// release the locks of SQLite.
-type File struct {
+// guardedFile is an open file that its path must still refer to. It stays open as long as SQLite has it open: closing
+// it would release the locks of SQLite.
+type guardedFile struct {
 	*os.File
 	opened fs.FileInfo
 }
 
-// Open opens a database file for reading. It returns ErrUnavailable if it is not a regular file, or a file system
-// error.
-func Open(path string) (*File, error) {
+// openGuarded opens a database file for reading. It returns ErrUnavailable if it is not a regular file, or a file
+// system error.
+func openGuarded(path string) (*guardedFile, error) {
 	// Do not wait for the writer of a FIFO.
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -34,14 +34,14 @@ func Open(path string) (*File, error) {
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	return &File{File: file, opened: info}, nil
+	return &guardedFile{File: file, opened: info}, nil
 }
 
-// Mode returns the mode that the file had when it was opened.
-func (f *File) Mode() fs.FileMode { return f.opened.Mode() }
+// mode returns the mode that the file had when it was opened.
+func (f *guardedFile) mode() fs.FileMode { return f.opened.Mode() }
 
-// ChangedError returns an ErrUnavailable for a file whose content does not match what SQLite wrote.
-func (f *File) ChangedError() error { return changedError{f.Name()} }
+// changedError returns an ErrUnavailable for a file whose content does not match what SQLite wrote.
+func (f *guardedFile) changedError() error { return changedError{f.Name()} }
 
 // changedError has the path of a file.
 type changedError struct{ path string }
@@ -62,7 +62,7 @@ func movedError(path string) error {
 }
 
 // check returns the size of the file, or ErrReplaced if the path no longer leads to it.
-func (f *File) check() (size int64, err error) {
+func (f *guardedFile) check() (size int64, err error) {
 	now, err := os.Stat(f.Name())
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(now, f.opened) {
 		return 0, movedError(f.Name())
@@ -74,7 +74,7 @@ func (f *File) check() (size int64, err error) {
 }
 
 // read fills content and reports whether the file was long enough.
-func (f *File) read(content []byte, offset int64) (isLong bool, err error) {
+func (f *guardedFile) read(content []byte, offset int64) (isLong bool, err error) {
 	count, err := f.ReadAt(content, offset)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return false, fmt.Errorf("%w: read %s: %w", database.ErrUnavailable, f.Name(), err)

@@ -1,13 +1,13 @@
-package guard
+package sqlite
 
 import (
 	"bytes"
 	"encoding/binary"
 )
 
-// WALIndex is what SQLite records about the WAL in the header of the wal-index (-shm), which all connections share
+// walIndex is what SQLite records about the WAL in the header of the wal-index (-shm), which all connections share
 // (https://sqlite.org/walformat.html).
-type WALIndex struct {
+type walIndex struct {
 	// PageSize is the page size of the database in bytes.
 	PageSize int64
 	// Frames is mxFrame, the number of the last committed frame.
@@ -23,7 +23,7 @@ type WALIndex struct {
 }
 
 // readWALIndex reads the header of a wal-index. It is not whole while SQLite writes it: another read may succeed.
-func readWALIndex(file *File) (index WALIndex, isWhole bool, err error) {
+func readWALIndex(file *guardedFile) (index walIndex, isWhole bool, err error) {
 	const size = 48
 	content := make([]byte, 2*size+4)
 	isLong, err := file.read(content, 0)
@@ -32,7 +32,7 @@ func readWALIndex(file *File) (index WALIndex, isWhole bool, err error) {
 	if !isLong || err != nil || !bytes.Equal(header, content[size:2*size]) || header[initialized] == 0 {
 		return index, false, err
 	}
-	index = WALIndex{
+	index = walIndex{
 		PageSize: int64(native.Uint16(header[14:])), Frames: native.Uint32(header[16:]), pages: native.Uint32(header[20:]),
 		Backfilled: native.Uint32(content[2*size:]), salts: [8]byte(header[32:40]),
 	}
@@ -46,7 +46,7 @@ func readWALIndex(file *File) (index WALIndex, isWhole bool, err error) {
 }
 
 // isIndexOf reports whether a file starts as the WAL that the wal-index describes and has its last frame.
-func (i WALIndex) isIndexOf(wal *File) (bool, error) {
+func (i walIndex) isIndexOf(wal *guardedFile) (bool, error) {
 	if i.Frames == 0 {
 		return true, nil
 	}

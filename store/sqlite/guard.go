@@ -1,0 +1,190 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"example.com/providerd/store/database"
+)
+
+// guard detects that the files of an open database were removed, replaced, truncated or overwritten while programs use
+// it, which SQLite does not check. It only reads them. What SQLite commits to removed files is lost when the process
+// ends, and what it writes to replaced ones corrupts them. Other processes may legitimately change the files, so it
+// compares them with each other and with the wal-index, in which SQLite records every legitimate change.
+type guard struct {
+	database, wal, index *guardedFile
+	mutex                sync.Mutex
+	// seen is the wal-index, and size and generation are those of the database file, at the last successful check.
+	seen       walIndex
+	checked    time.Time
+	size       int64
+	generation uint32
+	// changed is not nil once a file was changed. Only a restart can resolve that.
+	changed error
+}
+
+// watch guards the files of a database that SQLite has open. It returns a file system error, or ErrUnavailable if one
+// of them is not a regular file.
+func watch(file *guardedFile) (*guard, error) {
+	wal, err := openGuarded(file.Name() + "-wal")
+	if err != nil {
+		return nil, err
+	}
+	index, err := openGuarded(file.Name() + "-shm")
+	if err != nil {
+		return nil, errors.Join(err, wal.Close())
+	}
+	return &guard{database: file, wal: wal, index: index}, nil
+}
+
+// check returns ErrUnavailable if a file was removed, replaced or changed. Callers check before they write, so that
+// nothing is corrupted, and after, so that nothing is acknowledged that is lost.
+func (g *guard) check() error {
+	_, err := g.inspect()
+	return err
+}
+
+// recent is how old a check may be to count before a transaction. Under load, it is the check after the previous
+// commit.
+const recent = 10 * time.Millisecond
+
+// checkUnlessRecent is check, unless the files were checked very recently. It is for use before a transaction whose
+// commit is followed by a check.
+func (g *guard) checkUnlessRecent() error {
+	g.mutex.Lock()
+	isRecent := time.Since(g.checked) < recent
+	g.mutex.Unlock()
+	if isRecent {
+		return nil
+	}
+	return g.check()
+}
+
+// inspect is check that also returns the wal-index.
+func (g *guard) inspect() (index walIndex, err error) {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	// A failed check must not count as a recent one.
+	g.checked = time.Time{}
+	if g.changed != nil {
+		return index, g.changed
+	}
+	index, err = g.inspectFiles()
+	if _, isChanged := errors.AsType[changedError](err); isChanged {
+		g.changed = err
+	}
+	if err == nil {
+		g.checked = time.Now()
+	}
+	return index, err
+}
+
+func (g *guard) inspectFiles() (index walIndex, err error) {
+	size, err := g.database.check()
+	if err != nil {
+		return index, err
+	}
+	for _, file := range [...]*guardedFile{g.wal, g.index} {
+		if _, err := file.check(); err != nil {
+			return index, err
+		}
+	}
+	if index, err = g.checkWAL(); err != nil {
+		return index, err
+	}
+	return index, g.checkDatabase(size, index)
+}
+
+// checkDatabase compares the database file with its state at the last check. Checkpoints enlarge it, or shrink it after
+// a VACUUM to the size in the wal-index, and raise the generation once per reset of the WAL. SQLite's own file change
+// counter is not updated in WAL mode.
+func (g *guard) checkDatabase(size int64, index walIndex) error {
+	generation, err := g.database.generation()
+	if err != nil {
+		return err
+	}
+	isShort := size < g.size && size < int64(index.pages)*index.PageSize
+	if isShort || generation < g.generation {
+		return g.database.changedError()
+	}
+	g.size, g.generation = size, generation
+	return nil
+}
+
+const (
+	// maxReads limits the reads of a file that SQLite keeps changing to about one second.
+	maxReads = 300
+	// eagerReads is how many of them follow each other without a pause, because SQLite is usually done at once. Later
+	// reads wait, because the writing process may not be scheduled.
+	eagerReads = 100
+	readPause  = 5 * time.Millisecond
+)
+
+func waitToReread(number int) {
+	if number < eagerReads {
+		runtime.Gosched()
+		return
+	}
+	<-time.After(readPause)
+}
+
+// checkWAL compares the WAL with the wal-index. SQLite updates the wal-index before it resets the WAL, and after it
+// appends to it. A mismatch therefore counts only if the wal-index did not change while both were read.
+func (g *guard) checkWAL() (walIndex, error) {
+	for number := range maxReads {
+		index, isWhole, err := readWALIndex(g.index)
+		if err != nil {
+			return index, err
+		}
+		if !isWhole {
+			waitToReread(number)
+			continue
+		}
+		isConsistent, err := g.isConsistent(index)
+		switch {
+		case err != nil:
+			return index, err
+		case isConsistent && index.salts == g.seen.salts && index.Frames < g.seen.Frames:
+			return index, g.index.changedError()
+		case isConsistent:
+			g.seen = index
+			return index, nil
+		}
+		if again, isWhole, err := readWALIndex(g.index); err == nil && isWhole && again == index {
+			return index, g.wal.changedError()
+		}
+	}
+	return walIndex{}, inconsistentError(g.index)
+}
+
+// isConsistent reports whether the WAL contains the last committed frame and still has the one that was last at the
+// previous check: a WAL that was truncated and then appended to has a hole there.
+func (g *guard) isConsistent(index walIndex) (bool, error) {
+	isConsistent, err := index.isIndexOf(g.wal)
+	if !isConsistent || err != nil || g.seen.salts != index.salts || g.seen.Frames == index.Frames {
+		return isConsistent, err
+	}
+	return g.seen.isIndexOf(g.wal)
+}
+
+// isBackfilled reports whether a checkpoint has copied all frames of the WAL. The caller must hold the write lock, so
+// that the WAL does not change. It returns ErrUnavailable.
+func (g *guard) isBackfilled() (bool, error) {
+	index, isWhole, err := readWALIndex(g.index)
+	return isWhole && index.Frames == index.Backfilled, err
+}
+
+func inconsistentError(file *guardedFile) error {
+	return fmt.Errorf("%w: cannot get a consistent read of %s; try again", database.ErrUnavailable, file.Name())
+}
+
+// close closes the -wal and -shm files. It leaves the database file open, which the caller opened.
+func (g *guard) close() error {
+	if err := errors.Join(g.index.Close(), g.wal.Close()); err != nil {
+		return fmt.Errorf("close the WAL files: %w", err)
+	}
+	return nil
+}
