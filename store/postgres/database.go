@@ -27,7 +27,7 @@ type Database struct {
 	logger *slog.Logger
 	// schemaVersion is that of this program.
 	schemaVersion int64
-	servers       *servers
+	servers       servers
 	writers       database.Pool
 	readers       database.Pool
 	// hasUnknownCommit is set by a commit with an unknown outcome, and cleared when a commit succeeds.
@@ -125,11 +125,10 @@ func (d *Database) try(
 ) (again bool, err error) {
 	tx, err := d.begin(ctx, terms.begin)
 	if err != nil {
-		d.reselectServer(ctx, err)
 		return !errors.Is(err, database.ErrNewer), err
 	}
 	if err := tx.run(ctx, d.writers.GORM, terms.statements, statements); err != nil {
-		d.avoidSilent(ctx, tx, err)
+		d.avoidFailed(ctx, tx, err)
 		tx.rollBack(ctx)
 		return isRetryable(err), classify(err)
 	}
@@ -140,7 +139,7 @@ func (d *Database) try(
 	}
 	tx.release()
 	if err == nil {
-		d.servers.prefer(tx.server)
+		d.servers.prefer(tx.link.host)
 	}
 	return err != nil && isRetryable(err), classify(err)
 }
@@ -151,7 +150,7 @@ func (d *Database) begin(ctx context.Context, begin string) (*transaction, error
 		return nil, err
 	}
 	if err := tx.begin(ctx, begin); err != nil {
-		d.avoidSilent(ctx, tx, err)
+		d.avoidFailed(ctx, tx, err)
 		tx.discard()
 		return nil, err
 	}
@@ -170,43 +169,38 @@ func (d *Database) connection(ctx context.Context) (*transaction, error) {
 		tx.discard()
 		return nil, fmt.Errorf("connect: %w", unavailable(err))
 	}
-	if !d.hasUnknownCommit.Load() {
-		return tx, nil
+	if d.hasUnknownCommit.Load() {
+		return tx, d.prove(ctx, tx)
 	}
+	return tx, nil
+}
+
+// prove commits a transaction without rows. If that fails, it avoids the server and closes the connection.
+func (d *Database) prove(ctx context.Context, tx *transaction) error {
 	if err := tx.probe(ctx); err != nil {
 		if ctx.Err() == nil {
-			d.servers.avoid(tx.server)
+			d.servers.avoid(tx.link)
 		}
 		tx.discard()
-		return nil, err
+		return err
 	}
+	d.servers.prefer(tx.link.host)
 	d.hasUnknownCommit.Store(false)
-	return tx, nil
+	return nil
 }
 
 // noteUnknownCommit avoids a server that failed or did not respond during COMMIT.
 func (d *Database) noteUnknownCommit(tx *transaction) {
 	d.hasUnknownCommit.Store(true)
-	d.servers.avoid(tx.server)
-	d.reset()
+	d.servers.avoid(tx.link)
 }
 
-// avoidSilent avoids a server that did not respond in time, unless the context of the caller had expired.
-func (d *Database) avoidSilent(ctx context.Context, tx *transaction, err error) {
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		d.servers.avoid(tx.server)
-	}
-}
-
-// reselectServer makes the next attempt select a server again. If the server is only out of connections, the pool keeps
-// those that it has. If the context of the caller has expired, the error says nothing about the server.
-func (d *Database) reselectServer(ctx context.Context, err error) {
-	if ctx.Err() != nil {
-		return
-	}
-	d.servers.forget(err)
-	if !hasCode(err, tooManyConnections) {
-		d.reset()
+// avoidFailed avoids a server that accepts no writes or did not respond in time, unless the context of the caller had
+// expired.
+func (d *Database) avoidFailed(ctx context.Context, tx *transaction, err error) {
+	isSilent := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil
+	if isSilent || errors.Is(err, errReadOnly) || hasCode(err, readOnly) {
+		d.servers.avoid(tx.link)
 	}
 }
 
@@ -218,14 +212,6 @@ func (d *Database) noteInsert(stored int, err error) {
 		d.readiness.stored()
 	case errors.Is(err, database.ErrUnavailable), errors.Is(err, database.ErrOutcomeUnknown):
 		d.isInsertFailing.Store(true)
-	}
-}
-
-// reset closes idle connections. Otherwise a pool would keep using those to a server that has become a standby.
-func (d *Database) reset() {
-	for _, pool := range []database.Pool{d.writers, d.readers} {
-		pool.SetMaxIdleConns(0)
-		pool.SetMaxIdleConns(maxReaders)
 	}
 }
 

@@ -59,7 +59,6 @@ func (d *Database) tryInsert(
 ) (pks map[uuid.UUID]int64, again bool, err error) {
 	tx, err := d.connection(ctx)
 	if err != nil {
-		d.reselectServer(ctx, err)
 		return nil, !errors.Is(err, database.ErrNewer), err
 	}
 	insert, err := d.insertStatement(tx, rows)
@@ -81,14 +80,12 @@ func (d *Database) tryInsert(
 		return nil, false, err
 	case err != nil:
 		tx.rollBack(ctx)
-		if hasCode(err, readOnly) {
-			d.reselectServer(ctx, err)
-		}
+		d.avoidFailed(ctx, tx, err)
 		classified := insertError(err)
 		return nil, isRetryable(err) && !errors.Is(classified, database.ErrInsertAlone), classified
 	}
 	tx.release()
-	d.servers.prefer(tx.server)
+	d.servers.prefer(tx.link.host)
 	pks, err = readPKs(results[2])
 	return pks, false, err
 }

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync"
 	"time"
 
@@ -72,18 +73,18 @@ func open(ctx context.Context, url URL, logger *slog.Logger, prepare prepareFunc
 		return nil, err
 	}
 	opened := &Database{
-		logger: logger, schemaVersion: version, servers: newServers(url.hasTimeout), abandonTimeout: abandonTimeout,
+		logger: logger, schemaVersion: version, servers: servers{hosts: hostsOf(url.config)}, abandonTimeout: abandonTimeout,
 	}
 	opened.close = sync.OnceValue(func() error { return database.ClosePools(opened.readers, opened.writers) })
-	err = opened.open(ctx, url.config, prepare)
+	err = opened.open(ctx, url, prepare)
 	if err != nil {
 		return nil, errors.Join(err, opened.Close())
 	}
 	return opened, nil
 }
 
-func (d *Database) open(ctx context.Context, config *pgx.ConnConfig, prepare prepareFunc) (err error) {
-	d.writers.DB = d.connect(config, maxWriters, false)
+func (d *Database) open(ctx context.Context, url URL, prepare prepareFunc) (err error) {
+	d.writers.DB = d.connect(url, maxWriters)
 	if d.writers.GORM, err = openGORM(d.writers.DB); err != nil {
 		return err
 	}
@@ -96,7 +97,7 @@ func (d *Database) open(ctx context.Context, config *pgx.ConnConfig, prepare pre
 	if d.arrays, err = readArrayTypes(ctx, d.writers.DB); err != nil {
 		return err
 	}
-	d.readers.DB = d.connect(config, maxReaders, true)
+	d.readers.DB = d.connect(url, maxReaders)
 	d.readers.GORM, err = openGORM(readPool{DB: d.readers.DB, database: d})
 	return err
 }
@@ -106,26 +107,23 @@ func (d *Database) open(ctx context.Context, config *pgx.ConnConfig, prepare pre
 func (d *Database) ping(ctx context.Context, pool *sql.DB) error {
 	retries, cancel := context.WithTimeout(ctx, transactTimeout)
 	defer cancel()
-	return retry(retries, func() (again bool, err error) {
+	return retry(retries, func() (isBusy bool, err error) {
 		err = pool.PingContext(ctx)
-		isBusy := errors.Is(err, errSilent) || errors.Is(err, errSkipped) || hasCode(err, tooManyConnections)
-		if isBusy {
-			d.servers.forget(err)
-		}
+		isBusy = errors.Is(err, os.ErrDeadlineExceeded) || hasCode(err, tooManyConnections)
 		return isBusy, err //nolint:wrapcheck // The caller wraps it.
 	})
 }
 
 // connect opens a pool. Each connection goes to the server that servers selects, and is checked when it opens.
-func (d *Database) connect(config *pgx.ConnConfig, connections int, onlyRead bool) *sql.DB {
-	pool := stdlib.OpenDB(*config,
+func (d *Database) connect(url URL, connections int) *sql.DB {
+	pool := stdlib.OpenDB(*url.config,
 		stdlib.OptionBeforeConnect(func(_ context.Context, config *pgx.ConnConfig) error {
-			d.servers.configure(config, onlyRead)
+			d.servers.configure(config, url.hasTimeout)
 			config.OnNotice = keepNotice
 			return nil
 		}),
 		stdlib.OptionAfterConnect(prepareConnection),
-		stdlib.OptionResetSession(d.servers.checkConn),
+		stdlib.OptionResetSession(d.servers.check),
 		// A frozen server never responds to a ping.
 		stdlib.OptionShouldPing(func(context.Context, stdlib.ShouldPingParams) bool { return false }))
 	pool.SetMaxOpenConns(connections)

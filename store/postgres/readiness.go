@@ -56,17 +56,11 @@ func (d *Database) Check(ctx context.Context) error {
 func (d *Database) probe(ctx context.Context) error {
 	tx, err := d.awaitConnection(ctx)
 	if err != nil {
-		d.reselectServer(ctx, err)
 		return err
 	}
-	if err := tx.probe(ctx); err != nil {
-		tx.discard()
-		d.servers.avoid(tx.server)
-		d.reset()
+	if err := d.prove(ctx, tx); err != nil {
 		return err
 	}
-	d.servers.prefer(tx.server)
-	d.hasUnknownCommit.Store(false)
 	return d.probeInserts(ctx, tx)
 }
 

@@ -25,20 +25,25 @@ var (
 // GetDBConn returns the pool.
 func (p readPool) GetDBConn() (*sql.DB, error) { return p.DB, nil }
 
-// QueryContext retries for up to transactTimeout until a server responds.
+// QueryContext retries for up to transactTimeout until a server responds. A read that takes long ends if its server
+// does not commit, or was avoided since; otherwise it is only slow.
 func (p readPool) QueryContext(ctx context.Context, query string, arguments ...any) (rows *sql.Rows, err error) {
-	// A server that does not commit is avoided, and the read fails there. Otherwise the read is only slow.
-	check := time.AfterFunc(slowRead, func() { _ = p.database.Check(context.WithoutCancel(ctx)) })
-	defer check.Stop()
+	d := p.database
 	retries, cancel := context.WithTimeout(ctx, transactTimeout)
 	defer cancel()
 	err = retry(retries, func() (again bool, err error) {
-		rows, err = p.DB.QueryContext(ctx, query, arguments...) //nolint:sqlclosecheck,rowserrcheck // The caller does it.
-		if err == nil || !isRetryable(err) {
-			return false, err //nolint:wrapcheck // The dialector translates it.
-		}
-		p.database.reselectServer(ctx, err)
-		return true, err //nolint:wrapcheck // The dialector translates it.
+		avoided := d.servers.avoided.Load()
+		// The rows need the context until the caller has read them.
+		attempt, end := context.WithCancel(ctx)
+		check := time.AfterFunc(slowRead, func() {
+			if d.Check(ctx) != nil || d.servers.avoided.Load() != avoided {
+				end()
+			}
+		})
+		defer check.Stop()
+		rows, err = p.DB.QueryContext(attempt, query, arguments...) //nolint:sqlclosecheck,rowserrcheck // The caller does it.
+		again = isRetryable(err) || attempt.Err() != nil && ctx.Err() == nil
+		return err != nil && again, err //nolint:wrapcheck // The dialector translates it.
 	})
 	return rows, err
 }

@@ -26,6 +26,7 @@ func TestSettingsOfTheDatabase(t *testing.T) {
 		"LATIN1":    {"client_encoding = LATIN1", "standard_conforming_strings = off"},
 		"SQL_ASCII": {"client_encoding = SQL_ASCII", "array_nulls = off"},
 		"UTF8":      {"client_encoding = UTF8", "DateStyle = 'SQL, DMY'", "TimeZone = 'Asia/Kathmandu'"},
+		"WIN1252":   {"client_encoding = WIN1252", "DateStyle = 'German'", "standard_conforming_strings = off"},
 		"isolation": {"default_transaction_isolation = serializable", "default_transaction_deferrable = on"},
 	} {
 		for _, isPooled := range []bool{false, true} {
@@ -34,7 +35,8 @@ func TestSettingsOfTheDatabase(t *testing.T) {
 				direct := cluster.CreateDatabase(t)
 				url := direct
 				for _, setting := range settings {
-					cluster.Exec(t, "postgres", "ALTER DATABASE "+databaseOf(t, url)+" SET "+setting)
+					cluster.Exec(t, "postgres", "ALTER DATABASE "+databaseOf(t, url)+" SET "+setting,
+						"ALTER ROLE postgres IN DATABASE "+databaseOf(t, url)+" SET "+setting)
 				}
 				if isPooled {
 					url = with(pooler.URL(databaseOf(t, url)), "default_query_exec_mode=exec")

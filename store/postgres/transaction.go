@@ -6,7 +6,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"net"
 	"runtime/debug"
 	"strconv"
 	"time"
@@ -59,14 +58,13 @@ const changeLock = `SELECT pg_advisory_xact_lock(7811069)`
 type transaction struct {
 	database *Database
 	conn     *sql.Conn
-	link     *watchedConn
-	server   net.Addr
+	link     *link
 }
 
 func (d *Database) newTransaction(conn *sql.Conn) (*transaction, error) {
 	t := &transaction{database: d, conn: conn}
 	err := t.raw(func(conn *pgx.Conn) error {
-		t.link, t.server = watchedConnOf(conn.PgConn()), conn.PgConn().Conn().RemoteAddr()
+		t.link = linkOf(conn.PgConn())
 		return nil
 	})
 	return t, err
@@ -92,7 +90,7 @@ func (t *transaction) checkServer(result *pgconn.Result) error {
 	var levels []int64
 	for _, row := range result.Rows {
 		if string(row[1]) == "on" {
-			return fmt.Errorf("%w: the server is read-only", database.ErrUnavailable)
+			return errReadOnly
 		}
 		level, err := strconv.ParseInt(string(row[0]), 10, 64)
 		if err != nil {

@@ -1,9 +1,11 @@
 package postgres
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -46,6 +48,12 @@ func ParseURL(text string) (URL, error) {
 	if err != nil {
 		return URL{}, reasonOf(err, place)
 	}
+	hasPassword := hasPassword(login, place)
+	if !hasPassword && os.Getenv("PGPASSWORD") == "" {
+		if err := checkPasswordFile(place); err != nil {
+			return URL{}, err
+		}
+	}
 	hasTimeout := config.ConnectTimeout != 0
 	if !hasTimeout {
 		config.ConnectTimeout = connectTimeout
@@ -59,7 +67,28 @@ func ParseURL(text string) (URL, error) {
 	}
 	// These override the settings of the role and the database. Poolers accept them.
 	config.RuntimeParams["client_encoding"], config.RuntimeParams["datestyle"] = "UTF8", "ISO"
-	return URL{config: config, hasTimeout: hasTimeout, hasPassword: hasPassword(login, place)}, nil
+	config.RuntimeParams["standard_conforming_strings"] = "on"
+	return URL{config: config, hasTimeout: hasTimeout, hasPassword: hasPassword}, nil
+}
+
+// checkPasswordFile refuses a password file that is missing, or that others can read: libpq ignores both silently.
+func checkPasswordFile(place string) error {
+	_, query, _ := strings.Cut(place, "?")
+	parameters, _ := url.ParseQuery(query)
+	path := cmp.Or(parameters.Get("passfile"), os.Getenv("PGPASSFILE"))
+	if path == "" {
+		return nil
+	}
+	info, err := os.Stat(path) //nolint:gosec // The operator chooses the file.
+	switch {
+	case err != nil:
+		return fmt.Errorf("password file %s: %w; write HOST:PORT:DATABASE:USER:PASSWORD into it, or unset PGPASSFILE", path,
+			errors.Unwrap(err))
+	case info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0:
+		return fmt.Errorf("password file %s: other users can access it; run chmod 600 %s", path, path)
+	default:
+		return nil
+	}
 }
 
 // errNotEscaped replaces errors that would quote the URL when it is unclear which part of it is the password.
@@ -80,7 +109,11 @@ func reasonOf(err error, place string) error {
 	if strings.HasPrefix(reason, "failed to parse as URL") {
 		return errNotEscaped
 	}
-	return errors.New("parse the database URL: " + reason)
+	remedy := "correct it in the URL or in the PG variables of the environment"
+	if strings.Contains(reason, "sslmode") {
+		remedy = "set it to disable, allow, prefer, require, verify-ca or verify-full"
+	}
+	return fmt.Errorf("parse the database URL: %s; %s", reason, remedy)
 }
 
 // HasPassword reports whether the URL itself contains the password. As a flag, every user of the machine could read it
@@ -93,15 +126,23 @@ func (u URL) String() string {
 }
 
 // hostsOf returns each server once. In the config, a server may occur several times, with TLS and without.
-func hostsOf(config *pgx.ConnConfig) []string {
-	hosts := []string{fmt.Sprintf("%s:%d", config.Host, config.Port)}
-	for _, other := range config.Fallbacks {
-		host := fmt.Sprintf("%s:%d", other.Host, other.Port)
-		if !slices.Contains(hosts, host) {
+func hostsOf(config *pgx.ConnConfig) (hosts []string) {
+	for _, attempt := range attemptsOf(config) {
+		if host := hostOf(attempt); !slices.Contains(hosts, host) {
 			hosts = append(hosts, host)
 		}
 	}
 	return hosts
+}
+
+// attemptsOf returns what a connection tries, in order.
+func attemptsOf(config *pgx.ConnConfig) []*pgconn.FallbackConfig {
+	first := &pgconn.FallbackConfig{Host: config.Host, Port: config.Port, TLSConfig: config.TLSConfig}
+	return append([]*pgconn.FallbackConfig{first}, config.Fallbacks...)
+}
+
+func hostOf(attempt *pgconn.FallbackConfig) string {
+	return fmt.Sprintf("%s:%d", attempt.Host, attempt.Port)
 }
 
 // splitLogin splits the part after the scheme as libpq does: user and password end at the first @, unless a / precedes

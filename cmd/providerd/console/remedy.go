@@ -37,10 +37,6 @@ func RemedyFor(err error) string {
 		{database.ErrForeign, "use another path or database"},
 		{database.ErrCorrupt, "restore a backup, or use another file"},
 		{database.ErrFull, "free space on the disk of the database"},
-		{
-			database.ErrNoConnection,
-			"start the primary, or check the hosts, database and user in the URL, and the password (PGPASSFILE)",
-		},
 		{store.ErrProviderInUse, `run "providerd application unlink" first`},
 		{store.ErrApplicationLinked, `run "providerd application unlink" first`},
 		{store.ErrTokenRevoked, `create another with "providerd token create"`},

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"strings"
 
 	"example.com/providerd/cmd/providerd/console"
 )
@@ -41,9 +42,13 @@ func failed(check, remedy, format string, values ...any) finding {
 	return passed(check, format, values...).as(healthFail, remedy)
 }
 
-// failedBy is failed for an error, with its known remedy.
+// failedBy is failed for an error, with its known remedy or the one at the end of its text.
 func failedBy(check string, err error) finding {
-	return finding{Check: check, Status: healthFail, Finding: err.Error(), Remedy: console.RemedyFor(err)}
+	text, remedy := err.Error(), console.RemedyFor(err)
+	if at := strings.LastIndex(text, "; "); at >= 0 && remedy == "" {
+		text, remedy = text[:at], text[at+len("; "):]
+	}
+	return finding{Check: check, Status: healthFail, Finding: text, Remedy: remedy}
 }
 
 // color returns the color of the status.

@@ -2,12 +2,14 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 
 	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/store"
+	"example.com/providerd/store/database"
 	"example.com/providerd/store/sqlite"
 )
 
@@ -17,6 +19,11 @@ func createStore(ctx context.Context, f flags.DatabaseFlags, log *serveLog) (*st
 	// The keyset of a new database is created after the database, so one that exists now is older.
 	_, err := os.Stat(f.KeysetPath())
 	hadKeyset := err == nil
+	if f.Database.Path() == "" && !hadKeyset {
+		if err := requireDatabase(ctx, f, log); err != nil {
+			return nil, err
+		}
+	}
 	db, err := f.Database.Create(ctx, log.Logger)
 	if err != nil {
 		return nil, err
@@ -29,6 +36,19 @@ func createStore(ctx context.Context, f flags.DatabaseFlags, log *serveLog) (*st
 		reportCreated(f, log, hadKeyset)
 	}
 	return opened, nil
+}
+
+// requireDatabase refuses an empty PostgreSQL database without a keyset file before it is migrated.
+func requireDatabase(ctx context.Context, f flags.DatabaseFlags, log *serveLog) error {
+	db, err := f.Database.Open(ctx, log.Logger)
+	if errors.Is(err, database.ErrNoDatabase) {
+		return fmt.Errorf("%w: %s; run providerd key create --keyset %s, or copy the file from another replica",
+			store.ErrNoKeyset, f.KeysetPath(), f.KeysetPath())
+	}
+	if err != nil {
+		return err
+	}
+	return db.Close()
 }
 
 func reportCreated(f flags.DatabaseFlags, log *serveLog, hadKeyset bool) {

@@ -1,0 +1,119 @@
+package postgres
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"math"
+	"net"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// dialer opens the link of one connection, and later those that ask its server to cancel a statement.
+type dialer struct {
+	dial   pgconn.DialFunc
+	lookUp pgconn.LookupFunc
+	// names has the hosts of the URL by address.
+	names map[string]string
+	// limits are how long hosts may be silent; those without a limit are bounded by the connect timeout.
+	limits   map[string]time.Duration
+	isSilent func(host string)
+	// avoided is the count of servers before the connection was opened.
+	avoided int64
+	// isAbandoned is set if the server must not be asked to cancel a statement.
+	isAbandoned atomic.Bool
+}
+
+// resolve returns the addresses of a host.
+func (d *dialer) resolve(ctx context.Context, host string) ([]string, error) {
+	addresses, err := d.lookUp(ctx, host)
+	for _, address := range addresses {
+		d.names[address] = host
+	}
+	return addresses, err
+}
+
+var errAbandoned = errors.New("connection was abandoned")
+
+// open opens a link, which ends if its server is silent for too long.
+func (d *dialer) open(ctx context.Context, network, address string) (net.Conn, error) {
+	if d.isAbandoned.Load() {
+		return nil, errAbandoned
+	}
+	host := address
+	if ip, port, err := net.SplitHostPort(address); err == nil {
+		host = d.names[ip] + ":" + port
+	}
+	limit, ok := d.limits[host]
+	if !ok {
+		limit = math.MaxInt64
+	}
+	dialing, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	conn, err := d.dial(dialing, network, address)
+	if err != nil {
+		if dialing.Err() != nil && ctx.Err() == nil {
+			d.isSilent(host)
+		}
+		return nil, err
+	}
+	l := &link{Conn: conn, host: host, dialer: d}
+	l.silence = time.AfterFunc(limit, func() {
+		if l.end() {
+			d.isSilent(host)
+		}
+	})
+	return l, nil
+}
+
+// link is the network connection of a connection, below TLS.
+type link struct {
+	net.Conn
+	host   string
+	dialer *dialer
+	// silence ends the link unless something is read before.
+	silence *time.Timer
+}
+
+// linkOf returns the link of a connection.
+func linkOf(conn *pgconn.PgConn) *link {
+	if encrypted, ok := conn.Conn().(*tls.Conn); ok {
+		return encrypted.NetConn().(*link)
+	}
+	return conn.Conn().(*link)
+}
+
+// Read implements net.Conn.
+func (l *link) Read(into []byte) (int, error) {
+	count, err := l.Conn.Read(into)
+	l.silence.Stop()
+	return count, err //nolint:wrapcheck // It is the error of the connection.
+}
+
+// end makes all reads and writes fail, and reports whether the link was open.
+func (l *link) end() bool { return l.SetDeadline(time.Unix(1, 0)) == nil }
+
+// abandon ends the link without canceling its statement on the server.
+func (l *link) abandon() {
+	l.dialer.isAbandoned.Store(true)
+	l.end()
+}
+
+// isQuiet reports whether the server has sent nothing more. A server that is shut down says so before it closes an idle
+// connection. Anything sent on such a connection would have an unknown outcome.
+func (l *link) isQuiet() bool {
+	raw, err := l.Conn.(syscall.Conn).SyscallConn()
+	if err != nil {
+		return false
+	}
+	var peekErr error
+	// Not raw.Read, which waits for a reader that the driver may have left in the background.
+	err = raw.Control(func(fd uintptr) {
+		_, _, peekErr = syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+	})
+	return err == nil && errors.Is(peekErr, syscall.EAGAIN)
+}
