@@ -70,7 +70,8 @@ func isUnavailable(err error) bool {
 
 // isUnavailableCode reports whether an error code means the same.
 func isUnavailableCode(code string) bool {
-	switch code[:2] {
+	// A pooler may send none.
+	switch code[:min(len(code), 2)] {
 	case "08", // connection exception
 		"28", // invalid authorization
 		"40", // transaction rollback: serialization failure, deadlock

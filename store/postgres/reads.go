@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"gorm.io/gorm"
 )
 
@@ -28,22 +29,38 @@ func (p readPool) GetDBConn() (*sql.DB, error) { return p.DB, nil }
 // QueryContext retries for up to transactTimeout until a server responds. A read that takes long ends if its server
 // does not commit, or was avoided since; otherwise it is only slow.
 func (p readPool) QueryContext(ctx context.Context, query string, arguments ...any) (rows *sql.Rows, err error) {
-	d := p.database
 	retries, cancel := context.WithTimeout(ctx, transactTimeout)
 	defer cancel()
 	err = retry(retries, func() (again bool, err error) {
-		avoided := d.servers.avoided.Load()
-		// The rows need the context until the caller has read them.
-		attempt, end := context.WithCancel(ctx)
-		check := time.AfterFunc(slowRead, func() {
-			if d.Check(ctx) != nil || d.servers.avoided.Load() != avoided {
-				end()
-			}
-		})
-		defer check.Stop()
-		rows, err = p.DB.QueryContext(attempt, query, arguments...) //nolint:sqlclosecheck,rowserrcheck // The caller does it.
-		again = isRetryable(err) || attempt.Err() != nil && ctx.Err() == nil
-		return err != nil && again, err //nolint:wrapcheck // The dialector translates it.
+		rows, err = p.query(ctx, query, arguments)
+		return err != nil && isRetryable(err), err
 	})
 	return rows, err
+}
+
+// query is QueryContext without retries.
+func (p readPool) query(ctx context.Context, query string, arguments []any) (*sql.Rows, error) {
+	servers := &p.database.servers
+	avoided := servers.avoided.Load()
+	conn, err := p.Conn(ctx)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // The dialector translates it.
+	}
+	// It waits until the caller has read the rows.
+	defer func() { go func() { _ = conn.Close() }() }()
+	var used *link
+	err = raw(conn, func(conn *pgx.Conn) error {
+		used = linkOf(conn.PgConn())
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	check := time.AfterFunc(slowRead, func() {
+		if p.database.Check(context.WithoutCancel(ctx)) != nil || servers.avoided.Load() != avoided {
+			used.end()
+		}
+	})
+	defer check.Stop()
+	return conn.QueryContext(ctx, query, arguments...) //nolint:wrapcheck // The dialector translates it.
 }
