@@ -15,7 +15,7 @@ import (
 func prepareConnection(ctx context.Context, conn *pgx.Conn) error {
 	readTimesInUTC(conn)
 	if preparesStatements(conn) {
-		conn.PgConn().CustomData()[preparedKey] = map[string]string{}
+		linkOf(conn.PgConn()).prepared = map[string]string{}
 	}
 	read, err := readSettings(ctx, conn)
 	if faults := read.faults(); err == nil && len(faults) > 0 {
@@ -40,16 +40,10 @@ func preparesStatements(conn *pgx.Conn) bool {
 	return conn.Config().DefaultQueryExecMode == pgx.QueryExecModeCacheStatement
 }
 
-// preparedKey is the key of the names of prepared statements, by text, in the custom data of a connection.
-const preparedKey = "providerd.prepared"
-
-// noticeKey is the key of the last warning in the custom data of a connection.
-const noticeKey = "providerd.notice"
-
 // keepNotice keeps a warning. The only sign that a commit was not replicated is a warning, which may be translated.
 // Poolers may leave out the severity that is never translated.
 func keepNotice(conn *pgconn.PgConn, notice *pgconn.Notice) {
 	if severity := notice.SeverityUnlocalized; severity == "WARNING" || severity == "" {
-		conn.CustomData()[noticeKey] = notice
+		linkOf(conn).notice = notice
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
@@ -32,15 +33,13 @@ type Database struct {
 	readers       database.Pool
 	// hasUnknownCommit is set by a commit with an unknown outcome, and cleared when a commit succeeds.
 	hasUnknownCommit atomic.Bool
-	// isInsertFailing is set when an insert fails, and cleared once rows can be stored again.
+	// isInsertFailing is set when an insert fails, and cleared by a probe that can insert rows.
 	isInsertFailing atomic.Bool
 	readiness       readiness
 	// arrays are the types of arrays of the columns that Insert writes.
 	arrays map[string]arrayType
 	// abandonTimeout is the constant of this name, except in tests.
 	abandonTimeout time.Duration
-	// close closes the pools once.
-	close func() error
 }
 
 var _ database.Database = (*Database)(nil)
@@ -123,11 +122,15 @@ func retry(ctx context.Context, try func() (again bool, err error)) error {
 func (d *Database) try(
 	ctx context.Context, terms terms, statements func(tx *gorm.DB) error,
 ) (again bool, err error) {
-	tx, err := d.begin(ctx, terms.begin)
+	tx, err := d.connection(ctx)
 	if err != nil {
 		return !errors.Is(err, database.ErrNewer), err
 	}
-	if err := tx.run(ctx, d.writers.GORM, terms.statements, statements); err != nil {
+	err = tx.begin(ctx, terms.begin)
+	if err == nil {
+		err = tx.run(ctx, d.writers.GORM, terms.statements, statements)
+	}
+	if err != nil {
 		d.avoidFailed(ctx, tx, err)
 		tx.rollBack(ctx)
 		return isRetryable(err), classify(err)
@@ -144,19 +147,6 @@ func (d *Database) try(
 	return err != nil && isRetryable(err), classify(err)
 }
 
-func (d *Database) begin(ctx context.Context, begin string) (*transaction, error) {
-	tx, err := d.connection(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if err := tx.begin(ctx, begin); err != nil {
-		d.avoidFailed(ctx, tx, err)
-		tx.discard()
-		return nil, err
-	}
-	return tx, nil
-}
-
 // connection returns a connection for a transaction. After a commit with an unknown outcome, the server must first
 // prove that it commits, because each commit that hangs leaves a connection waiting on the server.
 func (d *Database) connection(ctx context.Context) (*transaction, error) {
@@ -164,7 +154,11 @@ func (d *Database) connection(ctx context.Context) (*transaction, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", unavailable(err))
 	}
-	tx, err := d.newTransaction(conn)
+	tx := &transaction{database: d, conn: conn}
+	err = raw(conn, func(native *pgx.Conn) error {
+		tx.native, tx.link = native, linkOf(native.PgConn())
+		return nil
+	})
 	if err != nil {
 		tx.discard()
 		return nil, fmt.Errorf("connect: %w", unavailable(err))
@@ -204,16 +198,5 @@ func (d *Database) avoidFailed(ctx context.Context, tx *transaction, err error) 
 	}
 }
 
-// noteInsert records whether rows were stored. An insert that stores none does not wait for standbys.
-func (d *Database) noteInsert(stored int, err error) {
-	switch {
-	case err == nil && stored > 0:
-		d.isInsertFailing.Store(false)
-		d.readiness.stored()
-	case errors.Is(err, database.ErrUnavailable), errors.Is(err, database.ErrOutcomeUnknown):
-		d.isInsertFailing.Store(true)
-	}
-}
-
 // Close waits for running statements, then closes the connections.
-func (d *Database) Close() error { return d.close() }
+func (d *Database) Close() error { return database.ClosePools(d.readers, d.writers) }

@@ -101,7 +101,7 @@ func hasCode(err error, code string) bool {
 func isRetryable(err error) bool {
 	native, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
-		return isUnavailable(err)
+		return isUnavailable(err) || errors.Is(err, errReadOnly)
 	}
 	switch native.Code {
 	case "40001", deadlockDetected, readOnly, idleInTransaction, tooManyConnections:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 
@@ -24,33 +23,29 @@ var errNotSent = fmt.Errorf("%w: connection lost", database.ErrUnavailable)
 // parsed only once those before it have run: parsing waits for locks, for as long as the lock_timeout that an earlier
 // statement set.
 func (t *transaction) exchange(ctx context.Context, statements ...statement) (results []*pgconn.Result, err error) {
-	err = t.raw(func(conn *pgx.Conn) error {
-		native := conn.PgConn()
-		prepared, _ := native.CustomData()[preparedKey].(map[string]string)
-		pipeline := native.StartPipeline(ctx)
-		added := queue(pipeline, prepared, statements)
-		if err := pipeline.Sync(); err != nil {
-			return fmt.Errorf("%w: %w", errNotSent, err)
+	prepared := t.link.prepared
+	pipeline := t.native.PgConn().StartPipeline(ctx)
+	added := queue(pipeline, prepared, statements)
+	if err := pipeline.Sync(); err != nil {
+		return nil, fmt.Errorf("%w: %w", errNotSent, err)
+	}
+	for err == nil && len(results) < len(statements) {
+		var found any
+		found, err = pipeline.GetResults()
+		switch found := found.(type) {
+		case *pgconn.StatementDescription:
+			prepared[added[0]] = nameOf(len(prepared))
+			added = added[1:]
+		case *pgconn.ResultReader:
+			result := found.Read()
+			results, err = append(results, result), result.Err
+		case *pgconn.PipelineSync:
+			err = fmt.Errorf("the server ran %d of %d statements", len(results), len(statements))
 		}
-		for err == nil && len(results) < len(statements) {
-			var found any
-			found, err = pipeline.GetResults()
-			switch found := found.(type) {
-			case *pgconn.StatementDescription:
-				prepared[added[0]] = nameOf(len(prepared))
-				added = added[1:]
-			case *pgconn.ResultReader:
-				result := found.Read()
-				results, err = append(results, result), result.Err
-			case *pgconn.PipelineSync:
-				err = fmt.Errorf("the server ran %d of %d statements", len(results), len(statements))
-			}
-		}
-		if closeErr := pipeline.Close(); err == nil {
-			err = closeErr
-		}
-		return err
-	})
+	}
+	if closeErr := pipeline.Close(); err == nil {
+		err = closeErr
+	}
 	return results, err
 }
 

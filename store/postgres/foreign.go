@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"regexp"
-	"slices"
 
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
@@ -22,7 +21,7 @@ func CreateAlone(ctx context.Context, url URL, logger *slog.Logger) (*Database, 
 	return open(ctx, url, logger, func(ctx context.Context, db *sql.DB) error {
 		_, err := readSchema(ctx, db)
 		if errors.Is(err, database.ErrNoDatabase) {
-			err = checkTables(ctx, db, func(string) bool { return true })
+			err = checkTables(ctx, db, nil)
 		}
 		if err != nil {
 			return err
@@ -38,56 +37,32 @@ func checkNames(ctx context.Context, db *sql.DB) error {
 	if err != nil {
 		return err
 	}
-	return checkTables(ctx, db, func(table string) bool { return slices.Contains(names, table) })
+	return checkTables(ctx, db, names)
 }
 
-// checkTables returns ErrForeign, with the first few names, if isForeign reports true for tables of another program.
-func checkTables(ctx context.Context, db *sql.DB, isForeign func(table string) bool) error {
-	tables, err := otherTables(ctx, db)
-	if err != nil {
-		return err
-	}
-	tables = slices.DeleteFunc(tables, func(table string) bool { return !isForeign(table) })
-	const most = 5
-	more := ""
-	switch {
-	case len(tables) == 0:
-		return nil
-	case len(tables) > most:
-		tables, more = tables[:most], " and more"
-	}
-	return fmt.Errorf("%w: it has tables of another program: %q%s", database.ErrForeign, tables, more)
-}
+// selectOthers selects the first few tables and views in the current schema that have one of the names, if there are
+// any names, except those of goose and of extensions. It selects none if another replica has created providerd's tables
+// in the meantime: one snapshot has either all of them or none.
+const selectOthers = `WITH relations AS (
+		SELECT * FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p', 'f', 'v', 'm')
+	), others AS (
+		SELECT relname FROM relations r WHERE ($1::text[] IS NULL OR relname = ANY ($1))
+			AND relname NOT IN ('` + goose.DefaultTablename + `', '` + lock.DefaultLockTableName + `') AND NOT EXISTS (
+				SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = r.oid AND d.deptype = 'e')
+			AND NOT EXISTS (SELECT FROM relations WHERE relname = '` + supportTable + `')
+		ORDER BY 1 LIMIT 5
+	) SELECT coalesce(string_agg(format('"%s"', relname), ', '), '') FROM others`
 
-// otherTables returns the tables and views in the current schema, except those of goose and of extensions. It returns
-// none if another replica has created providerd's tables in the meantime: one snapshot has either all of them or none.
-func otherTables(ctx context.Context, db *sql.DB) (tables []string, err error) {
-	rows, err := db.QueryContext(ctx, `SELECT c.relname::text
-		FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-		WHERE n.nspname = current_schema() AND c.relkind IN ('r', 'p', 'f', 'v', 'm') AND NOT EXISTS (
-			SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
-		ORDER BY 1`)
-	if err != nil {
-		return nil, fmt.Errorf("list the tables: %w", unavailable(err))
+// checkTables returns ErrForeign if selectOthers selects any table.
+func checkTables(ctx context.Context, db *sql.DB, names []string) error {
+	var tables string
+	if err := db.QueryRowContext(ctx, selectOthers, names).Scan(&tables); err != nil {
+		return fmt.Errorf("list the tables: %w", unavailable(err))
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var table string
-		if err := rows.Scan(&table); err != nil {
-			return nil, fmt.Errorf("list the tables: %w", err)
-		}
-		switch table {
-		case supportTable:
-			return nil, nil
-		case goose.DefaultTablename, lock.DefaultLockTableName:
-		default:
-			tables = append(tables, table)
-		}
+	if tables != "" {
+		return fmt.Errorf("%w: it has tables of another program, such as %s", database.ErrForeign, tables)
 	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("list the tables: %w", unavailable(err))
-	}
-	return tables, nil
+	return nil
 }
 
 // migratedTables returns the names of the tables that the migrations create.

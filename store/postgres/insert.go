@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"strconv"
@@ -10,9 +9,9 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
+	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
 )
@@ -43,7 +42,9 @@ func (d *Database) Insert(ctx context.Context, rows database.Insertion) (pks map
 		pks, again, err = d.tryInsert(ctx, rows)
 		return again || mayWait(rows, err) && time.Since(begun) < lockTimeout, err
 	})
-	d.noteInsert(len(pks), err)
+	if errors.Is(err, database.ErrUnavailable) || errors.Is(err, database.ErrOutcomeUnknown) {
+		d.isInsertFailing.Store(true)
+	}
 	return pks, err
 }
 
@@ -61,7 +62,7 @@ func (d *Database) tryInsert(
 	if err != nil {
 		return nil, !errors.Is(err, database.ErrNewer), err
 	}
-	insert, err := d.insertStatement(tx, rows)
+	insert, err := d.insertStatement(tx.native.TypeMap(), rows)
 	if err != nil {
 		tx.release()
 		return nil, false, err
@@ -113,59 +114,51 @@ type arrayType struct {
 }
 
 // readArrayTypes returns the types for the columns of the table of providers.
-func readArrayTypes(ctx context.Context, db *sql.DB) (types map[string]arrayType, err error) {
-	rows, err := db.QueryContext(ctx, `SELECT attname, typarray::regtype::text, typarray
+func readArrayTypes(ctx context.Context, db *gorm.DB) (map[string]arrayType, error) {
+	var columns []struct {
+		Name, Type string
+		OID        uint32 `gorm:"column:oid"`
+	}
+	err := db.WithContext(ctx).Raw(`SELECT attname AS name, typarray::regtype::text AS type, typarray AS oid
 		FROM pg_attribute JOIN pg_type ON pg_type.oid = atttypid
-		WHERE attrelid = to_regclass('providers') AND attnum > 0`)
+		WHERE attrelid = to_regclass('providers') AND attnum > 0`).Scan(&columns).Error
 	if err != nil {
 		return nil, fmt.Errorf("read the types of columns: %w", unavailable(err))
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	types = map[string]arrayType{}
-	for rows.Next() {
-		var column string
-		var kind arrayType
-		if err := rows.Scan(&column, &kind.name, &kind.oid); err != nil {
-			return nil, fmt.Errorf("read the types of columns: %w", unavailable(err))
-		}
-		types[column] = kind
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("read the types of columns: %w", unavailable(err))
+	types := map[string]arrayType{}
+	for _, column := range columns {
+		types[column.Name] = arrayType{column.Type, column.OID}
 	}
 	return types, nil
 }
 
 // insertStatement returns the INSERT. The rows are arrays, one for each column, so that one text serves any number.
-func (d *Database) insertStatement(tx *transaction, rows database.Insertion) (insert statement, err error) {
+func (d *Database) insertStatement(types *pgtype.Map, rows database.Insertion) (insert statement, err error) {
 	arrays, values := make([]string, len(rows.Columns)), make(pgtype.FlatArray[any], len(rows.Rows))
 	insert.values = make([][]byte, len(rows.Columns), len(rows.Columns)+1)
-	err = tx.raw(func(conn *pgx.Conn) error {
-		for n, column := range rows.Columns {
-			// The sizes of the head of an array and of an element.
-			const head, element = 20, 4
-			size := head
-			for i, row := range rows.Rows {
-				values[i] = row[n]
-				if secret, ok := row[n].([]byte); ok {
-					size += element + len(secret)
-				}
+	for n, column := range rows.Columns {
+		// The sizes of the head of an array and of an element.
+		const head, element = 20, 4
+		size := head
+		for i, row := range rows.Rows {
+			values[i] = row[n]
+			if secret, ok := row[n].([]byte); ok {
+				size += element + len(secret)
 			}
-			kind, into := d.arrays[column], make([]byte, 0, size)
-			insert.values[n], err = conn.TypeMap().Encode(kind.oid, pgtype.BinaryFormatCode, values, into)
-			if err != nil {
-				return fmt.Errorf("write values of %s: %w", column, err)
-			}
-			arrays[n] = "$" + strconv.Itoa(n+1) + "::" + kind.name
 		}
-		return nil
-	})
+		kind, into := d.arrays[column], make([]byte, 0, size)
+		insert.values[n], err = types.Encode(kind.oid, pgtype.BinaryFormatCode, values, into)
+		if err != nil {
+			return insert, fmt.Errorf("write values of %s: %w", column, err)
+		}
+		arrays[n] = "$" + strconv.Itoa(n+1) + "::" + kind.name
+	}
 	columns := strings.Join(rows.Columns, ", ")
 	insert.text = "INSERT INTO " + rows.Table + " (" + columns + ") SELECT * FROM unnest(" + strings.Join(arrays, ", ") +
 		") AS rows WHERE (SELECT version FROM keyset) = $" + strconv.Itoa(len(arrays)+1) +
 		" ON CONFLICT DO NOTHING RETURNING uid, pk"
 	insert.values = append(insert.values, rows.KeysetVersion)
-	return insert, err //nolint:wrapcheck // It is wrapped above.
+	return insert, nil
 }
 
 func readPKs(result *pgconn.Result) (map[uuid.UUID]int64, error) {

@@ -77,6 +77,10 @@ type link struct {
 	dialer *dialer
 	// silence ends the link unless something is read before.
 	silence *time.Timer
+	// notice is the last warning of the server, and prepared has the names of prepared statements, by text; nil if none
+	// are prepared.
+	notice   *pgconn.Notice
+	prepared map[string]string
 }
 
 // linkOf returns the link of a connection.
@@ -92,6 +96,16 @@ func (l *link) Read(into []byte) (int, error) {
 	count, err := l.Conn.Read(into)
 	l.silence.Stop()
 	return count, err //nolint:wrapcheck // It is the error of the connection.
+}
+
+// takeNotice returns the last warning as an error and removes it.
+func (l *link) takeNotice() error {
+	notice := l.notice
+	l.notice = nil
+	if notice == nil {
+		return nil
+	}
+	return errors.New(notice.Message)
 }
 
 // end makes all reads and writes fail, and reports whether the link was open.

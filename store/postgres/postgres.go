@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -75,7 +74,6 @@ func open(ctx context.Context, url URL, logger *slog.Logger, prepare prepareFunc
 	opened := &Database{
 		logger: logger, schemaVersion: version, servers: servers{hosts: hostsOf(url.config)}, abandonTimeout: abandonTimeout,
 	}
-	opened.close = sync.OnceValue(func() error { return database.ClosePools(opened.readers, opened.writers) })
 	err = opened.open(ctx, url, prepare)
 	if err != nil {
 		return nil, errors.Join(err, opened.Close())
@@ -94,7 +92,7 @@ func (d *Database) open(ctx context.Context, url URL, prepare prepareFunc) (err 
 	if err := prepare(ctx, d.writers.DB); err != nil {
 		return err
 	}
-	if d.arrays, err = readArrayTypes(ctx, d.writers.DB); err != nil {
+	if d.arrays, err = readArrayTypes(ctx, d.writers.GORM); err != nil {
 		return err
 	}
 	d.readers.DB = d.connect(url, maxReaders)

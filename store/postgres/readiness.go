@@ -3,76 +3,54 @@ package postgres
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
-const (
-	// probeTimeout is how long the commit of a probe may take.
-	probeTimeout = time.Second
-	// probeInterval is the least time between probes of the server.
-	probeInterval = 500 * time.Millisecond
-)
+// checkTimeout limits Check.
+const checkTimeout = 2 * time.Second
 
-// readiness is the result of the last probe, or of the last batch that stored rows.
+// probeInterval is the least time between probes of the server.
+const probeInterval = 500 * time.Millisecond
+
+// readiness is the result of the last probe.
 type readiness struct {
 	mutex sync.Mutex
 	known time.Time
 	err   error
-	// lastStored is when rows were last stored, or nil. It is not guarded by the mutex, which a probe holds for long.
-	lastStored atomic.Pointer[time.Time]
-}
-
-// stored records that rows were stored.
-func (r *readiness) stored() { r.lastStored.Store(new(time.Now())) }
-
-func (r *readiness) hasJustStored() bool {
-	last := r.lastStored.Load()
-	return last != nil && time.Since(*last) < probeInterval
 }
 
 // Check returns an error unless the server stores rows now, or did within the last half second. A response alone is not
-// enough, because a standby responds too, and so does a primary without its standbys. It takes at most 2 seconds.
+// enough, because a standby responds too, and so does a primary without its standbys. It takes at most checkTimeout.
 func (d *Database) Check(ctx context.Context) error {
 	r := &d.readiness
-	if r.hasJustStored() && !d.isInsertFailing.Load() && !d.hasUnknownCommit.Load() {
-		return nil
-	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if time.Since(r.known) < probeInterval {
 		return r.err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*probeTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), checkTimeout)
 	defer cancel()
 	r.err = d.probe(ctx)
 	r.known = time.Now()
 	return r.err
 }
 
+// probe retries if the server is out of connections.
 func (d *Database) probe(ctx context.Context) error {
-	tx, err := d.awaitConnection(ctx)
-	if err != nil {
-		return err
-	}
-	if err := d.prove(ctx, tx); err != nil {
-		return err
-	}
-	return d.probeInserts(ctx, tx)
-}
-
-// awaitConnection opens a connection. If the server is out of connections, it retries for up to probeTimeout.
-func (d *Database) awaitConnection(ctx context.Context) (tx *transaction, err error) {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
-	err = retry(ctx, func() (again bool, err error) {
+	var tx *transaction
+	err := retry(ctx, func() (again bool, err error) {
 		tx, err = d.connection(ctx)
 		return hasCode(err, tooManyConnections), err
 	})
-	return tx, err
+	if err == nil {
+		err = d.prove(ctx, tx)
+	}
+	if err != nil {
+		return err
+	}
+	return d.probeInserts(ctx, tx)
 }
 
 // insertNothing inserts no rows, but needs the same privileges and locks as a create. insertLarge writes as much as a
@@ -103,22 +81,6 @@ func (d *Database) probeInserts(ctx context.Context, tx *transaction) error {
 	tx.rollBack(ctx)
 	if err != nil {
 		return fmt.Errorf("insert rows: %w", unavailable(err))
-	}
-	return nil
-}
-
-// probe commits a transaction without rows. It returns database.ErrUnavailable if that fails or exceeds probeTimeout.
-func (t *transaction) probe(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
-	_ = t.takeNotice()
-	results, err := t.exchange(ctx,
-		statement{text: beginStatement}, statement{text: secureStatement}, statement{text: commitStatement})
-	if err == nil {
-		err = errors.Join(t.checkServer(results[1]), t.takeNotice())
-	}
-	if err != nil {
-		return fmt.Errorf("commit: %w", unavailable(err))
 	}
 	return nil
 }

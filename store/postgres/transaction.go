@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	// beginTimeout limits how long a server may take to begin a transaction. A frozen one takes forever.
+	// beginTimeout limits how long a server may take to begin a transaction, to roll it back, or to commit one without
+	// rows. A frozen one takes forever.
 	beginTimeout = time.Second
 	// readTimeout limits the statements of a transaction that reads, one of which may wait for a lock.
 	readTimeout = lockTimeout + 500*time.Millisecond
@@ -58,28 +59,32 @@ const changeLock = `SELECT pg_advisory_xact_lock(7811069)`
 type transaction struct {
 	database *Database
 	conn     *sql.Conn
+	native   *pgx.Conn
 	link     *link
 }
 
-func (d *Database) newTransaction(conn *sql.Conn) (*transaction, error) {
-	t := &transaction{database: d, conn: conn}
-	err := t.raw(func(conn *pgx.Conn) error {
-		t.link = linkOf(conn.PgConn())
-		return nil
-	})
-	return t, err
-}
-
-// begin begins the transaction. It returns database.ErrUnavailable if that fails.
-func (t *transaction) begin(ctx context.Context, begin string) error {
+// begin begins the transaction, and runs more statements. It returns database.ErrUnavailable if that fails.
+func (t *transaction) begin(ctx context.Context, begin string, more ...statement) error {
 	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
 	defer cancel()
-	results, err := t.exchange(ctx, statement{text: begin}, statement{text: secureStatement})
+	results, err := t.exchange(ctx, append([]statement{{text: begin}, {text: secureStatement}}, more...)...)
 	if err == nil {
 		err = t.checkServer(results[1])
 	}
 	if err != nil {
 		return fmt.Errorf("begin: %w", unavailable(err))
+	}
+	return nil
+}
+
+// probe commits a transaction without rows. It returns database.ErrUnavailable if that fails or takes too long.
+func (t *transaction) probe(ctx context.Context) error {
+	_ = t.link.takeNotice()
+	if err := t.begin(ctx, beginStatement, statement{text: commitStatement}); err != nil {
+		return err
+	}
+	if err := t.link.takeNotice(); err != nil {
+		return fmt.Errorf("commit: %w", unavailable(err))
 	}
 	return nil
 }
@@ -125,29 +130,26 @@ func (t *transaction) run(
 // No context cancels what was sent: a server that waits for its standbys would then commit without them. If it takes
 // too long, it keeps its connection in the background, until the server responds or abandonTimeout has passed.
 func (t *transaction) commit(limit time.Duration, statements ...statement) ([]*pgconn.Result, error) {
-	type outcome struct {
-		results []*pgconn.Result
-		err     error
-	}
-	ended, gaveUp := make(chan outcome), make(chan struct{})
+	var results []*pgconn.Result
+	var err error
+	ended := make(chan struct{})
 	abandonment := time.AfterFunc(limit+t.database.abandonTimeout, t.link.abandon)
 	go func() {
-		results, err := t.sendCommit(statements)
+		results, err = t.sendCommit(statements)
 		abandonment.Stop()
-		select {
-		case ended <- outcome{results, err}:
-		case <-gaveUp:
-			t.discard()
-		}
+		close(ended)
 	}()
 	select {
-	case outcome := <-ended:
-		if errors.Is(outcome.err, database.ErrOutcomeUnknown) {
+	case <-ended:
+		if errors.Is(err, database.ErrOutcomeUnknown) {
 			t.discard()
 		}
-		return outcome.results, outcome.err
+		return results, err
 	case <-time.After(limit):
-		close(gaveUp)
+		go func() {
+			<-ended
+			t.discard()
+		}()
 		return nil, fmt.Errorf("%w: no response within %v", database.ErrOutcomeUnknown, limit)
 	}
 }
@@ -155,7 +157,7 @@ func (t *transaction) commit(limit time.Duration, statements ...statement) ([]*p
 // sendCommit is commit without a limit. The hints of the driver (SafeToRetry, driver.ErrBadConn) do not hold for a
 // commit. An error without the untranslated severity comes from a pooler, which does not know the outcome.
 func (t *transaction) sendCommit(statements []statement) ([]*pgconn.Result, error) {
-	_ = t.takeNotice()
+	_ = t.link.takeNotice()
 	results, err := t.exchange(context.Background(), append(statements, statement{text: commitStatement})...)
 	native, ok := errors.AsType[*pgconn.PgError](err)
 	switch {
@@ -164,7 +166,7 @@ func (t *transaction) sendCommit(statements []statement) ([]*pgconn.Result, erro
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", database.ErrOutcomeUnknown, err)
 	}
-	if err := t.takeNotice(); err != nil {
+	if err := t.link.takeNotice(); err != nil {
 		return nil, fmt.Errorf("%w: %w", database.ErrOutcomeUnknown, err)
 	}
 	if results[len(results)-1].CommandTag.String() != commitStatement {
@@ -175,7 +177,7 @@ func (t *transaction) sendCommit(statements []statement) ([]*pgconn.Result, erro
 
 // rollBack rolls the transaction back and releases the connection.
 func (t *transaction) rollBack(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), beginTimeout)
 	defer cancel()
 	if _, err := t.exchange(ctx, statement{text: "ROLLBACK"}); err != nil {
 		t.discard()
@@ -192,21 +194,6 @@ func (t *transaction) discard() {
 	_ = t.conn.Raw(func(any) error { return driver.ErrBadConn })
 	_ = t.conn.Close()
 }
-
-// takeNotice returns the last warning as an error and removes it.
-func (t *transaction) takeNotice() (err error) {
-	_ = t.raw(func(conn *pgx.Conn) error {
-		data := conn.PgConn().CustomData()
-		if notice, ok := data[noticeKey].(*pgconn.Notice); ok {
-			delete(data, noticeKey)
-			err = errors.New(notice.Message)
-		}
-		return nil
-	})
-	return err
-}
-
-func (t *transaction) raw(do func(conn *pgx.Conn) error) error { return raw(t.conn, do) }
 
 // raw gives access to the driver's own connection.
 func raw(conn *sql.Conn, do func(conn *pgx.Conn) error) error {
