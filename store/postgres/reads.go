@@ -32,7 +32,7 @@ func (p readPool) QueryContext(ctx context.Context, query string, arguments ...a
 	retries, cancel := context.WithTimeout(ctx, transactTimeout)
 	defer cancel()
 	err = retry(retries, func() (again bool, err error) {
-		rows, err = p.query(ctx, query, arguments)
+		rows, err = p.query(ctx, query, arguments) //nolint:sqlclosecheck,rowserrcheck // The caller does it.
 		return err != nil && isRetryable(err), err
 	})
 	return rows, err
@@ -62,5 +62,6 @@ func (p readPool) query(ctx context.Context, query string, arguments []any) (*sq
 		}
 	})
 	defer check.Stop()
-	return conn.QueryContext(ctx, query, arguments...) //nolint:wrapcheck // The dialector translates it.
+	//nolint:wrapcheck,sqlclosecheck // The dialector translates the error; the caller closes the rows.
+	return conn.QueryContext(ctx, query, arguments...)
 }
