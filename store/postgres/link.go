@@ -19,9 +19,11 @@ type dialer struct {
 	lookUp pgconn.LookupFunc
 	// names has the hosts of the URL by address.
 	names map[string]string
-	// limits are how long hosts may be silent; those without a limit are bounded by the connect timeout.
-	limits   map[string]time.Duration
-	isSilent func(host string)
+	// last is the host that is tried last, and isPatient is set if hosts may be silent until the connect timeout.
+	last      string
+	isPatient bool
+	// putLast is called for a silent host.
+	putLast func(host string)
 	// avoided is the count of servers before the connection was opened.
 	avoided int64
 	// isAbandoned is set if the server must not be asked to cancel a statement.
@@ -37,6 +39,24 @@ func (d *dialer) resolve(ctx context.Context, host string) ([]string, error) {
 	return addresses, err
 }
 
+// A host that does not respond to a new connection within silenceTimeout is left for the next one: a frozen server
+// accepts connections but never responds. The last one may only be busy, and gets maxSilenceTimeout.
+const (
+	silenceTimeout    = time.Second
+	maxSilenceTimeout = 2 * time.Second
+)
+
+func (d *dialer) limit(host string) time.Duration {
+	switch {
+	case d.isPatient:
+		return math.MaxInt64
+	case host == d.last:
+		return maxSilenceTimeout
+	default:
+		return silenceTimeout
+	}
+}
+
 var errAbandoned = errors.New("connection was abandoned")
 
 // open opens a link, which ends if its server is silent for too long.
@@ -48,23 +68,20 @@ func (d *dialer) open(ctx context.Context, network, address string) (net.Conn, e
 	if ip, port, err := net.SplitHostPort(address); err == nil {
 		host = d.names[ip] + ":" + port
 	}
-	limit, ok := d.limits[host]
-	if !ok {
-		limit = math.MaxInt64
-	}
+	limit := d.limit(host)
 	dialing, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	conn, err := d.dial(dialing, network, address)
 	if err != nil {
 		if dialing.Err() != nil && ctx.Err() == nil {
-			d.isSilent(host)
+			d.putLast(host)
 		}
 		return nil, err
 	}
 	l := &link{Conn: conn, host: host, dialer: d}
 	l.silence = time.AfterFunc(limit, func() {
 		if l.end() {
-			d.isSilent(host)
+			d.putLast(host)
 		}
 	})
 	return l, nil

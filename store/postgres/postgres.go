@@ -72,7 +72,7 @@ func open(ctx context.Context, url URL, logger *slog.Logger, prepare prepareFunc
 		return nil, err
 	}
 	opened := &Database{
-		logger: logger, schemaVersion: version, servers: servers{hosts: hostsOf(url.config)}, abandonTimeout: abandonTimeout,
+		logger: logger, schemaVersion: version, servers: servers{ranks: map[string]int{}}, abandonTimeout: abandonTimeout,
 	}
 	err = opened.open(ctx, url, prepare)
 	if err != nil {

@@ -23,12 +23,12 @@ func (e explained) Unwrap() error { return e.error }
 func (e explained) Error() string {
 	connect, isConnecting := errors.AsType[*pgconn.ConnectError](e.error)
 	if isConnecting {
-		attempt := attemptOf(connect)
+		remedy, attempt := attemptOf(connect)
 		cause := strings.ReplaceAll(causeOf(attempt), fmt.Sprintf(" %q", connect.Config.User), " of the URL")
 		if address, _, ok := strings.Cut(attempt.Error(), " ("); ok {
 			cause = address + ": " + cause
 		}
-		return withRemedy(cause, remedyOfConnection(attempt))
+		return withRemedy(cause, remedy)
 	}
 	if native, ok := errors.AsType[*pgconn.PgError](e.error); ok {
 		return withRemedy(native.Error(), remedyOfCode(native.Code))
@@ -43,33 +43,20 @@ func withRemedy(cause, remedy string) string {
 	return cause + "; " + remedy
 }
 
-// attemptOf returns the error of the last attempt that got furthest: a server that was reached says more than one that
-// was not, and what follows without TLS more than that there is none.
-func attemptOf(err *pgconn.ConnectError) (found error) {
+// attemptOf returns the error of the last attempt that got furthest, and its remedy.
+func attemptOf(err *pgconn.ConnectError) (remedy string, found error) {
 	attempts, ok := err.Unwrap().(interface{ Unwrap() []error })
 	if !ok {
-		return err.Unwrap() //nolint:wrapcheck // It is explained.
+		_, remedy = diagnose(err.Unwrap())
+		return remedy, err.Unwrap() //nolint:wrapcheck // It is explained.
 	}
 	furthest := 0
 	for _, attempt := range attempts.Unwrap() {
-		if distance := distanceOf(attempt); distance >= furthest {
-			furthest, found = distance, attempt
+		if distance, advice := diagnose(attempt); distance >= furthest {
+			furthest, remedy, found = distance, advice, attempt
 		}
 	}
-	return found
-}
-
-func distanceOf(err error) int {
-	_, isName := errors.AsType[*net.DNSError](err)
-	_, isErrno := errors.AsType[syscall.Errno](err)
-	switch {
-	case isName, isErrno, isSilence(err):
-		return 0
-	case refusesTLS(err):
-		return 1
-	default:
-		return 2
-	}
+	return remedy, found
 }
 
 func refusesTLS(err error) bool {
@@ -94,38 +81,38 @@ func isSilence(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// remedyOfConnection returns what to do about a failed attempt to connect.
-func remedyOfConnection(err error) string {
-	if native, ok := errors.AsType[*pgconn.PgError](err); ok {
-		if native.Code == insufficientPrivilege {
-			return "grant CONNECT on the database to the role of the URL"
-		}
-		return remedyOfCode(native.Code)
+// diagnose returns how far an attempt to connect got, and what to do about it: a server that was reached says more than
+// one that was not, and what follows without TLS more than that there is none.
+func diagnose(err error) (distance int, remedy string) {
+	const unreached, plain, reached = 0, 1, 2
+	native, ok := errors.AsType[*pgconn.PgError](err)
+	if ok && native.Code != insufficientPrivilege {
+		return reached, remedyOfCode(native.Code)
 	}
 	_, isCertificate := errors.AsType[*tls.CertificateVerificationError](err)
 	_, isName := errors.AsType[*net.DNSError](err)
 	_, isErrno := errors.AsType[syscall.Errno](err)
 	for _, known := range []struct {
-		isCause bool
-		remedy  string
+		isCause  bool
+		distance int
+		remedy   string
 	}{
-		{isCertificate, "set sslrootcert in the URL to the authority of the server's certificate, and name the host as " +
-			"the certificate does"},
-		{refusesTLS(err), "turn ssl on in the server, or set sslmode=disable in the URL if the network is safe"},
-		{isName, "correct the host in the URL"},
-		{errors.Is(err, pgconn.ErrReadOnlyConnection), "start the primary, or name all servers in the URL"},
-		{isSilence(err), "start the primary, or open the network to it"},
-		{isErrno, "start the primary, or correct the host and port in the URL"},
+		{ok, reached, "grant CONNECT on the database to the role of the URL"},
 		{
-			strings.Contains(err.Error(), "failed to receive message"),
-			"correct the host and port in the URL, or see the log of the server there",
+			isCertificate, reached,
+			"set sslrootcert in the URL to the authority of the server's certificate, and name the host as the certificate does",
 		},
+		{refusesTLS(err), plain, "turn ssl on in the server, or set sslmode=disable in the URL if the network is safe"},
+		{isName, unreached, "correct the host in the URL"},
+		{errors.Is(err, pgconn.ErrReadOnlyConnection), reached, "start the primary, or name all servers in the URL"},
+		{isSilence(err), unreached, "start the primary, or open the network to it"},
+		{isErrno, unreached, "start the primary, or correct the host and port in the URL"},
 	} {
 		if known.isCause {
-			return known.remedy
+			return known.distance, known.remedy
 		}
 	}
-	return ""
+	return reached, "correct the host and port in the URL, or see the log of the server there"
 }
 
 // remedyOfCode returns what to do about an error code of the server; "" if nothing is known.

@@ -1,30 +1,25 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"database/sql/driver"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-)
-
-// A host that does not respond to a new connection within silenceTimeout is left for the next one: a frozen server
-// accepts connections but never responds. The last one may only be busy, and gets maxSilenceTimeout.
-const (
-	silenceTimeout    = time.Second
-	maxSilenceTimeout = 2 * time.Second
 )
 
 // servers orders the hosts of the URL: the one that committed last is tried first, and one whose COMMIT got no response
 // last, until another commits. An old primary that lost its standbys accepts statements but never commits.
 type servers struct {
 	mutex sync.Mutex
-	hosts []string
-	// primary is the host that committed last; "" if it was avoided since.
+	// ranks order the hosts. Without a rank, they have the order of the URL.
+	ranks   map[string]int
+	changes int
+	// primary is the host that committed last; "" if it was put last since.
 	primary string
 	// avoided counts the calls of avoid. Connections from before the last one are not used again.
 	avoided atomic.Int64
@@ -34,9 +29,8 @@ type servers struct {
 func (s *servers) prefer(host string) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if s.primary != host {
-		s.primary, s.hosts = host, slices.Insert(s.without(host), 0, host)
-	}
+	s.changes++
+	s.ranks[host], s.primary = -s.changes, host
 }
 
 // avoid puts the host of a connection that failed last, unless that has happened since the connection was opened.
@@ -49,14 +43,11 @@ func (s *servers) avoid(failed *link) {
 func (s *servers) putLast(host string) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	s.hosts = append(s.without(host), host)
+	s.changes++
+	s.ranks[host] = s.changes
 	if s.primary == host {
 		s.primary = ""
 	}
-}
-
-func (s *servers) without(host string) []string {
-	return slices.DeleteFunc(slices.Clone(s.hosts), func(other string) bool { return other == host })
 }
 
 // check rejects a pooled connection that the server has closed, that was opened before a host was avoided, or to
@@ -78,20 +69,14 @@ func (s *servers) configure(config *pgx.ConnConfig, isPatient bool) {
 	defer s.mutex.Unlock()
 	hosts := attemptsOf(config)
 	slices.SortStableFunc(hosts, func(a, b *pgconn.FallbackConfig) int {
-		return slices.Index(s.hosts, hostOf(a)) - slices.Index(s.hosts, hostOf(b))
+		return cmp.Compare(s.ranks[hostOf(a)], s.ranks[hostOf(b)])
 	})
 	config.Host, config.Port, config.TLSConfig = hosts[0].Host, hosts[0].Port, hosts[0].TLSConfig
 	config.Fallbacks = hosts[1:]
-	limits := map[string]time.Duration{}
-	if len(s.hosts) > 1 && !isPatient {
-		for _, host := range s.hosts {
-			limits[host] = silenceTimeout
-		}
-		limits[s.hosts[len(s.hosts)-1]] = maxSilenceTimeout
-	}
+	last := hostOf(hosts[len(hosts)-1])
 	d := &dialer{
-		dial: config.DialFunc, lookUp: config.LookupFunc, names: map[string]string{}, limits: limits, isSilent: s.putLast,
-		avoided: s.avoided.Load(),
+		dial: config.DialFunc, lookUp: config.LookupFunc, names: map[string]string{}, putLast: s.putLast,
+		last: last, isPatient: isPatient || last == hostOf(hosts[0]), avoided: s.avoided.Load(),
 	}
 	config.DialFunc, config.LookupFunc = d.open, d.resolve
 }
