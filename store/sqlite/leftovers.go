@@ -41,11 +41,25 @@ func removeLeftovers(path, draft string) error {
 	if err != nil {
 		return err
 	}
-	drafts, err := filepath.Glob(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"[0-9]*"))
-	for _, name := range append(names, drafts...) {
-		if name != draft {
-			err = errors.Join(err, os.Remove(name))
+	dir := filepath.Dir(path)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("find drafts of the database: %w", err)
+	}
+	for _, entry := range entries {
+		number, isDraft := strings.CutPrefix(entry.Name(), "."+filepath.Base(path))
+		if name := filepath.Join(dir, entry.Name()); isDraft && name != draft && isDraftNumber(number) {
+			names = append(names, name)
 		}
 	}
+	for _, name := range names {
+		err = errors.Join(err, os.Remove(name))
+	}
 	return err
+}
+
+// isDraftNumber reports whether a text is one of the long numbers in the names of drafts.
+func isDraftNumber(text string) bool {
+	const shortest = 8
+	return len(text) >= shortest && strings.Trim(text, "0123456789") == ""
 }
