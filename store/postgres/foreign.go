@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -51,16 +52,20 @@ const selectOthers = `WITH relations AS (
 				SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = r.oid AND d.deptype = 'e')
 			AND NOT EXISTS (SELECT FROM relations WHERE relname = '` + supportTable + `')
 		ORDER BY 1 LIMIT 5
-	) SELECT coalesce(string_agg(format('"%s"', relname), ', '), '') FROM others`
+	) SELECT coalesce(json_agg(relname), '[]')::text FROM others`
 
 // checkTables returns ErrForeign if selectOthers selects any table.
 func checkTables(ctx context.Context, db *sql.DB, names []string) error {
-	var tables string
-	if err := db.QueryRowContext(ctx, selectOthers, names).Scan(&tables); err != nil {
+	var text []byte
+	if err := db.QueryRowContext(ctx, selectOthers, names).Scan(&text); err != nil {
 		return fmt.Errorf("list the tables: %w", unavailable(err))
 	}
-	if tables != "" {
-		return fmt.Errorf("%w: it has tables of another program, such as %s", database.ErrForeign, tables)
+	var tables []string
+	if err := json.Unmarshal(text, &tables); err != nil {
+		return fmt.Errorf("list the tables: %w", err)
+	}
+	if len(tables) > 0 {
+		return fmt.Errorf("%w: it has tables of another program: %q", database.ErrForeign, tables)
 	}
 	return nil
 }
