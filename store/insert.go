@@ -27,6 +27,10 @@ type inserter struct {
 	leastTime time.Duration
 }
 
+// maxLocked is how long a create is tried again because it waits for another transaction, such as the one in which
+// another server stores the same key. It is short because the creates behind it wait too.
+const maxLocked = 500 * time.Millisecond
+
 // leastTime is enough for an insert over the network, including its commit.
 const leastTime = 1500 * time.Millisecond
 
@@ -85,7 +89,7 @@ func (i inserter) sealWith(c *create, keys *loadedKeys) (err error) {
 // commit, so that the outcomes are those of some order of single creates. Those that others need not wait for are
 // finished early; it returns the last.
 func (i inserter) insertAll(creates []*create, finish func(*create)) (last []*create) {
-	for range maxTries {
+	for try := 0; try < maxTries || slices.ContainsFunc(creates, isLocked); try++ {
 		again := i.inTime(creates)
 		if len(again) > 0 {
 			again = i.insertOnce(again, false)
@@ -157,12 +161,16 @@ func (i inserter) insertOnce(creates []*create, isAlone bool) (again []*create) 
 // notStored sets the outcome of creates of which a statement has stored none, and returns those that must be tried
 // again: those that have not waited long for others, or that the deadline of another one has cut short.
 func (i inserter) notStored(creates []*create, isAlone bool, err error) (again []*create) {
-	isBrief := isAlone && errors.Is(err, database.ErrLocked) && !errors.Is(creates[0].err, database.ErrLocked)
 	fail(creates, err)
-	if isBrief || errors.Is(err, ErrUnavailable) && slices.ContainsFunc(creates, i.isLate) {
+	if isAlone && isLocked(creates[0]) || errors.Is(err, ErrUnavailable) && slices.ContainsFunc(creates, i.isLate) {
 		return creates
 	}
 	return nil
+}
+
+// isLocked reports whether a create waits for another transaction, and may wait longer.
+func isLocked(c *create) bool {
+	return errors.Is(c.err, database.ErrLocked) && time.Since(c.begun) < maxLocked
 }
 
 // isLate reports whether too little time is left to insert a create.

@@ -101,20 +101,19 @@ func reserving(ctx context.Context, while time.Duration) (context.Context, conte
 // retry calls try until it reports that another attempt cannot succeed, or until the context ends. It then returns the
 // last error as database.ErrUnavailable.
 func retry(ctx context.Context, try func() (again bool, err error)) error {
-	for pause := firstPause; ; pause = min(2*pause, maxPause) {
-		if ctx.Err() != nil {
-			return unavailable(ctx.Err())
-		}
+	last := ctx.Err()
+	for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, maxPause) {
 		again, err := try()
 		if !again {
 			return err
 		}
+		last = err
 		select {
 		case <-time.After(pause/2 + rand.N(pause/2)): //nolint:gosec // Jitter needs no secrecy.
 		case <-ctx.Done():
-			return unavailable(err)
 		}
 	}
+	return unavailable(last)
 }
 
 // try is one attempt of transact, and reports whether another one may succeed. After COMMIT was sent and its outcome is
