@@ -1,10 +1,13 @@
 package database
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"unicode"
+
+	"gorm.io/gorm"
 )
 
 const (
@@ -16,6 +19,19 @@ const (
 
 // Objects maps the name of each part of a schema, such as `index "events_event"`, to its definition.
 type Objects map[string]string
+
+// ReadObjects runs a query for the columns name and definition.
+func ReadObjects(query *gorm.DB) (Objects, error) {
+	var rows []struct{ Name, Definition string }
+	if err := query.Scan(&rows).Error; err != nil {
+		return nil, fmt.Errorf("read the schema: %w", err)
+	}
+	objects := Objects{}
+	for _, row := range rows {
+		objects[row.Name] = row.Definition
+	}
+	return objects, nil
+}
 
 // Names returns the sorted names.
 func (o Objects) Names() []string { return slices.Sorted(maps.Keys(o)) }

@@ -36,6 +36,12 @@ func TestBusyPrimary(t *testing.T) {
 // connection, each by one of the delays.
 func slowLink(t *testing.T, server string, delays []time.Duration) string {
 	t.Helper()
+	return answering(t, func(caller net.Conn) { link(caller, server, delays) })
+}
+
+// answering returns the address of a server that calls answer for each connection, and then closes it.
+func answering(t *testing.T, answer func(caller net.Conn)) string {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -47,14 +53,16 @@ func slowLink(t *testing.T, server string, delays []time.Duration) string {
 			if err != nil {
 				return
 			}
-			go link(caller, server, delays)
+			go func() {
+				defer func() { _ = caller.Close() }()
+				answer(caller)
+			}()
 		}
 	}()
 	return listener.Addr().String()
 }
 
 func link(caller net.Conn, server string, delays []time.Duration) {
-	defer func() { _ = caller.Close() }()
 	conn, err := net.Dial("tcp", server)
 	if err != nil {
 		return

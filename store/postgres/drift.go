@@ -2,8 +2,8 @@ package postgres
 
 import (
 	"context"
+	"database/sql"
 	_ "embed"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -19,7 +19,7 @@ var catalog string
 // expected objects. It removes parentheses and casts from expressions, because server versions write them differently.
 // It ignores not-null constraints, which exist only since version 18.
 const selectObjects = `WITH tables AS (
-		SELECT * FROM pg_class WHERE oid IN (SELECT to_regclass(name) FROM unnest($1::text[]) AS name)
+		SELECT * FROM pg_class WHERE oid IN (SELECT to_regclass(name) FROM string_to_table(@tables, E'\n') AS name)
 	), objects (name, definition, decides) AS (
 		SELECT format('table "%s"', t.relname), concat_ws(' ', t.relkind, t.relpersistence,
 				CASE WHEN t.relrowsecurity THEN 'row security' END,
@@ -65,8 +65,9 @@ const selectObjects = `WITH tables AS (
 		UNION ALL SELECT format('rule "%s" of "%s"', r.rulename, t.relname), '', true
 			FROM tables t JOIN pg_rewrite r ON r.ev_class = t.oid
 	)
-	SELECT name, definition FROM objects WHERE $2::text[] IS NULL OR decides OR name = ANY ($2)
-	ORDER BY name = ANY ($2) DESC, name LIMIT 1000`
+	SELECT name, definition FROM objects 
+	WHERE @expected = '' OR decides OR name = ANY (string_to_array(@expected, E'\n'))
+	ORDER BY name = ANY (string_to_array(@expected, E'\n')) DESC, name LIMIT 1000`
 
 // Drift describes how the tables differ from those that the migrations of this program create. It lists the first few
 // differences. An additional index counts only if it is unique. It returns database.ErrUnavailable.
@@ -96,26 +97,11 @@ func migratedObjects() (database.Objects, error) {
 
 // objects returns the objects of the migrated tables that affect rows or have one of the names. If names is nil, it
 // returns all objects.
-func (v *View) objects(ctx context.Context, names []string) (found database.Objects, err error) {
+func (v *View) objects(ctx context.Context, names []string) (database.Objects, error) {
 	tables, err := migratedTables()
 	if err != nil {
 		return nil, err
 	}
-	rows, err := v.pool.QueryContext(ctx, selectObjects, tables, names)
-	if err != nil {
-		return nil, fmt.Errorf("read the schema: %w", unavailable(err))
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	found = database.Objects{}
-	for rows.Next() {
-		var name, definition string
-		if err := rows.Scan(&name, &definition); err != nil {
-			return nil, fmt.Errorf("read the schema: %w", err)
-		}
-		found[name] = definition
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("read the schema: %w", unavailable(err))
-	}
-	return found, nil
+	return database.ReadObjects(v.Reader().WithContext(ctx).Raw(selectObjects,
+		sql.Named("tables", strings.Join(tables, "\n")), sql.Named("expected", strings.Join(names, "\n"))))
 }

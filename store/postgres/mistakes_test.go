@@ -234,29 +234,14 @@ func secureCluster(t *testing.T, cluster *postgrestest.Cluster) (authority strin
 // fake returns the address of a server that sends one response, nil for none, to every caller.
 func fake(t *testing.T, response []byte) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			caller, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer func() { _ = caller.Close() }()
-				buffer := make([]byte, 4096)
-				_, _ = caller.Read(buffer)
-				if response == nil {
-					_, _ = caller.Read(buffer)
-				}
-				_, _ = caller.Write(response)
-			}()
+	return answering(t, func(caller net.Conn) {
+		buffer := make([]byte, 4096)
+		_, _ = caller.Read(buffer)
+		if response == nil {
+			_, _ = caller.Read(buffer)
 		}
-	}()
-	return listener.Addr().String()
+		_, _ = caller.Write(response)
+	})
 }
 
 // refusing is fake with an error of PostgreSQL.

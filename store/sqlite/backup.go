@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"net/url"
 
 	"github.com/mattn/go-sqlite3"
 
@@ -98,8 +97,7 @@ func (p *pageCopy) copy(ctx context.Context) (err error) {
 	if err := p.from.QueryRowContext(ctx, "PRAGMA page_size").Scan(&p.pageSize); err != nil {
 		return err
 	}
-	pool, err := sql.Open("sqlite3", fmt.Sprintf("file:%s?mode=rw&nolock=1&_journal_mode=OFF&_synchronous=OFF&_mutex=no",
-		(&url.URL{Path: p.draft.Name()}).EscapedPath()))
+	pool, err := openDSN(p.draft.Name(), "mode=rw&nolock=1&_journal_mode=OFF&_synchronous=OFF&_mutex=no")
 	if err != nil {
 		return err
 	}

@@ -63,22 +63,22 @@ func newCheckpointer(ctx context.Context, writer *sql.Conn, database *Database) 
 // committed counts a transaction that left the WAL in this state, and runs the checkpoint that is due, if any.
 func (c *checkpointer) committed(ctx context.Context, index walIndex) {
 	c.transactions++
-	if index.Frames < c.remaining {
+	if index.frames < c.remaining {
 		c.remaining = 0
 	}
-	c.advance(ctx, c.transactions >= walTransactions || index.Frames >= c.remaining+maxWALFrames)
+	c.advance(ctx, c.transactions >= walTransactions || index.frames >= c.remaining+maxWALFrames)
 }
 
 // idle runs a due checkpoint while no creates arrive: other programs may have written, or a reader may have released
 // the WAL.
 func (c *checkpointer) idle(ctx context.Context, index walIndex) {
-	c.advance(ctx, index.Frames >= maxWALFrames)
+	c.advance(ctx, index.frames >= maxWALFrames)
 }
 
 // makeRoom copies all of the WAL in one pass after a failed batch, so that the next transaction overwrites it from the
 // start. Creates then work again if only the WAL could not grow. They wait for it, because they would fail otherwise.
 func (c *checkpointer) makeRoom(ctx context.Context, index walIndex) {
-	if index.Frames == index.Backfilled {
+	if index.frames == index.backfilled {
 		return
 	}
 	if c.copied != nil {
@@ -146,10 +146,10 @@ func (c *checkpointer) copyRest(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	grown := index.Frames >= c.remaining+maxWALFrames
-	if c.remaining = index.Frames; grown && index.Frames > index.Backfilled {
+	grown := index.frames >= c.remaining+maxWALFrames
+	if c.remaining = index.frames; grown && index.frames > index.backfilled {
 		c.logger.Warn("WAL cannot be reset while another program reads an old snapshot",
-			slog.Int64("bytes", int64(index.Frames)*index.PageSize), slog.String("path", c.files.database.Name()+"-wal"))
+			slog.Int64("bytes", int64(index.frames)*index.pageSize), slog.String("path", c.files.database.Name()+"-wal"))
 	}
 	return nil
 }

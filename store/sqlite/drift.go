@@ -36,7 +36,7 @@ func drift(ctx context.Context, reader *gorm.DB) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := readObjects(reader.WithContext(ctx).
+	found, err := database.ReadObjects(reader.WithContext(ctx).
 		Raw(selectRelevant, map[string]any{"expected": expected.Names()}))
 	if err != nil {
 		return nil, err
@@ -59,19 +59,7 @@ func migratedObjects(ctx context.Context) (objects database.Objects, err error) 
 	if err := migrateUp(ctx, pool.DB, path, version); err != nil {
 		return nil, err
 	}
-	objects, err = readObjects(pool.GORM.WithContext(ctx).Raw(selectObjects))
+	objects, err = database.ReadObjects(pool.GORM.WithContext(ctx).Raw(selectObjects))
 	delete(objects, fmt.Sprintf("table %q", goose.DefaultTablename))
 	return objects, err
-}
-
-func readObjects(query *gorm.DB) (database.Objects, error) {
-	var rows []struct{ Name, Definition string }
-	if err := query.Scan(&rows).Error; err != nil {
-		return nil, fmt.Errorf("read the schema: %w", err)
-	}
-	objects := database.Objects{}
-	for _, row := range rows {
-		objects[row.Name] = row.Definition
-	}
-	return objects, nil
 }

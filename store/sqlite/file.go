@@ -17,14 +17,14 @@ import (
 // applicationID is the application_id in the header of providerd's databases ("pvdd" in ASCII).
 const applicationID = 0x70766464
 
-// isBlank reports whether a database file has nothing in it. It reads the header (https://sqlite.org/fileformat.html,
-// section 1.3), and so changes nothing. It returns database.ErrForeign for a database of another program, ErrCorrupt if
-// the file is no database, or a file system error.
+// magic is what every SQLite database begins with (https://sqlite.org/fileformat.html, section 1.3).
+const magic = "SQLite format 3\x00"
+
+// isBlank reports whether a database file has nothing in it. It reads the header, and so changes nothing. It
+// returns database.ErrForeign for a database of another program, ErrCorrupt if the file is not a database, or a file
+// system error.
 func isBlank(file *os.File) (bool, error) {
-	const (
-		magic            = "SQLite format 3\x00"
-		pageSize, idTill = 16, 72
-	)
+	const pageSize, idTill = 16, 72
 	header := make([]byte, idTill)
 	count, err := file.ReadAt(header, 0)
 	switch {
@@ -56,7 +56,7 @@ func openDatabaseFile(path string) (*guardedFile, error) {
 		return nil, err
 	}
 	const othersMayWrite = 0o022
-	if file.mode()&othersMayWrite != 0 {
+	if file.opened.Mode()&othersMayWrite != 0 {
 		err = fmt.Errorf("%w: others can write to %s; run chmod 600 on it", database.ErrInsecureMode, path)
 	} else {
 		err = checkDir(filepath.Dir(path))

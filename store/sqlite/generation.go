@@ -63,7 +63,7 @@ func (f *guardedFile) checkGeneration(read func() (uint32, error)) error {
 			return nil
 		}
 		if before == after {
-			return f.changedError()
+			return changedError{f.Name()}
 		}
 		waitToReread(number)
 	}
@@ -73,14 +73,14 @@ func (f *guardedFile) checkGeneration(read func() (uint32, error)) error {
 // generation reads the generation, which is SQLite's user_version, from the header of the database, and checks that the
 // file is a database.
 func (f *guardedFile) generation() (uint32, error) {
-	const magic, userVersion = "SQLite format 3\x00", 60
+	const userVersion = 60
 	var header [userVersion + 4]byte
 	isLong, err := f.read(header[:], 0)
 	if err != nil {
 		return 0, err
 	}
 	if !isLong || string(header[:len(magic)]) != magic {
-		return 0, f.changedError()
+		return 0, changedError{f.Name()}
 	}
 	return binary.BigEndian.Uint32(header[userVersion:]), nil
 }

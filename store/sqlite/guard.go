@@ -106,9 +106,9 @@ func (g *guard) checkDatabase(size int64, index walIndex) error {
 	if err != nil {
 		return err
 	}
-	isShort := size < g.size && size < int64(index.pages)*index.PageSize
+	isShort := size < g.size && size < int64(index.pages)*index.pageSize
 	if isShort || generation < g.generation {
-		return g.database.changedError()
+		return changedError{g.database.Name()}
 	}
 	g.size, g.generation = size, generation
 	return nil
@@ -147,14 +147,14 @@ func (g *guard) checkWAL() (walIndex, error) {
 		switch {
 		case err != nil:
 			return index, err
-		case isConsistent && index.salts == g.seen.salts && index.Frames < g.seen.Frames:
-			return index, g.index.changedError()
+		case isConsistent && index.salts == g.seen.salts && index.frames < g.seen.frames:
+			return index, changedError{g.index.Name()}
 		case isConsistent:
 			g.seen = index
 			return index, nil
 		}
 		if again, isWhole, err := readWALIndex(g.index); err == nil && isWhole && again == index {
-			return index, g.wal.changedError()
+			return index, changedError{g.wal.Name()}
 		}
 	}
 	return walIndex{}, inconsistentError(g.index)
@@ -164,7 +164,7 @@ func (g *guard) checkWAL() (walIndex, error) {
 // previous check: a WAL that was truncated and then appended to has a hole there.
 func (g *guard) isConsistent(index walIndex) (bool, error) {
 	isConsistent, err := index.isIndexOf(g.wal)
-	if !isConsistent || err != nil || g.seen.salts != index.salts || g.seen.Frames == index.Frames {
+	if !isConsistent || err != nil || g.seen.salts != index.salts || g.seen.frames == index.frames {
 		return isConsistent, err
 	}
 	return g.seen.isIndexOf(g.wal)
@@ -174,7 +174,7 @@ func (g *guard) isConsistent(index walIndex) (bool, error) {
 // that the WAL does not change. It returns ErrUnavailable.
 func (g *guard) isBackfilled() (bool, error) {
 	index, isWhole, err := readWALIndex(g.index)
-	return isWhole && index.Frames == index.Backfilled, err
+	return isWhole && index.frames == index.backfilled, err
 }
 
 func inconsistentError(file *guardedFile) error {

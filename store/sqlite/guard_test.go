@@ -93,9 +93,9 @@ func (o older) tamperings(t *rapid.T, path string) map[string]tampering {
 		"truncated WAL":      {func() error { return os.Truncate(path+"-wal", 0) }, "-wal" + changed},
 		"WAL without a byte": {func() error { return os.Truncate(path+"-wal", lengthOfFrame-1) }, "-wal" + changed},
 		"WAL partly overwritten": {func() error {
-			return overwriteBeginning(path+"-wal", o.wal[:rapid.Int64Range(24, last).Draw(t, "bytes")])
+			return processtest.OverwriteBeginning(path+"-wal", o.wal[:rapid.Int64Range(24, last).Draw(t, "bytes")])
 		}, "-wal" + changed},
-		"older wal-index": {func() error { return overwriteBeginning(path+"-shm", o.index) }, "-shm" + changed},
+		"older wal-index": {func() error { return processtest.OverwriteBeginning(path+"-shm", o.index) }, "-shm" + changed},
 	}
 	for _, suffix := range []string{"", "-wal", "-shm"} {
 		message := suffix + " was removed or replaced"
@@ -105,15 +105,6 @@ func (o older) tamperings(t *rapid.T, path string) map[string]tampering {
 		}, message}
 	}
 	return all
-}
-
-func overwriteBeginning(path string, content []byte) error {
-	file, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	_, err = file.WriteAt(content, 0)
-	return errors.Join(err, file.Close())
 }
 
 func sizeOfFile(path string) int64 {

@@ -37,13 +37,7 @@ func openGuarded(path string) (*guardedFile, error) {
 	return &guardedFile{File: file, opened: info}, nil
 }
 
-// mode returns the mode that the file had when it was opened.
-func (f *guardedFile) mode() fs.FileMode { return f.opened.Mode() }
-
-// changedError returns an ErrUnavailable for a file whose content does not match what SQLite wrote.
-func (f *guardedFile) changedError() error { return changedError{f.Name()} }
-
-// changedError has the path of a file.
+// changedError is an ErrUnavailable for the path of a file whose content does not match what SQLite wrote.
 type changedError struct{ path string }
 
 // Error says what to do.

@@ -2,11 +2,9 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 
 	"example.com/providerd/store/database"
 )
@@ -25,25 +23,24 @@ func (d *Database) inspect(ctx context.Context) (io.Closer, error) {
 	}
 	isBlank, err := isBlank(d.file.File)
 	if errors.Is(err, database.ErrCorrupt) && wal > 0 {
-		return nil, d.file.changedError()
+		return nil, changedError{d.file.Name()}
 	}
 	if err != nil {
 		return nil, err
 	}
 	d.isNew = isBlank && wal <= 0
+	if wal <= 0 {
+		return io.NopCloser(nil), nil
+	}
 	// Its DSN has no settings that make SQLite read the schema, which mismatched files may lack.
-	probe, err := sql.Open("sqlite3", fmt.Sprintf("file:%s?mode=rw&_busy_timeout=%d",
-		(&url.URL{Path: d.file.Name()}).EscapedPath(), busyTimeout.Milliseconds()))
+	probe, err := openDSN(d.file.Name(), fmt.Sprintf("mode=rw&_busy_timeout=%d", busyTimeout.Milliseconds()))
 	if err != nil {
 		return nil, fmt.Errorf("inspect the database: %w", err)
-	}
-	if wal <= 0 {
-		return probe, nil
 	}
 	probe.SetMaxOpenConns(1)
 	err = d.file.checkGeneration(func() (uint32, error) { return readGeneration(ctx, probe) })
 	if errors.Is(err, database.ErrCorrupt) {
-		err = d.file.changedError()
+		err = changedError{d.file.Name()}
 	}
 	return probe, err
 }

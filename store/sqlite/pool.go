@@ -41,8 +41,12 @@ func connectReadOnly(path string) (database.Pool, error) {
 		busyTimeout.Milliseconds()), 1)
 }
 
+func openDSN(path, settings string) (*sql.DB, error) {
+	return sql.Open("sqlite3", "file:"+(&url.URL{Path: path}).EscapedPath()+"?"+settings) //nolint:wrapcheck // Callers do.
+}
+
 func connectWith(path, settings string, connections int) (pool database.Pool, err error) {
-	pool.DB, err = sql.Open("sqlite3", fmt.Sprintf("file:%s?%s", (&url.URL{Path: path}).EscapedPath(), settings))
+	pool.DB, err = openDSN(path, settings)
 	if err != nil {
 		return pool, fmt.Errorf("open database: %w", err)
 	}

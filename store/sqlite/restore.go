@@ -62,7 +62,10 @@ func (r Restoration) Run(ctx context.Context) (kept string, err error) {
 		return "", fmt.Errorf("copy %s: %w", r.Backup, classify(err))
 	}
 	err = verify(ctx, draft.Name(), r.Backup, nil, func(copied database.Readable) error {
-		return errors.Join(r.checkSchema(ctx, copied), r.Check(copied))
+		if err := r.checkSchema(ctx, copied); err != nil {
+			return err
+		}
+		return r.Check(copied)
 	})
 	if err == nil {
 		err = r.change(ctx, draft)

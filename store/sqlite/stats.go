@@ -15,7 +15,7 @@ func (d *Database) Stats() database.Stats {
 	stats := database.Stats{Readers: d.readers.Stats(), Writers: d.writers.Stats()}
 	if index, err := d.files.inspect(); err == nil {
 		stats.WAL = &database.WALStats{
-			Pages: index.Frames, CopiedPages: index.Backfilled,
+			Pages: index.frames, CopiedPages: index.backfilled,
 			Checkpoints: d.checkpoints.done.Load(), FailedCheckpoints: d.checkpoints.failed.Load(),
 		}
 	}

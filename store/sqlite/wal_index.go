@@ -8,14 +8,14 @@ import (
 // walIndex is what SQLite records about the WAL in the header of the wal-index (-shm), which all connections share
 // (https://sqlite.org/walformat.html).
 type walIndex struct {
-	// PageSize is the page size of the database in bytes.
-	PageSize int64
-	// Frames is mxFrame, the number of the last committed frame.
-	Frames uint32
+	// pageSize is the page size of the database in bytes.
+	pageSize int64
+	// frames is mxFrame, the number of the last committed frame.
+	frames uint32
 	// pages is the size of the database in pages after that commit.
 	pages uint32
-	// Backfilled is nBackfill, the number of frames that checkpoints have copied into the database.
-	Backfilled uint32
+	// backfilled is nBackfill, the number of frames that checkpoints have copied into the database.
+	backfilled uint32
 	// checksum is the cumulative checksum of the frames up to the last one.
 	checksum [8]byte
 	// salts are copied into every frame. SQLite changes them each time it resets the WAL.
@@ -33,11 +33,11 @@ func readWALIndex(file *guardedFile) (index walIndex, isWhole bool, err error) {
 		return index, false, err
 	}
 	index = walIndex{
-		PageSize: int64(native.Uint16(header[14:])), Frames: native.Uint32(header[16:]), pages: native.Uint32(header[20:]),
-		Backfilled: native.Uint32(content[2*size:]), salts: [8]byte(header[32:40]),
+		pageSize: int64(native.Uint16(header[14:])), frames: native.Uint32(header[16:]), pages: native.Uint32(header[20:]),
+		backfilled: native.Uint32(content[2*size:]), salts: [8]byte(header[32:40]),
 	}
-	if index.PageSize == 1 {
-		index.PageSize = 1 << 16
+	if index.pageSize == 1 {
+		index.pageSize = 1 << 16
 	}
 	// The wal-index has checksums in native byte order, the WAL in big-endian.
 	binary.BigEndian.PutUint32(index.checksum[:4], native.Uint32(header[24:]))
@@ -47,7 +47,7 @@ func readWALIndex(file *guardedFile) (index walIndex, isWhole bool, err error) {
 
 // isIndexOf reports whether a file starts as the WAL that the wal-index describes and has its last frame.
 func (i walIndex) isIndexOf(wal *guardedFile) (bool, error) {
-	if i.Frames == 0 {
+	if i.frames == 0 {
 		return true, nil
 	}
 	const headerSize, frameHeaderSize = 32, 24
@@ -56,6 +56,6 @@ func (i walIndex) isIndexOf(wal *guardedFile) (bool, error) {
 		return false, err
 	}
 	frame := header[:frameHeaderSize]
-	isLong, err := wal.read(frame, headerSize+int64(i.Frames-1)*(frameHeaderSize+i.PageSize))
+	isLong, err := wal.read(frame, headerSize+int64(i.frames-1)*(frameHeaderSize+i.pageSize))
 	return isLong && bytes.Equal(frame[8:16], i.salts[:]) && bytes.Equal(frame[16:24], i.checksum[:]), err
 }

@@ -31,21 +31,12 @@ func accidents(other string) map[string]accident {
 		"an older copy": {func(database string) error { return overwrite(database, database+".older") }, changed},
 		"rsync in place": {func(database string) error {
 			older, err := os.ReadFile(database + ".older")
-			return errors.Join(err, overwriteBeginning(database, older[:len(older)/2]))
+			return errors.Join(err, processtest.OverwriteBeginning(database, older[:len(older)/2]))
 		}, changed},
 		"truncate": {func(database string) error { return os.Truncate(database, 40<<10) }, changed},
 		"mv":       {func(database string) error { return os.Rename(database, database+".moved") }, moved},
 		"rm":       {os.Remove, moved},
 	}
-}
-
-func overwriteBeginning(path string, content []byte) error {
-	file, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	_, err = file.WriteAt(content, 0)
-	return errors.Join(err, file.Close())
 }
 
 // An accident with the file of a database under load is noticed before the next create is acknowledged, by the running
