@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -39,7 +40,12 @@ func TestMain(m *testing.M) {
 				return err
 			}
 			return errors.Join(processtest.AwaitProceed(), r.Write(ctx, func(tx *gorm.DB) error {
-				return errors.Join(syscall.Kill(os.Getpid(), syscall.SIGTSTP), insertEntry(tx, "stopped"))
+				// Another thread may receive the signal later.
+				received := make(chan os.Signal, 1)
+				signal.Notify(received, syscall.SIGTSTP)
+				err := syscall.Kill(os.Getpid(), syscall.SIGTSTP)
+				<-received
+				return errors.Join(err, insertEntry(tx, "stopped"))
 			}), r.Close())
 		}),
 		"fill-disk": processtest.Program(fillDisk),

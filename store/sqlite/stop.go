@@ -3,6 +3,7 @@ package sqlite
 import (
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 )
 
@@ -15,7 +16,10 @@ func withoutStop(work func() error) error {
 		signal.Stop(stops)
 		select {
 		case <-stops:
-			_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+			// A signal for this thread stops the program before the call returns.
+			runtime.LockOSThread()
+			_ = syscall.Tgkill(os.Getpid(), syscall.Gettid(), syscall.SIGSTOP)
+			runtime.UnlockOSThread()
 		default:
 		}
 	}()
