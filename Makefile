@@ -103,7 +103,7 @@ reference: ## Download the script of the reference page, in the version set abov
 	@$(call scalar) | gzip -9n >server/reference/scalar.js.gz
 
 drift: gen/typescript/node_modules ## Check that gen/ matches openapi.yaml and that the reference page's script matches npm.
-	@fresh=$$(mktemp -d); trap 'rm -r "$$fresh"' EXIT; mkdir "$$fresh"/{api,client,contract,typescript}; \
+	@fresh=$$(mktemp -d); trap 'rm -r "$$fresh"' EXIT; mkdir "$$fresh"/{api,client,contract,model,typescript}; \
 	$(call generate,$$fresh); \
 	for file in "$$fresh"/*/*; do diff -u "gen/$${file#"$$fresh"/}" "$$file"; done; \
 	echo "gen/ matches openapi.yaml"
@@ -111,6 +111,7 @@ drift: gen/typescript/node_modules ## Check that gen/ matches openapi.yaml and t
 	@echo "the script of the reference page matches Scalar $(SCALAR)"
 
 define generate
+go tool oapi-codegen -config gen/model/oapi-codegen.yaml -o "$(1)/model/model.gen.go" openapi.yaml; \
 go tool oapi-codegen -config gen/api/oapi-codegen.yaml -o "$(1)/api/api.gen.go" openapi.yaml; \
 go tool oapi-codegen -config gen/client/oapi-codegen.yaml -o "$(1)/client/client.gen.go" openapi.yaml; \
 cp openapi.yaml "$(1)/contract/openapi.gen.yaml"; \

@@ -15,9 +15,9 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"pgregory.net/rapid"
 
-	"example.com/providerd/gen/api"
-	"example.com/providerd/gen/contract"
-	"example.com/providerd/server"
+	text "example.com/providerd/gen/contract"
+	"example.com/providerd/gen/model"
+	"example.com/providerd/server/contract"
 	"example.com/providerd/server/contracttest"
 	"example.com/providerd/store"
 )
@@ -32,7 +32,7 @@ type subject struct {
 // subjects returns the operations of the contract.
 func subjects(t testing.TB) []subject {
 	t.Helper()
-	document, err := openapi3.NewLoader().LoadFromData(contract.YAML())
+	document, err := openapi3.NewLoader().LoadFromData(text.YAML())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func (i *inspector) carryOut(t testing.TB, p plan) error {
 	if got.status == http.StatusCreated && p.broken.pointer == "" {
 		return i.inspectRecord(t, p, got)
 	}
-	var problem api.Problem
+	var problem model.Problem
 	if err := json.Unmarshal(got.body, &problem); err != nil {
 		return err
 	}
@@ -173,9 +173,9 @@ func (i *inspector) inspectRecord(t testing.TB, p plan, got answer) error {
 
 func renderRecord(record store.Record) any {
 	if provider, ok := record.(store.OAuth2Provider); ok {
-		return server.ToAPIOAuth2(provider)
+		return contract.ToAPIOAuth2(provider)
 	}
-	return server.ToAPIWorkspaceDirectory(record.(store.WorkspaceDirectoryProvider))
+	return contract.ToAPIWorkspaceDirectory(record.(store.WorkspaceDirectoryProvider))
 }
 
 // comesBack reports whether a value is identical to the one that was sent, except for the case of a UUID.

@@ -62,11 +62,3 @@ func linkOf(given []advice.Advice) *string {
 	}
 	return &link
 }
-
-// valueOr returns the value that was sent, or a default.
-func valueOr[T any](sent *T, byDefault T) T {
-	if sent != nil {
-		return *sent
-	}
-	return byDefault
-}

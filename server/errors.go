@@ -8,7 +8,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"example.com/providerd/gen/api"
+	"example.com/providerd/gen/model"
 	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
 )
@@ -40,10 +40,10 @@ func asRefusal(err error) *refusal {
 	return storeRefusal(err)
 }
 
-func toAPIViolations(list []contract.Violation) []api.Violation {
-	violations := make([]api.Violation, len(list))
+func toAPIViolations(list []contract.Violation) []model.Violation {
+	violations := make([]model.Violation, len(list))
 	for i, v := range list {
-		violations[i] = api.Violation{Code: v.Code, Detail: v.Detail, Pointer: v.Pointer}
+		violations[i] = model.Violation{Code: v.Code, Detail: v.Detail, Pointer: v.Pointer}
 	}
 	return violations
 }
@@ -52,7 +52,7 @@ func toAPIViolations(list []contract.Violation) []api.Violation {
 func storeRefusal(err error) *refusal {
 	switch {
 	case errors.Is(err, store.ErrClientIDTaken):
-		return &refusal{slug: clientIDTaken, violations: []api.Violation{{
+		return &refusal{slug: clientIDTaken, violations: []model.Violation{{
 			Pointer: "/client_id", Code: contract.CodeTaken, Detail: "`client_id` is taken by another provider.",
 		}}}
 	case errors.Is(err, store.ErrOverloaded):
@@ -85,7 +85,7 @@ func (s *Server) handleError(err error, c echo.Context) {
 	}
 	s.readUnread(c)
 	kind := s.problems[refused.slug]
-	problem := api.Problem{
+	problem := model.Problem{
 		Type:      problemPath + string(kind.Slug),
 		Title:     kind.Title,
 		Status:    kind.Status,

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"example.com/providerd/gen/api"
+	"example.com/providerd/gen/model"
 	"example.com/providerd/server"
 	"example.com/providerd/server/contract"
 	"example.com/providerd/server/contracttest"
@@ -216,9 +216,9 @@ func (a answer) record(t testing.TB) map[string]any {
 }
 
 // problem returns the problem of the response, which must have a status and slug.
-func (a answer) problem(t testing.TB, status int, slug string) api.Problem {
+func (a answer) problem(t testing.TB, status int, slug string) model.Problem {
 	t.Helper()
-	var problem api.Problem
+	var problem model.Problem
 	a.decode(t, &problem)
 	if a.status != status || problem.Type != "/problems/"+slug {
 		t.Errorf("status is %d %s, want %d %s: %s", a.status, problem.Type, status, slug, a.body)
@@ -234,7 +234,7 @@ func (a answer) decode(t testing.TB, value any) {
 }
 
 // violations lists the entries of a problem as "pointer code".
-func violations(problem api.Problem) []string {
+func violations(problem model.Problem) []string {
 	list := []string{}
 	if problem.Errors != nil {
 		for _, violation := range *problem.Errors {

@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/labstack/echo/v4"
 
-	"example.com/providerd/gen/api"
+	"example.com/providerd/gen/model"
 	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
 )
@@ -57,7 +57,7 @@ func (s *Server) explainReuse(ctx context.Context, err error) error {
 	refused.detail = fmt.Sprintf("This Idempotency-Key already created provider %d, which has other values of %s. "+
 		"Send the values of that provider, or use a new key.", reused.PK, strings.Join(names, ", "))
 	for _, name := range names {
-		refused.violations = append(refused.violations, api.Violation{
+		refused.violations = append(refused.violations, model.Violation{
 			Pointer: string(jsontext.Pointer("").AppendToken(name)), Code: contract.CodeDiffers,
 			Detail: fmt.Sprintf("`%s` has a different value in provider %d.", name, reused.PK),
 		})

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/providerd/gen/api"
+	"example.com/providerd/gen/model"
 )
 
 // mistake is a typical mistake of a new user.
@@ -90,7 +90,7 @@ func TestMistakesAreExplained(t *testing.T) {
 	for _, sent := range mistakes() {
 		answer := h.send(t, sent.method, sent.path, strings.NewReader(sent.body),
 			set("Authorization", "Bearer "+h.token), set("Content-Type", "application/json"), sent.change)
-		var problem api.Problem
+		var problem model.Problem
 		if err := json.Unmarshal(answer.body, &problem); err != nil {
 			t.Fatalf("%s: %v: %s", sent.title, err, answer.body)
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/labstack/echo/v4"
 	"github.com/yuin/goldmark"
 
-	"example.com/providerd/gen/api"
+	"example.com/providerd/gen/model"
 	"example.com/providerd/server/advice"
 	"example.com/providerd/server/contract"
 )
@@ -169,7 +169,7 @@ func listAdvice(c echo.Context, pages *template.Template) error {
 }
 
 // explain serves the page at the URI of a problem.
-func (s *Server) explain(c echo.Context, pages *template.Template, examples map[slug]api.Problem) error {
+func (s *Server) explain(c echo.Context, pages *template.Template, examples map[slug]model.Problem) error {
 	kind, ok := s.problems[slug(c.Param("slug"))]
 	if !ok {
 		return echo.ErrNotFound
@@ -189,10 +189,10 @@ type problemPageData struct {
 }
 
 // exampleOf returns the example of a problem in JSON. The contract has none for problems that no operation returns.
-func exampleOf(kind problemKind, examples map[slug]api.Problem) (string, error) {
+func exampleOf(kind problemKind, examples map[slug]model.Problem) (string, error) {
 	example, ok := examples[kind.Slug]
 	if !ok {
-		example = api.Problem{
+		example = model.Problem{
 			Type: problemPath + string(kind.Slug), Title: kind.Title, Status: kind.Status, Detail: kind.Detail,
 			RequestID: "3NQ5ZB7WLGVQ6RQH2M4XK7JYTA",
 		}
@@ -205,14 +205,14 @@ func exampleOf(kind problemKind, examples map[slug]api.Problem) (string, error) 
 }
 
 // problemExamples returns the examples of problems in the contract.
-func problemExamples(openapi *contract.Document) (map[slug]api.Problem, error) {
+func problemExamples(openapi *contract.Document) (map[slug]model.Problem, error) {
 	texts, err := openapi.Examples(problemMediaType)
 	if err != nil {
 		return nil, fmt.Errorf("read examples of problems: %w", err)
 	}
-	examples := map[slug]api.Problem{}
+	examples := map[slug]model.Problem{}
 	for kind, text := range texts {
-		var problem api.Problem
+		var problem model.Problem
 		if err := json.Unmarshal(text, &problem); err != nil {
 			return nil, fmt.Errorf("read example of %s: %w", kind, err)
 		}

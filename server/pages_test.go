@@ -14,8 +14,8 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"example.com/providerd/gen/api"
 	"example.com/providerd/gen/contract"
+	"example.com/providerd/gen/model"
 	"example.com/providerd/server"
 )
 
@@ -266,7 +266,7 @@ func TestEveryProblemHasAPage(t *testing.T) {
 	for _, link := range links {
 		uri := string(link[1])
 		got := h.send(t, http.MethodGet, uri, nil)
-		var example api.Problem
+		var example model.Problem
 		shown := regexp.MustCompile(`(?s)<pre>(.*)</pre>`).FindSubmatch(got.body)
 		if shown == nil || json.Unmarshal([]byte(html.UnescapeString(string(shown[1]))), &example) != nil ||
 			example.Type != uri || example.Detail == "" || example.Title != titles[uri] {

@@ -6,7 +6,7 @@ import (
 	"io"
 	"syscall"
 
-	"example.com/providerd/gen/api"
+	"example.com/providerd/gen/model"
 	"example.com/providerd/store"
 )
 
@@ -18,7 +18,7 @@ type refusal struct {
 	// detail replaces the detail of the problem kind unless it is empty.
 	detail     string
 	header     map[string]string
-	violations []api.Violation
+	violations []model.Violation
 	// pk is that of the record that a reused idempotency key created; nil for other refusals.
 	pk *int64
 	// token is why the access token is refused; "" for other refusals.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/providerd/gen/api"
+	"example.com/providerd/gen/model"
 	"example.com/providerd/server/contract"
 )
 
@@ -25,7 +25,7 @@ func TestCheckSaysWhatTheAnswerSays(t *testing.T) {
 			continue
 		}
 		got := h.post(t, test.path, text)
-		var answered []api.Violation
+		var answered []model.Violation
 		if got.status == http.StatusBadRequest {
 			answered = *got.problem(t, http.StatusBadRequest, "validation-failed").Errors
 		}

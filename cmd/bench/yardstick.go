@@ -14,6 +14,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"example.com/providerd/gen/api"
+	"example.com/providerd/gen/model"
 )
 
 // The yardsticks share no code with the server, so that an optimization of the server does not make them faster, too.
@@ -75,7 +76,7 @@ func (forgetful) ProvidersOauth2Create(
 	_ context.Context, request api.ProvidersOauth2CreateRequestObject,
 ) (api.ProvidersOauth2CreateResponseObject, error) {
 	body := request.Body
-	return api.ProvidersOauth2Create201JSONResponse{Body: api.OAuth2Provider{
+	return api.ProvidersOauth2Create201JSONResponse{Body: model.OAuth2Provider{
 		PK:                     1,
 		Name:                   body.Name,
 		AuthenticationFlow:     body.AuthenticationFlow,
@@ -85,7 +86,7 @@ func (forgetful) ProvidersOauth2Create(
 		VerboseName:            "OAuth2/OpenID Provider",
 		VerboseNamePlural:      "OAuth2/OpenID Providers",
 		MetaModelName:          "providers_oauth2.oauth2provider",
-		ClientType:             valueOf(body.ClientType, api.ClientTypeEnumConfidential),
+		ClientType:             valueOf(body.ClientType, model.ClientTypeEnumConfidential),
 		ClientID:               valueOf(body.ClientID, ""),
 		ClientSecret:           valueOf(body.ClientSecret, ""),
 		AccessCodeValidity:     valueOf(body.AccessCodeValidity, "minutes=1"),
@@ -94,8 +95,8 @@ func (forgetful) ProvidersOauth2Create(
 		IncludeClaimsInIDToken: valueOf(body.IncludeClaimsInIDToken, true),
 		SigningKey:             body.SigningKey,
 		RedirectUris:           valueOf(body.RedirectUris, ""),
-		SubMode:                valueOf(body.SubMode, api.SubModeEnumHashedUserID),
-		IssuerMode:             valueOf(body.IssuerMode, api.IssuerModeEnumPerProvider),
+		SubMode:                valueOf(body.SubMode, model.SubModeEnumHashedUserID),
+		IssuerMode:             valueOf(body.IssuerMode, model.IssuerModeEnumPerProvider),
 		JWKSSources:            valueOf(body.JWKSSources, []uuid.UUID{}),
 	}}, nil
 }
@@ -106,7 +107,7 @@ func (forgetful) ProvidersWorkspaceDirectoryCreate(
 ) (api.ProvidersWorkspaceDirectoryCreateResponseObject, error) {
 	body := request.Body
 	const modelName = "providers_workspace_directory.workspacedirectoryprovider"
-	return api.ProvidersWorkspaceDirectoryCreate201JSONResponse{Body: api.WorkspaceDirectoryProvider{
+	return api.ProvidersWorkspaceDirectoryCreate201JSONResponse{Body: model.WorkspaceDirectoryProvider{
 		PK:                         1,
 		Name:                       body.Name,
 		PropertyMappings:           valueOf(body.PropertyMappings, []uuid.UUID{}),
@@ -120,8 +121,8 @@ func (forgetful) ProvidersWorkspaceDirectoryCreate(
 		Scopes:                     valueOf(body.Scopes, ""),
 		ExcludeUsersServiceAccount: valueOf(body.ExcludeUsersServiceAccount, false),
 		FilterGroup:                body.FilterGroup,
-		UserDeleteAction:           valueOf(body.UserDeleteAction, api.OutgoingSyncDeleteActionDoNothing),
-		GroupDeleteAction:          valueOf(body.GroupDeleteAction, api.OutgoingSyncDeleteActionDoNothing),
+		UserDeleteAction:           valueOf(body.UserDeleteAction, model.OutgoingSyncDeleteActionDoNothing),
+		GroupDeleteAction:          valueOf(body.GroupDeleteAction, model.OutgoingSyncDeleteActionDoNothing),
 		DefaultGroupEmailDomain:    body.DefaultGroupEmailDomain,
 	}}, nil
 }

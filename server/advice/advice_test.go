@@ -8,21 +8,21 @@ import (
 
 	"github.com/google/uuid"
 
-	"example.com/providerd/gen/api"
-	"example.com/providerd/server"
+	"example.com/providerd/gen/model"
 	"example.com/providerd/server/advice"
+	"example.com/providerd/server/contract"
 )
 
 // A provider with only the required fields gets no advice.
 func TestDefaultsBringNoAdvice(t *testing.T) {
 	t.Parallel()
 	for range 100 {
-		client, _ := server.FromAPIOAuth2(api.OAuth2ProviderRequest{Name: "x", AuthorizationFlow: uuid.MustParse(anyUUID)})
+		client, _ := contract.FromAPIOAuth2(model.OAuth2ProviderRequest{Name: "x", AuthorizationFlow: uuid.MustParse(anyUUID)})
 		if got := advice.OAuth2(client); got == nil || len(got) > 0 {
 			t.Errorf("a client: %+v", got)
 		}
 	}
-	directory := server.FromAPIWorkspaceDirectory(api.WorkspaceDirectoryProviderRequest{
+	directory := contract.FromAPIWorkspaceDirectory(model.WorkspaceDirectoryProviderRequest{
 		Name: "x", DelegatedSubject: "admin@example.com", Credentials: []byte("{}"), DefaultGroupEmailDomain: "example.com",
 	})
 	if got := advice.WorkspaceDirectory(directory); got == nil || len(got) > 0 {

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"testing"
 
-	"example.com/providerd/gen/api"
-	"example.com/providerd/server"
+	"example.com/providerd/gen/model"
 	"example.com/providerd/server/advice"
+	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
 )
 
@@ -57,17 +57,17 @@ func each(further, field string, values ...string) (members []string) {
 // client returns the settings of the good client with other members.
 func client(t *testing.T, members string) store.OAuth2Settings {
 	t.Helper()
-	var request api.OAuth2ProviderRequest
+	var request model.OAuth2ProviderRequest
 	read(t, &request, goodClient, members)
-	settings, _ := server.FromAPIOAuth2(request)
+	settings, _ := contract.FromAPIOAuth2(request)
 	return settings
 }
 
 func directory(t *testing.T, members string) store.WorkspaceDirectorySettings {
 	t.Helper()
-	var request api.WorkspaceDirectoryProviderRequest
+	var request model.WorkspaceDirectoryProviderRequest
 	read(t, &request, goodDirectory, members)
-	return server.FromAPIWorkspaceDirectory(request)
+	return contract.FromAPIWorkspaceDirectory(request)
 }
 
 func read(t *testing.T, request any, good, members string) {

@@ -15,14 +15,14 @@ import (
 // findProblems returns the problems of the files, ordered by position: invalid YAML, and violations of the contract.
 // There are at most manifest.MaxProblems.
 func findProblems(
-	ctx context.Context, contract *contract.Document, list manifest.Manifest,
+	ctx context.Context, document *contract.Document, list manifest.Manifest,
 ) ([]manifest.Problem, error) {
 	problems := slices.Concat(list.Problems, repeatedClientIDs(list.Entries))
 	for _, entry := range list.Entries {
 		if len(problems) >= manifest.MaxProblems {
 			break
 		}
-		broken, err := entryProblems(ctx, contract, entry)
+		broken, err := entryProblems(ctx, document, entry)
 		if err != nil {
 			return nil, err
 		}
@@ -32,12 +32,12 @@ func findProblems(
 	return problems[:min(len(problems), manifest.MaxProblems)], nil
 }
 
-func entryProblems(ctx context.Context, contract *contract.Document, entry manifest.Entry) ([]manifest.Problem, error) {
+func entryProblems(ctx context.Context, document *contract.Document, entry manifest.Entry) ([]manifest.Problem, error) {
 	kind, err := KindOf(store.Kind(entry.Kind))
 	if err != nil {
 		return nil, err
 	}
-	violations, err := contract.Validate(ctx, kind.Operation, entry.Body)
+	violations, err := document.Validate(ctx, kind.Operation, entry.Body)
 	if err != nil {
 		return []manifest.Problem{problemAt(entry, "", err.Error())}, nil
 	}
@@ -59,7 +59,7 @@ func entryProblems(ctx context.Context, contract *contract.Document, entry manif
 func maskedSecret(kind Kind, entry manifest.Entry) string {
 	field := kind.SecretField()
 	var fields map[string]json.RawMessage
-	if json.Unmarshal(entry.Body, &fields) != nil || console.Unquote(fields[field]) != console.Mask {
+	if json.Unmarshal(entry.Body, &fields) != nil || console.Unquote(fields[field]) != contract.Mask {
 		return ""
 	}
 	return "/" + field

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"example.com/providerd/cmd/providerd/console"
+	"example.com/providerd/server/contract"
 )
 
 // FieldDiff is a field that a change gives another value. Secrets are masked.
@@ -17,6 +18,9 @@ type FieldDiff struct {
 	Old   json.RawMessage `json:"old"`
 	New   json.RawMessage `json:"new"`
 }
+
+// Undo returns the command that gives the fields of a provider their old values.
+type Undo func(pk int64, changes []FieldDiff) string
 
 // Diff returns the fields whose values differ, in the order of names. The values of the secret field are masked.
 func Diff(names []string, secret string, before, after map[string]json.RawMessage) []FieldDiff {
@@ -51,7 +55,7 @@ func masked(secret json.RawMessage) json.RawMessage {
 	if string(secret) == `""` {
 		return secret
 	}
-	return json.RawMessage(`"` + console.Mask + `"`)
+	return json.RawMessage(`"` + contract.Mask + `"`)
 }
 
 // Lines returns the lines of a plan: the old and the new value or, for a list or redirect_uris, what is removed and

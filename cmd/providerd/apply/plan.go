@@ -16,7 +16,7 @@ import (
 type plan struct {
 	*report
 	database *store.Store
-	records  Records
+	undo     Undo
 	contract *contract.Document
 	caller   string
 	// isPruned is true if the orphans are deleted, and isVerbose if they are listed.
@@ -158,7 +158,7 @@ func (p *plan) compare(a *applied, record store.Record) error {
 		return err
 	}
 	if len(a.Changes) > 0 {
-		a.Undo = p.records.Undo(a.PK, a.Changes)
+		a.Undo = p.undo(a.PK, a.Changes)
 	}
 	return nil
 }
@@ -166,7 +166,7 @@ func (p *plan) compare(a *applied, record store.Record) error {
 // requested returns the record that an entry requests instead of a stored one, or of none.
 func (p *plan) requested(a *applied, stored store.Record) (store.Record, error) {
 	key := idempotencyKey(a.Kind, a.ID)
-	return p.records.Requested(store.Kind(a.Kind), &key, a.entry.Body, stored)
+	return contract.Requested(store.Kind(a.Kind), &key, a.entry.Body, stored)
 }
 
 // versionOf returns a text that changes when the record is changed.
@@ -181,7 +181,7 @@ func (p *plan) fieldsDigest(record store.Record, omitted ...string) (string, err
 	if err != nil {
 		return "", err
 	}
-	fields, err := p.records.Fields(record)
+	fields, err := contract.Fields(record)
 	if err != nil {
 		return "", err
 	}
@@ -197,11 +197,11 @@ func (p *plan) fieldsDigest(record store.Record, omitted ...string) (string, err
 }
 
 func (p *plan) diff(kind Kind, before, after store.Record) ([]FieldDiff, error) {
-	was, err := p.records.Fields(before)
+	was, err := contract.Fields(before)
 	if err != nil {
 		return nil, err
 	}
-	is, err := p.records.Fields(after)
+	is, err := contract.Fields(after)
 	if err != nil {
 		return nil, err
 	}

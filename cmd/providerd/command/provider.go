@@ -13,6 +13,7 @@ import (
 	"example.com/providerd/cmd/providerd/escape"
 	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/cmd/providerd/yamltext"
+	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
 )
 
@@ -42,7 +43,7 @@ func (c *providerListCommand) Run(ctx context.Context, out *console.Output, mess
 	providers := console.List[store.Record]{
 		Headings: "PK,KIND,NAME,CLIENT ID OR SUBJECT,SECRET,APPLICATION,BACKCHANNEL,CREATED,BY",
 		Rows:     c.rows,
-		Value:    func(record store.Record) any { return render(record, c.Reveal) },
+		Value:    func(record store.Record) any { return contract.ToAPI(record, c.Reveal) },
 	}
 	return c.WithStore(ctx, func(database *store.Store) error {
 		records := c.records(ctx, database, messages)
@@ -55,7 +56,7 @@ func (c *providerListCommand) Run(ctx context.Context, out *console.Output, mess
 
 func (c *providerListCommand) rows(record store.Record) [][]string {
 	common := record.Common()
-	identity, secret := identify(render(record, c.Reveal))
+	identity, secret := identify(contract.ToAPI(record, c.Reveal))
 	return [][]string{{
 		fmt.Sprint(common.PK), string(common.Kind), common.Name, identity, secret, common.Application.Slug,
 		common.Backchannel.Application.Slug, console.Timestamp(common.CreatedAt.Time), common.CreatedBy,
@@ -96,7 +97,7 @@ func (c *providerShowCommand) Run(ctx context.Context, out *console.Output) erro
 }
 
 func (c *providerShowCommand) show(out *console.Output, record store.Record) error {
-	text, err := json.Marshal(render(record, c.Reveal))
+	text, err := json.Marshal(contract.ToAPI(record, c.Reveal))
 	if err != nil {
 		return fmt.Errorf("render provider: %w", err)
 	}

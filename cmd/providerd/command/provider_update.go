@@ -143,20 +143,20 @@ func (u *update) read(ctx context.Context, body []byte, messages *console.Messag
 		return errors.New(strings.Join(details, "; ") + "; nothing was changed")
 	}
 	common := u.planned.Common()
-	u.requested, err = requestedRecord(common.Kind, common.IdempotencyKey, body, u.planned)
+	u.requested, err = contract.Requested(common.Kind, common.IdempotencyKey, body, u.planned)
 	if err != nil {
 		return err
 	}
-	before, err := renderedFields(u.planned)
+	before, err := contract.Fields(u.planned)
 	if err != nil {
 		return err
 	}
-	after, err := renderedFields(u.requested)
+	after, err := contract.Fields(u.requested)
 	if err != nil {
 		return err
 	}
 	secret := u.kind.SecretField()
-	if console.Unquote(after[secret]) == console.Mask && !bytes.Equal(before[secret], after[secret]) {
+	if console.Unquote(after[secret]) == contract.Mask && !bytes.Equal(before[secret], after[secret]) {
 		return fmt.Errorf("`%s` is a masked secret; pass the secret itself; nothing was changed", secret)
 	}
 	op, _ := u.contract.Operation(u.kind.Operation)

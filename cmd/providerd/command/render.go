@@ -2,41 +2,40 @@ package command
 
 import (
 	"encoding/json"
+	"maps"
 
+	"example.com/providerd/cmd/providerd/apply"
 	"example.com/providerd/cmd/providerd/console"
-	"example.com/providerd/gen/api"
-	"example.com/providerd/server"
+	"example.com/providerd/gen/model"
+	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
 )
-
-// render returns a record as the API returns it, with its secret masked unless reveal is set.
-func render(record store.Record, reveal bool) any {
-	switch record := record.(type) {
-	case store.OAuth2Provider:
-		response := server.ToAPIOAuth2(record)
-		if !reveal {
-			response.ClientSecret = console.Mask
-		}
-		return response
-	case store.WorkspaceDirectoryProvider:
-		response := server.ToAPIWorkspaceDirectory(record)
-		if !reveal {
-			response.Credentials = json.RawMessage(`"` + console.Mask + `"`)
-		}
-		return response
-	default:
-		return nil
-	}
-}
 
 // identify returns the field that identifies a rendered provider, and its secret.
 func identify(rendered any) (identity, secret string) {
 	switch response := rendered.(type) {
-	case api.OAuth2Provider:
+	case model.OAuth2Provider:
 		return response.ClientID, response.ClientSecret
-	case api.WorkspaceDirectoryProvider:
+	case model.WorkspaceDirectoryProvider:
 		return response.DelegatedSubject, console.Unquote(response.Credentials)
 	default:
 		return "", ""
 	}
+}
+
+// requestFields returns the members of a request that creates the record. It omits values that are null or empty by
+// default.
+func requestFields(
+	document *contract.Document, kind apply.Kind, record store.Record,
+) (map[string]json.RawMessage, error) {
+	fields, err := contract.Fields(record)
+	if err != nil {
+		return nil, err
+	}
+	known := document.RequestSchema(kind.Operation).Properties
+	maps.DeleteFunc(fields, func(name string, value json.RawMessage) bool {
+		property := known[name]
+		return property == nil || string(value) == "null" || string(value) == `""` && property.Value.MinLength > 0
+	})
+	return fields, nil
 }

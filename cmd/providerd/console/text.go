@@ -11,9 +11,6 @@ import (
 	"example.com/providerd/cmd/providerd/escape"
 )
 
-// Mask replaces a secret.
-const Mask = "********"
-
 // Printable escapes characters that would break a table or control the terminal.
 func Printable(text string) string {
 	if !strings.ContainsFunc(text, escape.IsHidden) && !strings.ContainsAny(text, "\n\t") {

@@ -1,0 +1,104 @@
+package contract
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"example.com/providerd/gen/model"
+	"example.com/providerd/store"
+)
+
+// Requested returns the record that a valid body requests instead of a stored one, with an idempotency key if there is
+// one. A client_id and secret that the body omits are those of the stored record, from then on as if the server had
+// chosen them, or, if stored is nil, generated. It returns an error for a kind that the contract does not have.
+func Requested(kind store.Kind, key *string, body []byte, stored store.Record) (store.Record, error) {
+	switch kind {
+	case store.KindOAuth2:
+		request, err := readRequest[model.OAuth2ProviderRequest](body)
+		if err != nil {
+			return nil, err
+		}
+		requested, isStored := stored.(store.OAuth2Provider)
+		settings, generated := FromAPIOAuth2(request)
+		if isStored {
+			generated = keepChosen(&settings, generated, requested)
+		}
+		requested.Kind, requested.Name, requested.IdempotencyKey = kind, request.Name, key
+		requested.OAuth2Settings, requested.Generated = settings, generated
+		return requested, nil
+	case store.KindWorkspaceDirectory:
+		request, err := readRequest[model.WorkspaceDirectoryProviderRequest](body)
+		if err != nil {
+			return nil, err
+		}
+		requested, _ := stored.(store.WorkspaceDirectoryProvider)
+		requested.Kind, requested.Name, requested.IdempotencyKey = kind, request.Name, key
+		requested.WorkspaceDirectorySettings = FromAPIWorkspaceDirectory(request)
+		return requested, nil
+	default:
+		return nil, fmt.Errorf("%q is not a kind of provider", kind)
+	}
+}
+
+func readRequest[Request any](body []byte) (request Request, err error) {
+	if err := json.Unmarshal(body, &request); err != nil {
+		return request, fmt.Errorf("read request: %w", err)
+	}
+	return request, nil
+}
+
+// keepChosen keeps what a stored record has of what a request has generated, and returns what of the result the server
+// has chosen.
+func keepChosen(
+	settings *store.OAuth2Settings, generated store.Generated, stored store.OAuth2Provider,
+) store.Generated {
+	if generated&store.GeneratedClientID != 0 {
+		settings.ClientID = stored.ClientID
+	} else if settings.ClientID == stored.ClientID {
+		generated |= stored.Generated & store.GeneratedClientID
+	}
+	// A public client that becomes confidential needs a secret.
+	isNew := stored.ClientSecret == store.NewSecret("") && stored.ClientType != settings.ClientType
+	if generated&store.GeneratedSecret != 0 && !isNew {
+		settings.ClientSecret = stored.ClientSecret
+	} else if settings.ClientSecret.Equal(stored.ClientSecret) {
+		generated |= stored.Generated & store.GeneratedSecret
+	}
+	return generated
+}
+
+// Mask replaces secrets that are not shown.
+const Mask = "********"
+
+// ToAPI converts a record of any kind to its form in the API, with its secret masked unless reveal is set.
+func ToAPI(record store.Record, reveal bool) any {
+	switch record := record.(type) {
+	case store.OAuth2Provider:
+		response := ToAPIOAuth2(record)
+		if !reveal {
+			response.ClientSecret = Mask
+		}
+		return response
+	case store.WorkspaceDirectoryProvider:
+		response := ToAPIWorkspaceDirectory(record)
+		if !reveal {
+			response.Credentials = json.RawMessage(`"` + Mask + `"`)
+		}
+		return response
+	default:
+		return nil
+	}
+}
+
+// Fields returns the members of a record as the API returns it, with its secret. It returns an error for a record that
+// cannot be written as JSON.
+func Fields(record store.Record) (fields map[string]json.RawMessage, err error) {
+	text, err := json.Marshal(ToAPI(record, true))
+	if err == nil {
+		err = json.Unmarshal(text, &fields)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("render provider: %w", err)
+	}
+	return fields, nil
+}
