@@ -55,7 +55,7 @@ func NewMetrics(registry prometheus.Registerer, openapi *contract.Document, data
 			"Requests refused by --rate-limit, by operation.", "operation"),
 		malformed: promauto.With(registry).NewCounter(prometheus.CounterOpts{
 			Name: "providerd_malformed_forwarded_total",
-			Help: "Requests from a trusted proxy whose --trusted-proxy-header is malformed.",
+			Help: "Requests from a trusted proxy whose X-Forwarded-For is malformed.",
 		}),
 	}
 	metrics.begin(openapi)

@@ -113,7 +113,8 @@ func truncate(text string, limit int) string {
 	return text[:limit] + "…"
 }
 
-// log writes one line for each exchange. It contains nothing of the body, and of the query only validate_only.
+// log writes one line for each exchange, at level debug for probes and pages that succeed. It contains nothing of the
+// body, and of the query only validate_only.
 func (s *Server) log(c echo.Context, current *exchange) {
 	attributes := []slog.Attr{
 		slog.String("request_id", current.requestID),
@@ -121,7 +122,6 @@ func (s *Server) log(c echo.Context, current *exchange) {
 		slog.String("path", truncate(c.Request().URL.Path, maxLoggedField)),
 		slog.Int("status", c.Response().Status),
 		slog.Int64("bytes", c.Response().Size),
-		slog.Duration("duration", current.took),
 		slog.Float64("duration_ms", float64(current.took)/float64(time.Millisecond)),
 	}
 	attributes = append(attributes, current.addresses(c.Request().RemoteAddr)...)
@@ -136,6 +136,9 @@ func (s *Server) log(c echo.Context, current *exchange) {
 		attributes = append(attributes, slog.Bool("validate_only", true))
 	}
 	level := slog.LevelInfo
+	if current.operation == "" && c.Response().Status < http.StatusBadRequest {
+		level = slog.LevelDebug
+	}
 	if refused := current.refused; refused != nil {
 		attributes = append(attributes, slog.String("problem", string(refused.slug)))
 		if refused.cause != nil {
