@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 
 	"golang.org/x/sync/semaphore"
 
@@ -120,12 +121,19 @@ func (r *bodyReservation) read(body io.Reader) ([]byte, error) {
 	}
 }
 
-// unreadable returns the refusal of a body that is too large or incomplete.
+// unreadable returns the refusal of a body that is too large, badly framed or incomplete.
 func unreadable(err error) error {
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return &refusal{slug: tooLarge}
 	}
-	return &refusal{slug: malformedJSON, detail: "The body is incomplete. Send it again.", cause: err}
+	detail, text := "The body is incomplete. Send it again.", err.Error()
+	switch {
+	case errors.Is(err, http.ErrLineTooLong), strings.Contains(text, "too much non-data"):
+		detail = "A chunk of the body has a long extension. Send the body without chunk extensions."
+	case strings.Contains(text, "long trailer"):
+		detail = "The body has long trailers. Send it without trailers."
+	}
+	return &refusal{slug: malformedJSON, detail: detail, cause: err}
 }
 
 // parse waits for memory and calls parseAndValidate. Afterwards, the reservation covers the response.

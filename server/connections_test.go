@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -65,10 +66,12 @@ func (p *peer) answer(t *testing.T) *http.Response {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.Copy(io.Discard, response.Body); err != nil {
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
 		t.Fatal(err)
 	}
 	_ = response.Body.Close()
+	response.Body = io.NopCloser(bytes.NewReader(body))
 	return response
 }
 

@@ -1,10 +1,31 @@
 package server_test
 
 import (
+	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
 )
+
+// TestLongFraming sends complete bodies with more around their chunks than is read. Sending them again would not help.
+func TestLongFraming(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	body := encode(t, minimal(oauth2Path))
+	long := strings.Repeat("x", 20_000)
+	for framed, detail := range map[string]string{
+		fmt.Sprintf("%x;%s\r\n%s\r\n0\r\n\r\n", len(body), long, body):                                           "without chunk extensions",
+		strings.Repeat("1;"+long[:2000]+"\r\n \r\n", 10) + fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(body), body): "without chunk extensions",
+		fmt.Sprintf("%x\r\n%s\r\n0\r\nX: %s\r\n\r\n", len(body), body, long):                                     "without trailers",
+	} {
+		caller := connect(t, strings.TrimPrefix(h.url, "http://"))
+		response := caller.send(t, h.head()+"Transfer-Encoding: chunked\r\n\r\n"+framed).want(t, http.StatusBadRequest)
+		if got, err := io.ReadAll(response.Body); err != nil || !strings.Contains(string(got), detail) {
+			t.Errorf("the response is %q, %v, want %q in it", got, err, detail)
+		}
+	}
+}
 
 func TestMalformedJSON(t *testing.T) {
 	t.Parallel()
