@@ -132,7 +132,7 @@ func (c *Command) findMissing() error {
 
 // Run creates the providers that the files list or, in a database, makes the records as the files say.
 func (c *Command) Run(
-	ctx context.Context, contract *contract.Document, undo Undo, out *console.Output,
+	ctx context.Context, contract *contract.Document, out *console.Output,
 	messages *console.Messages,
 ) error {
 	if c.Schema {
@@ -151,7 +151,7 @@ func (c *Command) Run(
 	}
 	if c.writesDatabase() {
 		return c.connection().WithStore(ctx, func(database *store.Store) error {
-			run := databaseRun{c, database, undo, contract, entries, out, messages}
+			run := databaseRun{c, database, contract, entries, out, messages}
 			return run.run(ctx)
 		})
 	}

@@ -22,7 +22,6 @@ const maxPlans = 10
 type databaseRun struct {
 	*Command
 	database *store.Store
-	undo     Undo
 	contract *contract.Document
 	entries  []manifest.Entry
 	out      *console.Output
@@ -86,7 +85,7 @@ func (r *databaseRun) plan(ctx context.Context) (*plan, error) {
 		return nil, err
 	}
 	p := &plan{
-		report: report, database: r.database, undo: r.undo, contract: r.contract,
+		report: report, database: r.database, contract: r.contract,
 		caller: string(*r.As), isPruned: r.Prune.isSet, isVerbose: r.Verbose,
 	}
 	if err := p.make(ctx); err != nil {

@@ -19,9 +19,6 @@ type FieldDiff struct {
 	New   json.RawMessage `json:"new"`
 }
 
-// Undo returns the command that gives the fields of a provider their old values.
-type Undo func(pk int64, changes []FieldDiff) string
-
 // Diff returns the fields whose values differ, in the order of names. The values of the secret field are masked.
 func Diff(names []string, secret string, before, after map[string]json.RawMessage) []FieldDiff {
 	var diffs []FieldDiff

@@ -74,10 +74,12 @@ func Operations() []string {
 // SecretField returns the name of the field with the secret. It can be an empty string or object.
 func (k Kind) SecretField() string {
 	if k.Name == string(store.KindOAuth2) {
-		return "client_secret"
+		return secretOfOAuth2
 	}
-	return "credentials"
+	return secretOfDirectory
 }
+
+const secretOfOAuth2, secretOfDirectory = "client_secret", "credentials"
 
 // KindOf returns the kind of a provider. It returns an error if there is no such kind.
 func KindOf(name store.Kind) (Kind, error) {

@@ -16,7 +16,6 @@ import (
 type plan struct {
 	*report
 	database *store.Store
-	undo     Undo
 	contract *contract.Document
 	caller   string
 	// isPruned is true if the orphans are deleted, and isVerbose if they are listed.
@@ -158,7 +157,7 @@ func (p *plan) compare(a *applied, record store.Record) error {
 		return err
 	}
 	if len(a.Changes) > 0 {
-		a.Undo = p.undo(a.PK, a.Changes)
+		a.Undo = Undo(a.PK, a.Changes)
 	}
 	return nil
 }

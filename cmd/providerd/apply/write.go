@@ -92,19 +92,7 @@ func (p *plan) create(ctx context.Context, a *applied) error {
 	if err != nil {
 		return err
 	}
-	common := requested.Common()
-	request := store.CreateRequest{
-		Name: common.Name, Generated: common.Generated, CreatedBy: p.caller, IdempotencyKey: common.IdempotencyKey,
-	}
-	var record store.Record
-	isReplayed := false
-	switch provider := requested.(type) {
-	case store.OAuth2Provider:
-		record, isReplayed, err = p.database.CreateOAuth2Provider(ctx, request, provider.OAuth2Settings)
-	case store.WorkspaceDirectoryProvider:
-		settings := provider.WorkspaceDirectorySettings
-		record, isReplayed, err = p.database.CreateWorkspaceDirectoryProvider(ctx, request, settings)
-	}
+	record, isReplayed, err := createRecord(ctx, p.database, p.caller, requested)
 	if err != nil {
 		return err
 	}
@@ -115,6 +103,31 @@ func (p *plan) create(ctx context.Context, a *applied) error {
 	}
 	a.Undo = fmt.Sprintf("providerd provider delete %d", a.PK)
 	return nil
+}
+
+// Create stores the record that a caller requests, and returns it. It returns the errors of the store.
+func Create(
+	ctx context.Context, database *store.Store, caller string, requested store.Record,
+) (record store.Record, err error) {
+	record, _, err = createRecord(ctx, database, caller, requested)
+	return record, err
+}
+
+func createRecord(
+	ctx context.Context, database *store.Store, caller string, requested store.Record,
+) (record store.Record, isReplayed bool, err error) {
+	common := requested.Common()
+	request := store.CreateRequest{
+		Name: common.Name, Generated: common.Generated, CreatedBy: caller, IdempotencyKey: common.IdempotencyKey,
+	}
+	switch provider := requested.(type) {
+	case store.OAuth2Provider:
+		return database.CreateOAuth2Provider(ctx, request, provider.OAuth2Settings)
+	case store.WorkspaceDirectoryProvider:
+		return database.CreateWorkspaceDirectoryProvider(ctx, request, provider.WorkspaceDirectorySettings)
+	default:
+		return nil, false, fmt.Errorf("%T is not a provider", requested)
+	}
 }
 
 // group groups the changes into transactions. The provider that has a client_id comes before the one that gets it, if

@@ -66,7 +66,7 @@ func run(ctx context.Context, arguments []string) int {
 	}
 	command.BindTo(ctx, (*context.Context)(nil))
 	version, _ := builtFrom()
-	command.Bind(messages, serve.Version(version), serve.VariableWarnings(warnings), apply.Undo(undoCommand))
+	command.Bind(messages, serve.Version(version), serve.VariableWarnings(warnings))
 	return failure(runCommand(ctx, command))
 }
 

@@ -36,10 +36,15 @@ func examples() map[string][]string {
 			"providerd provider export --reveal --output providers.yaml",
 			"providerd provider export --ids providers/ --output exported.yaml",
 		},
+		"providerd provider create": {
+			"providerd provider create oauth2 --as ci name=Wiki authorization_flow=3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01",
+			"providerd provider create workspace_directory --as ci name=Staff delegated_subject=admin@example.com " +
+				"default_group_email_domain=example.com credentials:=@key.json",
+		},
 		"providerd provider update": {
-			"providerd provider update 17 --redirect-uri https://app.example.com/callback --name Shop",
-			"providerd provider update 17 --client-secret-file secret.txt --yes",
-			"providerd provider update 17 --from provider.yaml",
+			"providerd provider update 17 redirect_uris=https://app.example.com/callback name=Shop",
+			"providerd provider update 17 client_secret=@secret.txt include_claims_in_id_token:=false --yes",
+			"providerd provider update 17 signing_key:=null",
 		},
 		"providerd provider delete":    {"providerd provider delete 17 18", "providerd provider delete 17 18 --yes"},
 		"providerd application list":   {"providerd application list"},

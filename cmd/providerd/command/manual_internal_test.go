@@ -30,13 +30,7 @@ func TestManualTables(t *testing.T) {
 	commands := program.Leaves(true)
 	var serve []*kong.Flag
 	var others []*kong.Node
-	var ofFields []*kong.Flag
 	for _, command := range commands {
-		for _, flag := range command.Flags {
-			if flag.Group != nil {
-				ofFields = append(ofFields, flag)
-			}
-		}
 		if command.Name == "serve" {
 			serve = command.Flags
 		} else {
@@ -49,7 +43,6 @@ func TestManualTables(t *testing.T) {
 	manualtest.Check(t, reference, "commands", commandsTable(commands))
 	manualtest.Check(t, reference, "flags of all commands", flagsTable("meaning", program.Flags))
 	manualtest.Check(t, "../manual/flags.md", "flags", sharedFlagsTable(others))
-	manualtest.Check(t, "../manual/providers.md", "flags of fields", flagsTable("new value", ofFields))
 	manualtest.Check(t, reference, "exit statuses", manualtest.Table([]string{"status", "meaning"}, [][]string{
 		{"0", "the command succeeded"},
 		{strconv.Itoa(exitFailed), "the command failed"},

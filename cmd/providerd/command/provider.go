@@ -22,6 +22,7 @@ type providerCommands struct {
 	Show   providerShowCommand   `cmd:"" help:"Show one provider with all its fields."`
 	Advise providerAdviseCommand `cmd:"" help:"Check stored providers against best practice."`
 	Export providerExportCommand `cmd:"" help:"Write providers to a file for \"providerd apply\"."`
+	Create providerCreateCommand `cmd:"" help:"Create a provider."`
 	Update providerUpdateCommand `cmd:"" help:"Change fields of a provider."`
 	Delete providerDeleteCommand `cmd:"" aliases:"rm" help:"Delete providers."`
 }

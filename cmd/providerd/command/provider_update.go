@@ -3,13 +3,9 @@ package command
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"os"
 	"slices"
-	"strings"
 
 	"example.com/providerd/cmd/providerd/apply"
 	"example.com/providerd/cmd/providerd/console"
@@ -21,25 +17,21 @@ import (
 type providerUpdateCommand struct {
 	flags.DatabaseFlags
 	flags.ConsentFlag
-	PK     int64      `arg:"" help:"pk of the provider."`
-	From   string     `type:"path" placeholder:"FILE" help:"YAML file with one entry that replaces all fields, except for a client_id and a secret that it omits."`
-	Fields fieldFlags `embed:""`
+	PK    int64 `arg:"" help:"pk of the provider."`
+	Items items `arg:"" optional:"" name:"item" help:"Fields: NAME=TEXT, NAME:=JSON, NAME=@FILE or NAME:=@FILE. A secret must be in a file."`
 }
 
 // Help is the long help text.
 func (*providerUpdateCommand) Help() string {
 	return "Changes a provider in place: its pk, its idempotency key and its links to applications stay, and so do " +
-		"fields without a flag. The new values are checked like those of a create, shown, and stored once you confirm. An " +
-		"empty value sets a field to null or, if it is a list, empties it. A retry of the create with the old body is then " +
-		"refused and names the fields; \"providerd audit\" shows who changed which fields."
+		"the other fields. The new values are checked like those of a create, shown, and stored once you confirm. A retry " +
+		"of the create with the old body is then refused and names the fields; \"providerd audit\" shows who changed " +
+		"which fields."
 }
 
-// Validate requires fields from flags or from a file.
+// Validate requires fields, and consent.
 func (c *providerUpdateCommand) Validate() error {
-	if c.Fields.isEmpty() == (c.From == "") {
-		return errors.New("pass either flags for the fields to change or --from")
-	}
-	return c.ConsentFlag.Validate()
+	return errors.Join(c.Items.check(), c.ConsentFlag.Validate())
 }
 
 // Run changes the provider.
@@ -102,23 +94,15 @@ func explainConflict(err error) error {
 
 // body returns the body of a request with the new values.
 func (c *providerUpdateCommand) body(update update) ([]byte, error) {
-	if c.From != "" {
-		return apply.ReadEntry(update.contract, c.From, update.kind, os.LookupEnv)
+	changed, err := c.Items.members(update.kind.SecretField())
+	if err != nil {
+		return nil, err
 	}
 	fields, err := requestFields(update.contract, update.kind, update.planned)
 	if err != nil {
 		return nil, err
 	}
-	changed, err := c.Fields.members()
-	if err != nil {
-		return nil, err
-	}
-	maps.Copy(fields, changed)
-	body, err := json.Marshal(fields)
-	if err != nil {
-		return nil, fmt.Errorf("write JSON: %w", err)
-	}
-	return body, nil
+	return merge(fields, changed)
 }
 
 // update is the change of one provider.
@@ -131,16 +115,9 @@ type update struct {
 
 // read checks a body against the contract, and finds out what it changes.
 func (u *update) read(ctx context.Context, body []byte, messages *console.Messages) error {
-	violations, err := u.contract.Validate(ctx, u.kind.Operation, body)
+	err := checkBody(ctx, u.contract, u.kind, body)
 	if err != nil {
-		return err
-	}
-	if len(violations) > 0 {
-		details := make([]string, len(violations))
-		for i, violation := range violations {
-			details[i] = strings.TrimSuffix(violation.Detail, ".")
-		}
-		return errors.New(strings.Join(details, "; ") + "; nothing was changed")
+		return fmt.Errorf("%w; nothing was changed", err)
 	}
 	common := u.planned.Common()
 	u.requested, err = contract.Requested(common.Kind, common.IdempotencyKey, body, u.planned)
@@ -161,9 +138,7 @@ func (u *update) read(ctx context.Context, body []byte, messages *console.Messag
 	}
 	op, _ := u.contract.Operation(u.kind.Operation)
 	u.diffs = apply.Diff(op.FieldNames(), secret, before, after)
-	for _, advice := range advise(u.requested).Advice {
-		messages.Note("advice: %s: %s (%s)", advice.Pointer, advice.Detail, advice.Section)
-	}
+	tellAdvice(messages, u.requested)
 	return nil
 }
 

@@ -100,7 +100,7 @@ func (s *site) interfere(t *testing.T, pks map[int]int64) {
 	const updates = 5
 	for _, pk := range slices.Collect(maps.Values(pks))[:min(updates, len(pks))] {
 		s.try(t, "provider was changed or deleted meanwhile|no such record|"+busy,
-			"provider", "update", fmt.Sprint(pk), "--redirect-uri", "https://other.example.com/"+time.Now().Format("150405.000"), "--yes")
+			"provider", "update", fmt.Sprint(pk), "redirect_uris=https://other.example.com/"+time.Now().Format("150405.000"), "--yes")
 	}
 }
 

@@ -37,7 +37,7 @@ func TestDigestsOfLines(t *testing.T) {
 		}
 	}
 	expectDigests(t, dir, 2)
-	providerdtest.RunCommand(t, dir, "provider", "update", "1", "--name", "Other", "--yes")
+	providerdtest.RunCommand(t, dir, "provider", "update", "1", "name=Other", "--yes")
 	expectDigests(t, dir, 3)
 }
 

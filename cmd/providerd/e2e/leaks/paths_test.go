@@ -178,23 +178,28 @@ func (s *search) commands() {
 // update changes secrets, with flags and with an entry.
 func (s *search) update() {
 	dir := s.t.TempDir()
-	secret, entry := filepath.Join(dir, "secret"), filepath.Join(dir, "entry.yaml")
+	secret, large := filepath.Join(dir, "secret"), filepath.Join(dir, "large")
 	for path, text := range map[string]string{
 		secret: s.fresh("updated client secret"),
-		entry: `oauth2: [{name: a, authorization_flow: 3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01, client_secret: "` +
-			s.fresh("client secret of an entry") + `"}]`,
+		large:  s.fresh("client secret that is too long") + strings.Repeat("x", 300),
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			s.t.Fatal(err)
 		}
 	}
-	for _, flags := range [][]string{
-		{"--client-secret-file", secret, "--yes"},
-		{"--from", entry, "--yes"},
-		{"--client-secret-file", secret},
-		{"--client-secret-file", secret, "--delegated-subject", "x", "--yes"},
+	for _, arguments := range [][]string{
+		{"update", "1", "client_secret=@" + secret, "--yes"},
+		{"update", "1", "client_secret=@" + large, "--yes"},
+		{"update", "1", "client_secret=@" + secret},
+		{"update", "1", "client_secret=@" + secret, "delegated_subject=x", "--yes"},
+		{"update", "1", "client_secret:=@" + secret, "--yes"},
+		{"create", "oauth2", "--as", "ci", "name=a", "client_secret=@" + large},
+		{
+			"create", "oauth2", "--as", "ci", "name=a", "authorization_flow=3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01",
+			"client_secret=@" + secret,
+		},
 	} {
-		s.run(append([]string{"provider", "update", "1"}, flags...)...)
+		s.run(append([]string{"provider"}, arguments...)...)
 	}
 }
 

@@ -196,7 +196,7 @@ func TestChangesDuringUpgrade(t *testing.T) {
 	f.Program = newer
 	f.Restart(t, 0, func() {})
 	f.RunCommand(t, f.Program, "provider", "update", fmt.Sprint(created["updated"].PK),
-		"--redirect-uri", "https://app.example.com/callback", "--yes")
+		"redirect_uris=https://app.example.com/callback", "--yes")
 	f.RunCommand(t, f.Program, "provider", "delete", fmt.Sprint(created["deleted"].PK), "--yes")
 	for number := range f.Replicas {
 		if status, _, err := f.Create(number, "updated", ""); err != nil || status != http.StatusUnprocessableEntity {

@@ -1,0 +1,111 @@
+package command
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"unicode/utf8"
+
+	"example.com/providerd/store/files"
+)
+
+// items are the members of a request, as HTTPie writes them: NAME=TEXT, NAME:=JSON, NAME=@FILE and NAME:=@FILE.
+type items []string
+
+const itemForms = "write NAME=TEXT, NAME:=JSON, NAME=@FILE or NAME:=@FILE"
+
+// check returns an error if there are none.
+func (i items) check() error {
+	if len(i) == 0 {
+		return errors.New("pass fields, such as name=Wiki")
+	}
+	return nil
+}
+
+// members reads the items. The secret field can only be read from a file, because others see the arguments of a
+// program. It returns an error if an item has another form, or if a file cannot be used.
+func (i items) members(secret string) (map[string]json.RawMessage, error) {
+	members := map[string]json.RawMessage{}
+	for _, text := range i {
+		name, value, ok := strings.Cut(text, "=")
+		name, isJSON := strings.CutSuffix(name, ":")
+		if !ok || name == "" {
+			return nil, fmt.Errorf("%q is not a field; %s", text, itemForms)
+		}
+		if members[name] != nil {
+			return nil, fmt.Errorf("%s appears twice; write a list as %s:='[\"A\", \"B\"]'", name, name)
+		}
+		path, isFile := strings.CutPrefix(value, "@")
+		if name == secret && !isFile && value != "" {
+			return nil, fmt.Errorf("%s on a command line can be read by other programs; put it into a file and write %s@FILE",
+				name, text[:len(text)-len(value)])
+		}
+		if isFile {
+			content, err := readItem(path)
+			if err != nil {
+				return nil, fmt.Errorf("read %s: %w", name, err)
+			}
+			value = content
+		}
+		member, err := memberOf(value, isJSON)
+		if err != nil {
+			return nil, fmt.Errorf("%s is %w", name, err)
+		}
+		members[name] = member
+	}
+	return members, nil
+}
+
+// readItem reads a text without the byte order mark and the line break that editors add.
+func readItem(path string) (string, error) {
+	content, err := files.ReadSmall(path)
+	if err != nil {
+		return "", err
+	}
+	text := strings.TrimPrefix(string(content), "\ufeff")
+	text = strings.TrimSuffix(strings.TrimSuffix(text, "\n"), "\r")
+	switch {
+	case text == "":
+		return "", fmt.Errorf("%s is empty", path)
+	case !utf8.ValidString(text):
+		return "", fmt.Errorf("%s is not UTF-8", path)
+	default:
+		return text, nil
+	}
+}
+
+func memberOf(value string, isJSON bool) (json.RawMessage, error) {
+	if !isJSON {
+		return json.Marshal(value) //nolint:wrapcheck // It cannot fail.
+	}
+	if !json.Valid([]byte(value)) {
+		return nil, errors.New("not JSON; write = instead of := for a text")
+	}
+	return json.RawMessage(value), nil
+}
+
+// merge returns the body of a request with some of its members replaced. Redirect URIs can be a list.
+func merge(members, replaced map[string]json.RawMessage) ([]byte, error) {
+	merged := map[string]json.RawMessage{}
+	maps.Copy(merged, members)
+	maps.Copy(merged, replaced)
+	var list []string
+	if uris := replaced[redirectURIsField]; bytes.HasPrefix(uris, []byte("[")) && json.Unmarshal(uris, &list) == nil {
+		joined, err := memberOf(strings.Join(list, "\n"), false)
+		if err != nil {
+			return nil, err
+		}
+		merged[redirectURIsField] = joined
+	}
+	body, err := json.Marshal(merged)
+	if err != nil {
+		return nil, fmt.Errorf("write JSON: %w", err)
+	}
+	return body, nil
+}
+
+// redirectURIsField is the field that is a text of several lines in the API.
+const redirectURIsField = "redirect_uris"

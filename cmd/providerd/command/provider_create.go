@@ -1,0 +1,88 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"example.com/providerd/cmd/providerd/apply"
+	"example.com/providerd/cmd/providerd/console"
+	"example.com/providerd/cmd/providerd/flags"
+	"example.com/providerd/server/contract"
+	"example.com/providerd/store"
+)
+
+type providerCreateCommand struct {
+	flags.DatabaseFlags
+	As    flags.Label `required:"" placeholder:"NAME" help:"Name of the tokens whose callers own the provider."`
+	Kind  string      `arg:"" enum:"oauth2,workspace_directory" help:"Kind of provider: ${enum}."`
+	Items items       `arg:"" optional:"" name:"item" help:"Fields: NAME=TEXT, NAME:=JSON, NAME=@FILE or NAME:=@FILE. A secret must be in a file."`
+}
+
+// Help is the long help text.
+func (*providerCreateCommand) Help() string {
+	return "Creates a provider in the database, checked like a create over HTTP, and prints its pk. " +
+		"\"providerd provider show --reveal\" prints what was generated."
+}
+
+// Validate requires fields.
+func (c *providerCreateCommand) Validate() error { return c.Items.check() }
+
+// Run creates the provider.
+func (c *providerCreateCommand) Run(
+	ctx context.Context, document *contract.Document, out *console.Output, messages *console.Messages,
+) error {
+	kind, err := apply.KindOf(store.Kind(c.Kind))
+	if err != nil {
+		return err
+	}
+	members, err := c.Items.members(kind.SecretField())
+	if err != nil {
+		return err
+	}
+	body, err := merge(nil, members)
+	if err != nil {
+		return err
+	}
+	if err := checkBody(ctx, document, kind, body); err != nil {
+		return fmt.Errorf("%w; nothing was created", err)
+	}
+	requested, err := contract.Requested(store.Kind(c.Kind), nil, body, nil)
+	if err != nil {
+		return err
+	}
+	return c.WithStore(ctx, func(database *store.Store) error {
+		created, err := apply.Create(ctx, database, string(c.As), requested)
+		if err != nil {
+			return explainConflict(err)
+		}
+		tellAdvice(messages, created)
+		common := created.Common()
+		messages.Note("created provider %d (%s)", common.PK, common.Name)
+		if err := out.Line(fmt.Sprint(common.PK)); err != nil {
+			return err
+		}
+		return out.Flush()
+	})
+}
+
+// checkBody returns an error with the violations of a body, as one text.
+func checkBody(ctx context.Context, document *contract.Document, kind apply.Kind, body []byte) error {
+	violations, err := document.Validate(ctx, kind.Operation, body)
+	if err != nil || len(violations) == 0 {
+		return err
+	}
+	details := make([]string, len(violations))
+	for i, violation := range violations {
+		details[i] = strings.TrimSuffix(violation.Detail, ".")
+	}
+	return errors.New(strings.Join(details, "; "))
+}
+
+// tellAdvice prints the advice for the settings of a record.
+func tellAdvice(messages *console.Messages, record store.Record) {
+	for _, advice := range advise(record).Advice {
+		messages.Note("advice: %s: %s (%s)", advice.Pointer, advice.Detail, advice.Section)
+	}
+}
