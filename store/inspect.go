@@ -34,20 +34,6 @@ func (i Inspection) Keys(ctx context.Context, keysetPath string) (*seal.Keys, er
 	return keys, err
 }
 
-// KeyCreated returns when a data key was created; the zero time if it is not recorded. It returns ErrUnavailable.
-func (i Inspection) KeyCreated(ctx context.Context, id uint32) (time.Time, error) {
-	return keyCreated(i.reader(ctx), id)
-}
-
-// Newest returns when the newest event happened; the zero time if there is none. It returns ErrUnavailable.
-func (i Inspection) Newest(ctx context.Context) (time.Time, error) {
-	var newest Event
-	if err := i.reader(ctx).Select("id", "at").Order("id DESC").Limit(1).Find(&newest).Error; err != nil {
-		return time.Time{}, fmt.Errorf("read the newest event: %w", err)
-	}
-	return newest.At.Time, nil
-}
-
 // HasActiveTokens reports whether a token is valid at the given time. It returns ErrUnavailable.
 func (i Inspection) HasActiveTokens(ctx context.Context, at time.Time) (bool, error) {
 	return anyToken(activeTokens(i.reader(ctx), at))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -75,13 +74,9 @@ type Safeguards struct {
 	HasArchive bool
 	// IsArchiveFailing reports whether the last attempt to archive a WAL file failed.
 	IsArchiveFailing bool
-	// Time is the clock of the server.
-	Time time.Time
 	// MaxConnections is how many connections the role of the URL may have at a time. Each replica opens up to
 	// MaxConnectionsPerReplica.
 	MaxConnections int
-	// Language and MinMessages are the settings lc_messages and client_min_messages. Creates must not depend on them.
-	Language, MinMessages string
 }
 
 // MaxConnectionsPerReplica is the most connections that a replica opens.
@@ -90,18 +85,17 @@ const MaxConnectionsPerReplica = maxReaders + maxWriters
 const selectSafeguards = `SELECT current_setting('synchronous_standby_names'), current_setting('archive_mode'),
 	current_setting('archive_command') NOT IN ('', '(disabled)') OR current_setting('archive_library') <> '',
 	(SELECT coalesce(last_failed_time > coalesce(last_archived_time, '-infinity'), false) FROM pg_stat_archiver),
-	clock_timestamp(), current_setting('lc_messages'), current_setting('client_min_messages'),
 	(SELECT least(current_setting('max_connections')::integer -
 			CASE WHEN rolsuper THEN 0 ELSE current_setting('superuser_reserved_connections')::integer +
 			coalesce(current_setting('reserved_connections', true)::integer, 0) END,
 		nullif(rolconnlimit, -1), nullif(datconnlimit, -1))
 		FROM pg_roles, pg_database WHERE rolname = current_user AND datname = current_database())`
 
-// Safeguards reads the settings and the clock of the server. It returns database.ErrUnavailable if that fails.
+// Safeguards reads the settings of the server. It returns database.ErrUnavailable if that fails.
 func (v *View) Safeguards(ctx context.Context) (safeguards Safeguards, err error) {
 	err = v.pool.QueryRowContext(ctx, selectSafeguards).
 		Scan(&safeguards.Standbys, &safeguards.Archiving, &safeguards.HasArchive, &safeguards.IsArchiveFailing,
-			&safeguards.Time, &safeguards.Language, &safeguards.MinMessages, &safeguards.MaxConnections)
+			&safeguards.MaxConnections)
 	if err != nil {
 		return Safeguards{}, fmt.Errorf("read the settings of the database: %w", unavailable(err))
 	}

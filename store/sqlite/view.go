@@ -120,6 +120,9 @@ func (v *View) Schema(ctx context.Context) (database.Schema, error) {
 	return readSchema(ctx, v.reader.DB, v.file.Name())
 }
 
+// CheckIntegrity makes SQLite check every page, row and index. It returns database.ErrUnavailable with what it finds.
+func (v *View) CheckIntegrity(ctx context.Context) error { return checkIntegrity(ctx, v.reader.DB) }
+
 // Close closes the database and leaves its files unchanged.
 func (v *View) Close() error {
 	return errors.Join(database.ClosePools(v.reader), v.file.Close())

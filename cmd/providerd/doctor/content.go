@@ -17,8 +17,6 @@ const (
 	checkOfKeyset = "keyset"
 	// tokenNotice is how long before the expiry of its last token a caller is warned of.
 	tokenNotice = 14 * flags.Day
-	// oldKey is the age at which a key should be rotated.
-	oldKey = 365 * flags.Day
 	// shownCallers is how many callers are listed.
 	shownCallers = 5
 )
@@ -32,12 +30,7 @@ func checkContent(ctx context.Context, view database.View, keyset string) []find
 	}
 	inspection := store.Inspect(view)
 	found = append(found, checkKeyset(ctx, inspection, keyset)...)
-	found = append(found, checkTokens(ctx, inspection))
-	newest, err := inspection.Newest(ctx)
-	if err != nil {
-		return append(found, failedBy(checkOfClock, err))
-	}
-	return append(found, checkClockOfRecords(newest))
+	return append(found, checkTokens(ctx, inspection))
 }
 
 // checkSchema also reports whether this program can read the tables.
@@ -84,7 +77,7 @@ func checkKeyset(ctx context.Context, inspection store.Inspection, path string) 
 	}
 	return []finding{
 		passed(checkOfKeyset, "%s opens %s of the database", path, console.Count(len(keys.IDs()), "data key")),
-		checkRecords(ctx, inspection, path), checkKeyAge(ctx, inspection, keys),
+		checkRecords(ctx, inspection, path),
 	}
 }
 
@@ -100,23 +93,6 @@ func checkRecords(ctx context.Context, inspection store.Inspection, path string)
 		return failedBy(check, err)
 	}
 	return passed(check, "all providers can be read, with their secrets (%d)", total)
-}
-
-func checkKeyAge(ctx context.Context, inspection store.Inspection, keys *seal.Keys) finding {
-	const check = "key age"
-	newest := keys.PrimaryID()
-	created, err := inspection.KeyCreated(ctx, newest)
-	switch {
-	case err != nil:
-		return failedBy(check, err)
-	case created.IsZero():
-		return passed(check, "the database does not record when key %d was created", newest)
-	case time.Since(created) > oldKey:
-		return warned(check, `run "providerd key rotate --reseal"`,
-			"the newest key, %d, was created at %s", newest, console.Timestamp(created))
-	default:
-		return passed(check, "the newest key, %d, was created at %s", newest, console.Timestamp(created))
-	}
 }
 
 func checkTokens(ctx context.Context, inspection store.Inspection) finding {

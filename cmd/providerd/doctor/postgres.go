@@ -41,7 +41,7 @@ func userOf(keyset string) uint32 {
 	return uint32(os.Geteuid()) //nolint:gosec // A user's number is not negative.
 }
 
-// checkServer checks the settings of a server and its clock.
+// checkServer checks the settings of a server.
 func checkServer(ctx context.Context, view *postgres.View) (found []finding) {
 	ctx, cancel := context.WithTimeout(ctx, serverTimeout)
 	defer cancel()
@@ -60,8 +60,8 @@ func checkServer(ctx context.Context, view *postgres.View) (found []finding) {
 	if err != nil {
 		return append(found, failedBy(check, err))
 	}
-	return append(found, checkStandbys(safeguards), checkArchive(safeguards), checkClockOfServer(safeguards.Time),
-		checkMessages(safeguards), checkConnections(safeguards.MaxConnections))
+	return append(found, checkStandbys(safeguards), checkArchive(safeguards),
+		checkConnections(safeguards.MaxConnections))
 }
 
 // checkConnections compares the connections that a replica may open with the role's limit.
@@ -75,12 +75,6 @@ func checkConnections(limit int) finding {
 	}
 	return passed(check, "the server allows %d connections, enough for %s of up to %d each", limit,
 		console.Count(replicas, "replica", "replicas"), postgres.MaxConnectionsPerReplica)
-}
-
-// checkMessages reports the settings for the language and level of the server's messages.
-func checkMessages(safeguards postgres.Safeguards) finding {
-	return passed("messages", "lc_messages is %q and client_min_messages is %q; creates depend on neither",
-		safeguards.Language, safeguards.MinMessages)
 }
 
 func checkStandbys(safeguards postgres.Safeguards) finding {

@@ -36,6 +36,11 @@ func checkSQLite(ctx context.Context, file flags.SQLiteFile, keyset string) (fou
 	} else {
 		found = append(found, passed(checkOfDatabase, "%s is not in use", path))
 	}
+	if err := view.CheckIntegrity(ctx); err != nil {
+		found = append(found, failedBy("integrity", err).as(healthFail, "restore a backup"))
+	} else {
+		found = append(found, passed("integrity", "SQLite finds each page, row and index intact"))
+	}
 	return append(found, checkContent(ctx, view, keyset)...)
 }
 
@@ -47,7 +52,7 @@ func checkFiles(path, dir, keyset string) []finding {
 	found = append(found, checkKeysetFile(keyset, owner)...)
 	found = append(found, checkInitialToken(dir, owner)...)
 	wal := path + "-wal"
-	return append(found, checkWAL(wal), checkSpace(dir, path, wal), checkFileSystem(dir))
+	return append(found, checkSpace(dir, path, wal))
 }
 
 // checkSecondNames finds files that look like copies but are the database itself. Other checks report a directory that

@@ -40,8 +40,8 @@ func TestDoctorOverPostgreSQL(t *testing.T) {
 	server := providerdtest.Serve(t, dir, examined.environment...)
 	noToken := fault{"tokens", healthWarn, "no token is valid"}
 	expectChecks(t, expectOnly(t, examined, []fault{standby, archive, noToken}), "configuration, keyset file, "+
-		"database, settings, standbys, archive, clock, messages, "+
-		"connections, schema, keyset, records, key age, tokens, clock")
+		"database, settings, standbys, archive, "+
+		"connections, schema, keyset, records, tokens")
 	expectWithoutKeyset(t, examined, standby, archive, noToken)
 	cluster.Exec(t, name, "ALTER DATABASE "+name+" CONNECTION LIMIT 73")
 	allowed := fault{"connections", healthOK, "^the server allows 73 connections, enough for 3 replicas of up to 24 each"}
@@ -94,8 +94,8 @@ func expectWithoutKeyset(t *testing.T, examined setUp, faults ...fault) {
 	t.Helper()
 	examined.environment = examined.environment[:1]
 	faults = append(faults, fault{"configuration", healthFail, "^--keyset is required with a PostgreSQL database"})
-	expectChecks(t, expectOnly(t, examined, faults), "configuration, database, settings, standbys, archive, clock, "+
-		"messages, connections, schema, tokens, clock")
+	expectChecks(t, expectOnly(t, examined, faults), "configuration, database, settings, standbys, archive, "+
+		"connections, schema, tokens")
 }
 
 // awaitArchiver waits until the statistics of the archiver meet a condition.
