@@ -57,11 +57,19 @@ func (d *Database) Write(ctx context.Context, statements func(tx *gorm.DB) error
 	return withoutStop(func() error { return d.write(ctx, statements) })
 }
 
+// begin begins a transaction of any length, whose statements are not prepared: most would be prepared again on its
+// connection, and all of these kept until it ends.
+func begin(ctx context.Context, pool database.Pool) *gorm.DB {
+	plain := pool.GORM.Session(&gorm.Session{NewDB: true, Context: ctx})
+	plain.Statement.ConnPool = pool.DB
+	return plain.Begin()
+}
+
 func (d *Database) write(ctx context.Context, statements func(tx *gorm.DB) error) error {
 	if err := d.files.check(); err != nil {
 		return err
 	}
-	tx := d.writers.GORM.WithContext(ctx).Begin()
+	tx := begin(ctx, d.writers)
 	if tx.Error != nil {
 		return fmt.Errorf("begin: %w", tx.Error)
 	}

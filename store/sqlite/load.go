@@ -13,7 +13,7 @@ func (d *Database) Snapshot(ctx context.Context, statements func(tx *gorm.DB) er
 	if err := d.files.check(); err != nil {
 		return err
 	}
-	tx := d.readers.GORM.WithContext(ctx).Begin()
+	tx := begin(ctx, d.readers)
 	if tx.Error != nil {
 		return fmt.Errorf("begin: %w", tx.Error)
 	}

@@ -48,6 +48,9 @@ func copyAll(t *testing.T, dir, from, to, password string) (printed string, usag
 	return string(stdout), usage
 }
 
+// maxCopyMemory limits the memory of a copy of any size, in MiB.
+const maxCopyMemory = 256
+
 // TestCopyThereAndBack copies from SQLite to PostgreSQL and back, and times it.
 func TestCopyThereAndBack(t *testing.T) {
 	t.Parallel()
@@ -63,6 +66,9 @@ func TestCopyThereAndBack(t *testing.T) {
 		printed, usage := copyAll(t, dir, way.from, way.to, cluster.Password)
 		t.Logf("%s, %d providers were copied and compared in %.1f s, with at most %d MiB of memory",
 			way.name, rows, time.Since(begun).Seconds(), usage.Maxrss>>10)
+		if usage.Maxrss>>10 > maxCopyMemory {
+			t.Errorf("%s, the copy took %d MiB of memory, at most %d are allowed", way.name, usage.Maxrss>>10, maxCopyMemory)
+		}
 		tables = append(tables, printed)
 	}
 	// The second copy has the event of the first.
