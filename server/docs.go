@@ -39,24 +39,20 @@ var (
 
 // registerDocs registers the reference page, on which Scalar shows the contract.
 func registerDocs(router *echo.Echo) {
-	methods := []string{http.MethodGet, http.MethodHead}
-	router.Match(methods, docsPath, serveFile("index.html", referencePage))
-	router.Match(methods, docsPath+"reference.css", serveFile("reference.css", referenceStyle))
-	router.Match(methods, docsPath+"reference.js", serveFile("reference.js", referenceScript))
-	router.Match(methods, docsPath+"scalar.js", serveGzip("scalar.js", scalarGzip))
-	router.Match(methods, strings.TrimSuffix(docsPath, "/"), func(c echo.Context) error {
-		return c.Redirect(http.StatusMovedPermanently, docsPath)
-	})
+	registerFile(router, docsPath, serveFile("index.html", docsPolicy, referencePage))
+	registerFile(router, docsPath+"reference.css", serveFile("reference.css", docsPolicy, referenceStyle))
+	registerFile(router, docsPath+"reference.js", serveFile("reference.js", docsPolicy, referenceScript))
+	registerFile(router, docsPath+"scalar.js", serveGzip("scalar.js", scalarGzip))
 }
 
-// serveFile serves a file of the reference page.
-func serveFile(name string, content []byte) echo.HandlerFunc {
+// serveFile serves a file of the program.
+func serveFile(name, policy string, content []byte) echo.HandlerFunc {
 	digest := sha256.Sum256(content)
 	tag := `"` + hex.EncodeToString(digest[:8]) + `"`
 	return func(c echo.Context) error {
 		header := c.Response().Header()
 		header.Set(echo.HeaderVary, echo.HeaderAcceptEncoding)
-		header.Set(contentSecurityPolicyHeader, docsPolicy)
+		header.Set(contentSecurityPolicyHeader, policy)
 		header.Set(echo.HeaderCacheControl, "no-cache")
 		header.Set("ETag", tag)
 		http.ServeContent(c.Response(), c.Request(), name, time.Time{}, bytes.NewReader(content))
@@ -67,17 +63,17 @@ func serveFile(name string, content []byte) echo.HandlerFunc {
 // serveGzip serves a compressed file unchanged to clients that accept gzip. For others, it decompresses the file
 // once, so that callers without a token cannot keep the processor busy.
 func serveGzip(name string, content []byte) echo.HandlerFunc {
-	compressed := serveFile(name, content)
+	compressed := serveFile(name, docsPolicy, content)
 	decompressed := sync.OnceValues(func() (echo.HandlerFunc, error) {
+		var plain []byte
 		reader, err := gzip.NewReader(bytes.NewReader(content))
+		if err == nil {
+			plain, err = io.ReadAll(reader)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("decompress %s of the reference page: %w", name, err)
 		}
-		plain, err := io.ReadAll(reader)
-		if err != nil {
-			return nil, fmt.Errorf("decompress %s of the reference page: %w", name, err)
-		}
-		return serveFile(name, plain), nil
+		return serveFile(name, docsPolicy, plain), nil
 	})
 	return func(c echo.Context) error {
 		if strings.Contains(c.Request().Header.Get(echo.HeaderAcceptEncoding), gzipCoding) {

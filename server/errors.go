@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -81,21 +82,12 @@ func (s *Server) handleError(err error, c echo.Context) {
 		return
 	}
 	if refused.slug == notFound || refused.slug == methodNotAllowed {
-		refused.detail = s.explainPath(refused.slug, c.Request().URL.Path)
+		refused.detail = explainPath(s.contract, refused.slug, c.Request().URL.Path)
 	}
 	s.readUnread(c)
-	kind := s.problems[refused.slug]
-	problem := model.Problem{
-		Type:      problemPath + string(kind.Slug),
-		Title:     kind.Title,
-		Status:    kind.Status,
-		Detail:    kind.Detail,
-		RequestID: exchange.requestID,
-		PK:        refused.pk,
-	}
-	if refused.detail != "" {
-		problem.Detail = refused.detail
-	}
+	problem := s.problems[refused.slug].Problem
+	problem.Detail = cmp.Or(refused.detail, problem.Detail)
+	problem.RequestID, problem.PK, problem.Errors = exchange.requestID, refused.pk, nil
 	if len(refused.violations) > 0 {
 		problem.Errors = &refused.violations
 	}
@@ -104,22 +96,8 @@ func (s *Server) handleError(err error, c echo.Context) {
 		header.Set(name, value)
 	}
 	header.Set(echo.HeaderContentType, problemMediaType)
-	c.Response().WriteHeader(int(kind.Status))
+	c.Response().WriteHeader(int(problem.Status))
 	if err := c.Echo().JSONSerializer.Serialize(c, problem, ""); err != nil {
 		exchange.writeError = err
-	}
-}
-
-// explainPath returns a detail for a wrong path or method; "" if that of the problem type suffices.
-func (s *Server) explainPath(kind slug, path string) string {
-	meant := s.contract.SuggestPath(path)
-	switch {
-	case meant == "":
-		return ""
-	case kind == methodNotAllowed:
-		return "Use POST. This path only creates providers; records are not read, changed or deleted over HTTP."
-	default:
-		return "There is nothing at this path. To create a provider, POST to " + meant +
-			", with the slash at its end; records are not read, changed or deleted over HTTP."
 	}
 }

@@ -39,10 +39,13 @@ func (s *Server) ready(c echo.Context) error {
 	return respondHealth(c, http.StatusOK, "ready")
 }
 
-// watchReadiness registers the gauge that repeats /readyz. It does nothing if m is nil.
-func (m *Metrics) watchReadiness(server *Server) {
+// watch sets the counters of problems to 0 and registers the gauge that repeats /readyz. It does nothing if m is nil.
+func (m *Metrics) watch(server *Server) {
 	if m == nil {
 		return
+	}
+	for kind := range server.problems {
+		m.problems.WithLabelValues(string(kind))
 	}
 	promauto.With(m.registry).NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "providerd_ready", Help: "1 if /readyz reports that the server is ready, otherwise 0; 0 while draining.",

@@ -77,9 +77,6 @@ func (m *Metrics) begin(openapi *contract.Document) {
 		m.replays.WithLabelValues(operation)
 		m.limited.WithLabelValues(operation)
 	}
-	for _, kind := range problemKinds() {
-		m.problems.WithLabelValues(string(kind.Slug))
-	}
 	for _, code := range contract.ViolationCodes() {
 		m.violations.WithLabelValues(code)
 	}

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"html"
 	"maps"
@@ -25,8 +26,8 @@ func pageExample(t *testing.T, page []byte) (bad, good string) {
 	return html.UnescapeString(string(examples[0][1])), html.UnescapeString(string(examples[1][1]))
 }
 
-// TestExamplesOfProblems sends the examples of each problem that a request can cause: the bad one gets the problem,
-// the good one creates or validates a provider.
+// TestExamplesOfProblems sends the examples of each problem that a request can cause: the bad one gets the response of
+// the page, the good one creates or validates a provider.
 func TestExamplesOfProblems(t *testing.T) {
 	t.Parallel()
 	for slug, status := range map[string]int{
@@ -40,13 +41,44 @@ func TestExamplesOfProblems(t *testing.T) {
 			body := minimal(oauth2Path)
 			maps.Copy(body, map[string]any{"name": "First", "client_id": "web-shop"})
 			h.post(t, oauth2Path, encode(t, body), set("Idempotency-Key", "intranet")).record(t)
-			bad, good := pageExample(t, h.send(t, http.MethodGet, "/problems/"+slug, nil).body)
-			h.sendExample(t, bad).problem(t, status, slug)
+			page := h.send(t, http.MethodGet, "/problems/"+slug, nil).body
+			bad, good := pageExample(t, page)
+			got := h.sendExample(t, bad)
+			got.problem(t, status, slug)
+			if got, shown := withoutIDs(t, got.body), withoutIDs(t, pageResponse(t, page)); !maps.Equal(got, shown) {
+				t.Errorf("the response is %v, on the page it is %v", got, shown)
+			}
 			if got := h.sendExample(t, good); got.status/100 != 2 {
 				t.Errorf("%s gets %d: %s", good, got.status, got.body)
 			}
 		})
 	}
+}
+
+// pageResponse returns the response that the page of a problem shows.
+func pageResponse(t *testing.T, page []byte) []byte {
+	t.Helper()
+	shown := regexp.MustCompile(`(?s)<pre>(.*)</pre>`).FindSubmatch(page)
+	if shown == nil {
+		t.Fatalf("no response: %s", page)
+	}
+	return []byte(html.UnescapeString(string(shown[1])))
+}
+
+// withoutIDs returns the members of a problem as text, without the ids of the request and of a record.
+func withoutIDs(t *testing.T, problem []byte) map[string]string {
+	t.Helper()
+	var members map[string]any
+	if err := json.Unmarshal(problem, &members); err != nil {
+		t.Fatal(err)
+	}
+	texts := map[string]string{}
+	for name, value := range members {
+		texts[name] = regexp.MustCompile(`provider \d+`).ReplaceAllString(fmt.Sprint(value), "provider")
+	}
+	delete(texts, "request_id")
+	delete(texts, "pk")
+	return texts
 }
 
 // sendExample sends a create in which the example replaces the request line, a header, the body or the token.

@@ -3,7 +3,6 @@ package server
 import (
 	"bytes"
 	"embed"
-	"encoding/json"
 	"fmt"
 	"html/template"
 	"net/http"
@@ -11,8 +10,8 @@ import (
 
 	"github.com/labstack/echo/v4"
 	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/extension"
 
-	"example.com/providerd/gen/model"
 	"example.com/providerd/server/advice"
 	"example.com/providerd/server/contract"
 )
@@ -20,53 +19,70 @@ import (
 const (
 	advicePath      = "/advice/"
 	conventionsPath = "/conventions/"
-	stylePath       = "/pages.css"
 	// sampleURL is the server in the samples of the contract.
 	sampleURL = "http://127.0.0.1:8080"
-	// pagesPolicy lets the pages load only their style sheet.
-	pagesPolicy = "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; " +
-		"frame-ancestors 'none'"
+	// pagesPolicy lets the pages load only their style sheet and their script.
+	pagesPolicy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src data:; base-uri 'none'; " +
+		"form-action 'none'; frame-ancestors 'none'"
 )
 
-// pageFiles holds the templates of the pages and their style sheet.
-//
-//go:embed pages
-var pageFiles embed.FS
+// The templates of the pages, their style sheet and the script of their buttons.
+var (
+	//go:embed pages/*.html
+	pageTemplates embed.FS
+	//go:embed pages/pages.css
+	pageStyle []byte
+	//go:embed pages/pages.js
+	pageScript []byte
+)
+
+// page is a template with its data.
+type page struct {
+	template string
+	data     any
+}
 
 // registerPages registers the paths that need no token.
-func (s *Server) registerPages(router *echo.Echo) error {
-	pages, err := template.ParseFS(pageFiles, "pages/*.html")
+func (s *Server) registerPages(router *echo.Echo, kinds []problemKind) error {
+	templates, err := template.New("").Funcs(template.FuncMap{
+		"markdown": renderMarkdown, "codes": s.contract.CodesText,
+	}).ParseFS(pageTemplates, "pages/*.html")
 	if err != nil {
 		return fmt.Errorf("parse pages: %w", err)
 	}
-	style, err := pageFiles.ReadFile("pages/pages.css")
-	if err != nil {
-		return fmt.Errorf("read style sheet: %w", err)
+	pages := map[string]page{
+		advicePath:      {"advice.html", adviceGroups()},
+		conventionsPath: {"conventions.html", conventions(s.contract)},
+		problemPath:     {"problems.html", kinds},
 	}
-	examples, err := problemExamples(s.contract)
-	if err != nil {
-		return err
+	for _, kind := range kinds {
+		pages[kind.Type] = page{"problem.html", kind}
 	}
-	conventions, err := newConventionsPage(s.contract)
-	if err != nil {
-		return err
+	for path, page := range pages {
+		text, err := render(templates, page.template, page.data)
+		if err != nil {
+			return err
+		}
+		registerFile(router, path, func(c echo.Context) error { return respondPage(c, text) })
 	}
-	for path, handler := range map[string]echo.HandlerFunc{
-		"/":                   func(c echo.Context) error { return s.home(c, pages) },
-		stylePath:             func(c echo.Context) error { return c.Blob(http.StatusOK, "text/css; charset=utf-8", style) },
-		"/healthz":            func(c echo.Context) error { return respondHealth(c, http.StatusOK, "ok") },
-		"/readyz":             s.ready,
-		"/openapi.yaml":       serveContract("application/yaml", s.contract.YAML),
-		"/openapi.json":       serveContract(echo.MIMEApplicationJSON, s.contract.JSON),
-		advicePath:            func(c echo.Context) error { return listAdvice(c, pages) },
-		conventionsPath:       func(c echo.Context) error { return renderPage(c, pages, "conventions.html", conventions) },
-		problemPath:           func(c echo.Context) error { return renderPage(c, pages, "problems.html", problemKinds()) },
-		problemPath + ":slug": func(c echo.Context) error { return s.explain(c, pages, examples) },
-	} {
-		router.Match([]string{http.MethodGet, http.MethodHead}, path, handler)
-	}
+	registerFile(router, "/", func(c echo.Context) error { return s.home(c, templates) })
+	registerFile(router, "/healthz", func(c echo.Context) error { return respondHealth(c, http.StatusOK, "ok") })
+	registerFile(router, "/readyz", s.ready)
+	registerFile(router, "/openapi.yaml", serveContract("application/yaml", s.contract.YAML))
+	registerFile(router, "/openapi.json", serveContract(echo.MIMEApplicationJSON, s.contract.JSON))
+	registerFile(router, "/pages.css", serveFile("pages.css", pagesPolicy, pageStyle))
+	registerFile(router, "/pages.js", serveFile("pages.js", pagesPolicy, pageScript))
 	registerDocs(router)
 	return nil
+}
+
+// registerFile registers a path that can only be read. A directory is also found without the slash at its end.
+func registerFile(router *echo.Echo, path string, handler echo.HandlerFunc) {
+	methods := []string{http.MethodGet, http.MethodHead}
+	router.Match(methods, path, handler)
+	if parent, isDirectory := strings.CutSuffix(path, "/"); isDirectory && parent != "" {
+		router.Match(methods, parent, func(c echo.Context) error { return c.Redirect(http.StatusMovedPermanently, path) })
+	}
 }
 
 // serveContract serves the contract, which pages of any origin may read.
@@ -113,7 +129,7 @@ type homePage struct {
 }
 
 // home serves the front page: HTML to a browser, and the links as JSON to any other program.
-func (s *Server) home(c echo.Context, pages *template.Template) error {
+func (s *Server) home(c echo.Context, templates *template.Template) error {
 	c.Response().Header().Set(echo.HeaderVary, echo.HeaderAccept)
 	page := homePage{Version: s.version, Operations: s.contract.Operations(), Links: links()}
 	if !strings.Contains(c.Request().Header.Get(echo.HeaderAccept), echo.MIMETextHTML) {
@@ -124,19 +140,24 @@ func (s *Server) home(c echo.Context, pages *template.Template) error {
 		return c.JSON(http.StatusOK, paths)
 	}
 	page.IsReady = !s.isDraining.Load() && s.checkReady(c.Request().Context()) == nil
+	path := page.Operations[0].Path
 	//nolint:forbidigo // Only a header has the scheme behind a proxy, and only the caller who sent it sees it.
-	page.Sample = strings.ReplaceAll(page.Operations[0].CurlSample, sampleURL, c.Scheme()+"://"+c.Request().Host)
-	return renderPage(c, pages, "home.html", page)
+	url := c.Scheme() + "://" + c.Request().Host + path
+	// A host may have characters that a shell would interpret.
+	quoted := "'" + strings.ReplaceAll(url, "'", `'\''`) + "'"
+	page.Sample = strings.ReplaceAll(page.Operations[0].CurlSample, sampleURL+path, quoted)
+	text, err := render(templates, "home.html", page)
+	if err != nil {
+		return err
+	}
+	return respondPage(c, text)
 }
 
-// newConventionsPage renders the sections of the contract's description, which is Markdown.
-func newConventionsPage(openapi *contract.Document) (template.HTML, error) {
-	_, conventions, _ := strings.Cut(openapi.Description, "\n## ")
-	var page bytes.Buffer
-	if err := goldmark.Convert([]byte("## "+conventions), &page); err != nil {
-		return "", fmt.Errorf("render conventions: %w", err)
-	}
-	return template.HTML(page.String()), nil //nolint:gosec // The contract is part of the program.
+// conventions returns the sections of the contract's description, in Markdown, without the one for generators.
+func conventions(openapi *contract.Document) string {
+	_, sections, _ := strings.Cut(openapi.Description, "\n## ")
+	sections, _, _ = strings.Cut(sections, "\n## Code generation")
+	return "## " + sections
 }
 
 // ruleGroup holds the rules for one kind of provider.
@@ -151,82 +172,39 @@ type anchoredRule struct {
 	Anchor string
 }
 
-// listAdvice serves the page that lists the rules of advice.
-func listAdvice(c echo.Context, pages *template.Template) error {
+func adviceGroups() []ruleGroup {
 	groups := []ruleGroup{{Kind: "OAuth2 providers"}, {Kind: "Workspace directory-sync providers"}}
 	isAnchored := map[string]bool{}
 	for i, rules := range [][]advice.Rule{advice.OAuth2Rules(), advice.WorkspaceDirectoryRules()} {
 		for _, rule := range rules {
-			anchored := anchoredRule{Rule: rule, Anchor: rule.Code}
-			if isAnchored[rule.Code] {
-				anchored.Anchor = ""
+			anchored := anchoredRule{Rule: rule}
+			if !isAnchored[rule.Code] {
+				anchored.Anchor, isAnchored[rule.Code] = rule.Code, true
 			}
-			isAnchored[rule.Code] = true
 			groups[i].Rules = append(groups[i].Rules, anchored)
 		}
 	}
-	return renderPage(c, pages, "advice.html", groups)
+	return groups
 }
 
-// explain serves the page at the URI of a problem.
-func (s *Server) explain(c echo.Context, pages *template.Template, examples map[slug]model.Problem) error {
-	kind, ok := s.problems[slug(c.Param("slug"))]
-	if !ok {
-		return echo.ErrNotFound
+// renderMarkdown renders a text of the contract.
+func renderMarkdown(text string) (template.HTML, error) {
+	var rendered bytes.Buffer
+	if err := goldmark.New(goldmark.WithExtensions(extension.Table)).Convert([]byte(text), &rendered); err != nil {
+		return "", fmt.Errorf("render Markdown: %w", err)
 	}
-	example, err := exampleOf(kind, examples)
-	if err != nil {
-		return err
-	}
-	return renderPage(c, pages, "problem.html", problemPageData{problemKind: kind, Response: example})
+	return template.HTML(rendered.String()), nil //nolint:gosec // The contract is part of the program.
 }
 
-// problemPageData is the data of the page of a problem.
-type problemPageData struct {
-	problemKind
-	// Response is an example, in JSON.
-	Response string
-}
-
-// exampleOf returns the example of a problem in JSON. The contract has none for problems that no operation returns.
-func exampleOf(kind problemKind, examples map[slug]model.Problem) (string, error) {
-	example, ok := examples[kind.Slug]
-	if !ok {
-		example = model.Problem{
-			Type: problemPath + string(kind.Slug), Title: kind.Title, Status: kind.Status, Detail: kind.Detail,
-			RequestID: "3NQ5ZB7WLGVQ6RQH2M4XK7JYTA",
-		}
-	}
-	text, err := json.MarshalIndent(example, "", "  ")
-	if err != nil {
-		return "", fmt.Errorf("render example of %s: %w", kind.Slug, err)
-	}
-	return string(text), nil
-}
-
-// problemExamples returns the examples of problems in the contract.
-func problemExamples(openapi *contract.Document) (map[slug]model.Problem, error) {
-	texts, err := openapi.Examples(problemMediaType)
-	if err != nil {
-		return nil, fmt.Errorf("read examples of problems: %w", err)
-	}
-	examples := map[slug]model.Problem{}
-	for kind, text := range texts {
-		var problem model.Problem
-		if err := json.Unmarshal(text, &problem); err != nil {
-			return nil, fmt.Errorf("read example of %s: %w", kind, err)
-		}
-		examples[slug(kind)] = problem
-	}
-	return examples, nil
-}
-
-// renderPage serves a page.
-func renderPage(c echo.Context, pages *template.Template, name string, data any) error {
+func render(templates *template.Template, name string, data any) ([]byte, error) {
 	var text bytes.Buffer
-	if err := pages.ExecuteTemplate(&text, name, data); err != nil {
-		return fmt.Errorf("render page %s: %w", name, err)
+	if err := templates.ExecuteTemplate(&text, name, data); err != nil {
+		return nil, fmt.Errorf("render page %s: %w", name, err)
 	}
+	return text.Bytes(), nil
+}
+
+func respondPage(c echo.Context, text []byte) error {
 	c.Response().Header().Set(contentSecurityPolicyHeader, pagesPolicy)
-	return c.HTMLBlob(http.StatusOK, text.Bytes())
+	return c.HTMLBlob(http.StatusOK, text)
 }

@@ -19,6 +19,9 @@ import (
 	"example.com/providerd/server"
 )
 
+// pageScript is the only script of a page.
+const pageScript = `<script type="module" src="/pages.js"></script>`
+
 const browserAccept = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
 // TestPages reads what needs no token as a browser does, and follows the links of the front page.
@@ -33,12 +36,15 @@ func TestPages(t *testing.T) {
 		contentType string
 		parts       []string
 	}{
-		"/":             {false, page, []string{"POST " + oauth2Path, "curl -i " + h.url + oauth2Path, ">1.2.3</span>", ">Ready</strong>"}},
+		"/":             {false, page, []string{"POST " + oauth2Path, "curl -i '" + h.url + oauth2Path + "'", ">1.2.3</span>", ">Ready</strong>"}},
 		"/advice/":      {true, page, nil},
 		"/conventions/": {true, page, []string{"<h2>Responses</h2>", "404, 405, 401, 429, 403, 406", "<code>X-Request-Id</code>"}},
 		"/problems/":    {true, page, nil}, "/problems/overloaded": {false, page, nil},
-		"/docs/": {true, page, []string{`<script src="scalar.js">`}}, "/docs/scalar.js": {false, script, nil},
-		"/docs/reference.css": {false, "text/css", nil}, "/docs/reference.js": {false, script, nil},
+		"/problems/validation-failed": {false, page, []string{"<td><code>blank</code></td>"}},
+		"/pages.js":                   {false, script, nil},
+		"/docs/":                      {true, page, []string{`<script src="scalar.js">`}},
+		"/docs/scalar.js":             {false, script, nil},
+		"/docs/reference.css":         {false, "text/css", nil}, "/docs/reference.js": {false, script, nil},
 		"/pages.css":    {true, "text/css", []string{"prefers-color-scheme: dark"}},
 		"/openapi.yaml": {true, "application/yaml", nil}, "/openapi.json": {true, "application/json", nil},
 		"/healthz": {true, "application/json", []string{`{"status":"ok"}`}},
@@ -59,12 +65,20 @@ func TestPages(t *testing.T) {
 		if want.contentType == page && path != "/docs/" {
 			checkStyle(t, path, got)
 		}
+		if want.contentType == page && path != "/" && !strings.Contains(string(got.body), `<a href="/">providerd</a>`) {
+			t.Errorf("%s does not lead to the front page", path)
+		}
 		checkSecurityHeaders(t, path, got.header)
 		h.checkMethods(t, path)
 	}
 	for _, match := range regexp.MustCompile(`href="(/[^"]*)"`).FindAllSubmatch(front.body, -1) {
 		if got := h.send(t, http.MethodGet, string(match[1]), nil); got.status != http.StatusOK {
 			t.Errorf("%s leads to %d", match[1], got.status)
+		}
+	}
+	for _, path := range []string{"/advice", "/conventions", "/docs", "/problems"} {
+		if got := h.send(t, http.MethodGet, path, nil); got.status != http.StatusOK {
+			t.Errorf("%s does not lead to %s/: %d", path, path, got.status)
 		}
 	}
 	for _, path := range []string{"/nowhere", "/docs/scalar.js.gz", "/docs/../keyset.json", "/problems/x"} {
@@ -74,18 +88,19 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// checkStyle checks that a page loads its style sheet, and nothing that its policy does not allow.
+// checkStyle checks that a page loads its style sheet and its script, and nothing that its policy does not allow.
 func checkStyle(t *testing.T, path string, page answer) {
 	t.Helper()
-	if policy := page.header.Get("Content-Security-Policy"); !strings.Contains(policy, "default-src 'none'; style-src 'self'; ") {
+	if policy := page.header.Get("Content-Security-Policy"); !strings.Contains(policy, "default-src 'none'; style-src 'self'; script-src 'self'; ") {
 		t.Errorf("%s: the policy is %q", path, policy)
 	}
-	for _, part := range []string{`<meta name="viewport"`, `<link rel="stylesheet" href="/pages.css">`} {
+	for _, part := range []string{`<meta name="viewport"`, `<link rel="stylesheet" href="/pages.css">`, pageScript} {
 		if !strings.Contains(string(page.body), part) {
 			t.Errorf("%s does not have %s", path, part)
 		}
 	}
-	for _, match := range regexp.MustCompile(`(?:href|src)="([^"]*)"|<(?:style|script)| style=`).FindAllSubmatch(page.body, -1) {
+	for _, match := range regexp.MustCompile(`(?:href|src)="([^"]*)"|<(?:style|script)| style=`).FindAllSubmatch(
+		bytes.ReplaceAll(page.body, []byte(pageScript), nil), -1) {
 		if target := string(match[1]); target != "data:," && !regexp.MustCompile("^/[^/]|^/$").MatchString(target) {
 			t.Errorf("%s has %s, which its policy does not let it load", path, match[0])
 		}
@@ -96,8 +111,9 @@ func checkSecurityHeaders(t *testing.T, path string, header http.Header) {
 	t.Helper()
 	policy := header.Get("Content-Security-Policy")
 	isReference := strings.HasPrefix(path, "/docs/") && !strings.Contains(path, "keyset") && !strings.HasSuffix(path, ".gz")
+	hasScript := isReference || strings.HasPrefix(path, "/pages.") || strings.HasPrefix(header.Get("Content-Type"), "text/html")
 	if !strings.HasPrefix(policy, "default-src 'none'; ") || !strings.HasSuffix(policy, "; frame-ancestors 'none'") ||
-		strings.Contains(policy, "; script-src 'self'; ") != isReference || strings.Contains(policy, "script-src") != isReference ||
+		strings.Contains(policy, "; script-src 'self'; ") != hasScript || strings.Contains(policy, "script-src") != hasScript ||
 		strings.Contains(policy, "; connect-src 'self'; ") != isReference {
 		t.Errorf("%s: the policy is %q", path, policy)
 	}

@@ -26,7 +26,9 @@ func validateQuery(next echo.HandlerFunc) echo.HandlerFunc {
 		query, err := url.ParseQuery(c.Request().URL.RawQuery)
 		if err != nil {
 			// The error would quote a part of the query.
-			return &refusal{slug: invalidParameter}
+			return &refusal{
+				slug: invalidParameter, detail: "The query cannot be read. Write it as ?validate_only=true.",
+			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(query)) {
 			if detail := wrongParameter(name, query[name]); detail != "" {

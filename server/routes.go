@@ -31,19 +31,23 @@ func New(config Config) (*Server, error) {
 	if config.RateLimit != (RateLimit{}) {
 		server.callers = newLimiters(config.RateLimit)
 	}
-	for _, kind := range problemKinds() {
-		server.problems[kind.Slug] = kind
+	kinds, err := problemKinds(config.Contract)
+	if err != nil {
+		return nil, err
+	}
+	for _, kind := range kinds {
+		server.problems[kind.Slug()] = kind
 	}
 	server.router.HTTPErrorHandler = server.handleError
 	server.router.Binder = binder{}
 	server.router.Use(server.serveExchange)
-	if err := server.registerPages(server.router); err != nil {
+	if err := server.registerPages(server.router, kinds); err != nil {
 		return nil, err
 	}
 	api.RegisterHandlersWithOptions(server.router, api.NewStrictHandler(server, nil), api.RegisterHandlersOptions{
 		BaseURL: config.Contract.BaseURL, OperationMiddlewares: server.operationMiddlewares(),
 	})
-	server.metrics.watchReadiness(server)
+	server.metrics.watch(server)
 	return server, nil
 }
 

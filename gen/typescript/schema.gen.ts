@@ -303,7 +303,25 @@ export interface components {
             detail: string;
         };
         /**
-         * @description The broken rule: required, null, type, empty, blank, too_long, enum, invalid_uuid, invalid_email, invalid_duration, invalid_uri, nul, unknown_field, taken or differs. A code never changes its meaning. More may be added; treat an unknown one by its sentence.
+         * @description The broken rule. A code never changes its meaning. More may be added; treat an unknown one by its sentence.
+         *
+         *     | Code | Meaning |
+         *     | --- | --- |
+         *     | `required` | The field is missing, and has no default. |
+         *     | `null` | The value is null, which the field does not allow. |
+         *     | `type` | The value has the wrong JSON type, such as a string instead of a list. |
+         *     | `empty` | The string is empty. |
+         *     | `blank` | The string has only white space. |
+         *     | `too_long` | The string has more characters than the field allows. |
+         *     | `enum` | The value is not one of the allowed ones, which `detail` lists. |
+         *     | `invalid_uuid` | The string is not a UUID: 8-4-4-4-12 hexadecimal digits. |
+         *     | `invalid_email` | The string is not an ASCII e-mail address. |
+         *     | `invalid_duration` | The string is not a duration, such as `hours=1;minutes=30`. |
+         *     | `invalid_uri` | A line is not an absolute URI of an allowed scheme. `detail` has its number. |
+         *     | `nul` | The string contains the character U+0000. |
+         *     | `unknown_field` | The request does not define this field. `detail` suggests a similar one. |
+         *     | `taken` | Another provider has this value, which must be unique. |
+         *     | `differs` | The record that the idempotency key created has another value. |
          * @example invalid_uuid
          */
         ViolationCode: string;

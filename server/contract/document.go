@@ -122,23 +122,41 @@ func (d *Document) OperationIDs() []string {
 	return ids
 }
 
-// Examples returns the examples of the responses of a media type as JSON, by their names.
-func (d *Document) Examples(mediaType string) (map[string][]byte, error) {
-	examples := map[string][]byte{}
-	for name, response := range d.parsed.Components.Responses {
+// Example is an example of a response.
+type Example struct {
+	Summary, Description string
+	// Bad is the relevant part of a request that gets the response, and Good of one that does not: the request line, a
+	// header, the body or a command. Both are empty if no part of the request is to blame.
+	Bad, Good string
+	// Value is the body, in JSON.
+	Value []byte
+}
+
+// Examples returns the examples of the responses of a media type.
+func (d *Document) Examples(mediaType string) ([]Example, error) {
+	var examples []Example
+	for _, response := range d.parsed.Components.Responses {
 		media := response.Value.Content[mediaType]
 		if media == nil {
 			continue
 		}
-		for title, example := range media.Examples {
-			text, err := json.Marshal(example.Value.Value)
+		for title, ref := range media.Examples {
+			text, err := json.Marshal(ref.Value.Value)
 			if err != nil {
-				return nil, fmt.Errorf("render example %s of response %s: %w", title, name, err)
+				return nil, fmt.Errorf("render example %s: %w", title, err)
 			}
-			examples[title] = text
+			request, _ := ref.Value.Extensions["x-request"].(map[string]any)
+			bad, _ := request["bad"].(string)
+			good, _ := request["good"].(string)
+			examples = append(examples, Example{ref.Value.Summary, ref.Value.Description, bad, good, text})
 		}
 	}
 	return examples, nil
+}
+
+// CodesText returns the description of the violation codes, in Markdown.
+func (d *Document) CodesText() string {
+	return d.parsed.Components.Schemas["ViolationCode"].Value.Description
 }
 
 // Operation finds an operation by its operationId.

@@ -4,13 +4,16 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"go.yaml.in/yaml/v4"
 )
 
-// consumersView returns the contract without the extensions that only this project reads: x-go-type and x-violation.
+// consumersView returns the contract without the extensions that only this project reads: x-go-type, x-request and
+// x-violation.
 func consumersView(text []byte) []byte {
+	hiddenExtensions := []string{"x-go-type", "x-request", "x-violation"}
 	var kept []byte
 	hidden := -1 // The indentation of the extension that is being left out.
 	for line := range bytes.Lines(text) {
@@ -20,7 +23,7 @@ func consumersView(text []byte) []byte {
 			continue
 		}
 		hidden = -1
-		if bytes.HasPrefix(content, []byte("x-go-type:")) || bytes.HasPrefix(content, []byte("x-violation:")) {
+		if name, _, _ := bytes.Cut(content, []byte(":")); slices.Contains(hiddenExtensions, string(name)) {
 			hidden = indentation
 			continue
 		}
