@@ -65,6 +65,9 @@ func TestReferencePage(t *testing.T) {
 		await(fmt.Sprintf(`document.querySelector(%q)?.innerText.startsWith("{")`, bodyField)),
 		chromedp.Evaluate(fmt.Sprintf(`[...document.querySelectorAll(%q)].map((value) => value.innerText.trim())`,
 			tryForm+` .code-input-lite__editor[aria-label$="Value"]`), &values),
+		// The form validates until the reader switches it off.
+		send(http.StatusOK, &response),
+		click(tryForm+` input[aria-label="Include validate_only in request"]`),
 		send(http.StatusCreated, &response),
 	)
 	if prefilled := strings.Join(values, ""); len(values) < 2 || prefilled != "" {

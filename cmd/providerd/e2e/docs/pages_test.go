@@ -44,10 +44,28 @@ func TestPagesFitScreens(t *testing.T) {
 			var first string
 			b.run(t, chromedp.Evaluate(background, &first), prefer(schemes[1]), await(fmt.Sprintf("%s !== %q", background, first)))
 			b.checkPage(t, path, width)
+			if path == "/problems/validation-failed" {
+				b.checkCopying(t)
+			}
 		}
 	}
 	if faults := b.recorded(); len(faults) > 0 {
 		t.Errorf("faults in the browser: %v", faults)
+	}
+}
+
+// checkCopying checks that a button copies the text next to it, without its own label.
+func (b *browser) checkCopying(t *testing.T) {
+	t.Helper()
+	var label, copied, text string
+	b.run(t,
+		chromedp.Click("pre button", chromedp.ByQuery),
+		chromedp.Text("pre button", &label, chromedp.ByQuery),
+		chromedp.Evaluate("getSelection().toString()", &copied),
+		chromedp.Evaluate(`[...document.querySelector("pre").childNodes].slice(1).map((node) => node.textContent).join("")`, &text),
+	)
+	if label != "Copied" || copied != text || text == "" {
+		t.Errorf("%s: %q is copied of %q", label, copied, text)
 	}
 }
 
