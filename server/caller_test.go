@@ -14,15 +14,7 @@ func TestCallerMustShowAValidToken(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	expired := h.newToken(t, "x", -time.Second, oauth2Operation)
-	revoked, token, err := h.database.CreateToken(t.Context(), store.TokenGrant{
-		Name: "x", Operations: []string{oauth2Operation}, ExpiresIn: time.Hour,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := h.database.RevokeToken(t.Context(), token.ID); err != nil {
-		t.Fatal(err)
-	}
+	revoked := revokedToken(t, h)
 	body := encode(t, minimal(oauth2Path))
 	for name, test := range map[string]struct {
 		authorization []string
@@ -59,6 +51,76 @@ func TestCallerMustShowAValidToken(t *testing.T) {
 	h.post(t, oauth2Path+"?access_token="+h.token, body, set("Authorization")).
 		problem(t, http.StatusUnauthorized, "unauthorized")
 	h.post(t, oauth2Path, body, set("Authorization", "bearer  "+h.token)).record(t)
+}
+
+// A 401 says what it saw of the header, and nothing that its sender does not know.
+func TestUnauthorizedSaysWhatItSaw(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	expired := h.newToken(t, "x", -time.Second, oauth2Operation)
+	for value, want := range map[string]string{
+		none:                           "The request has no Authorization header. Send",
+		"":                             "The Authorization header is empty. Send",
+		"a\nb":                         "The request has several Authorization headers. Send",
+		"Basic " + h.token:             "The Authorization header has a scheme other than Bearer. Send",
+		h.token:                        "The Authorization header has no scheme before the token. Send",
+		"Bearer":                       "The Authorization header has no token after Bearer. Send",
+		`"Bearer ` + h.token + `"`:     "The Authorization header is in quotation marks. Send",
+		"Bearer bearer " + h.token:     "The access token is unknown. The Authorization header has the word Bearer twice;",
+		`Bearer "` + h.token + `"`:     "The access token is unknown. It is in quotation marks;",
+		"Bearer " + h.token[:43]:       "The access token is unknown. It is not a whole token,",
+		"Bearer x" + h.token[1:]:       "The access token is unknown. It is not a whole token,",
+		mistypedToken:                  "The access token is unknown. Ask the operator",
+		"Bearer " + start(t).token:     "The access token is unknown. Ask the operator",
+		"Bearer " + revokedToken(t, h): "The access token is revoked. Ask the operator",
+		"Bearer " + expired:            "The access token is expired. It was valid until 20",
+	} {
+		got := h.post(t, oauth2Path, "{}", setLines("Authorization", value))
+		if detail := got.problem(t, http.StatusUnauthorized, "unauthorized").Detail; !strings.HasPrefix(detail, want) {
+			t.Errorf("detail is %q, want %q first", detail, want)
+		}
+	}
+}
+
+// An unknown token is refused by the same steps as a revoked one. The bound is loose, so that a busy machine passes.
+func TestUnknownAndRevokedTokensTakeTheSameTime(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	handler := target{handler: h.newServer(t)}
+	unknown, revoked := start(t).token, revokedToken(t, h)
+	const tries, requests, bound = 10, 15, 5 * time.Millisecond
+	// fastest returns the shortest time of several refusals of a token.
+	fastest := func(token string) time.Duration {
+		least := time.Hour
+		for range requests {
+			begun := time.Now()
+			if status := handler.post(oauth2Path, "{}", set("Authorization", "Bearer "+token)).status; status != http.StatusUnauthorized {
+				t.Fatalf("status is %d", status)
+			}
+			least = min(least, time.Since(begun))
+		}
+		return least
+	}
+	for range tries {
+		if difference := fastest(unknown) - fastest(revoked); difference.Abs() < bound {
+			return
+		}
+	}
+	t.Errorf("the times differ by more than %v", bound)
+}
+
+func revokedToken(t *testing.T, h *harness) string {
+	t.Helper()
+	text, token, err := h.database.CreateToken(t.Context(), store.TokenGrant{
+		Name: "x", Operations: []string{oauth2Operation}, ExpiresIn: time.Hour,
+	})
+	if err == nil {
+		err = h.database.RevokeToken(t.Context(), token.ID)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
 
 // A damaged token row is an error of the storage that affects no other caller. The log names it.

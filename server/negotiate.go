@@ -1,8 +1,11 @@
 package server
 
 import (
+	"fmt"
+	"maps"
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,8 +21,10 @@ func negotiate(next echo.HandlerFunc) echo.HandlerFunc {
 		if !acceptsJSON(request.Header.Values(echo.HeaderAccept)) {
 			return &refusal{slug: notAcceptable}
 		}
-		if !sendsJSON(request.Header) {
-			return &refusal{slug: unsupportedMediaType, header: map[string]string{"Accept-Post": echo.MIMEApplicationJSON}}
+		if flaw := contentFlaw(request.Header); flaw != "" {
+			return &refusal{
+				slug: unsupportedMediaType, saw: flaw, header: map[string]string{"Accept-Post": echo.MIMEApplicationJSON},
+			}
 		}
 		if request.ContentLength > contract.MaxBodyBytes {
 			return &refusal{slug: tooLarge}
@@ -29,27 +34,39 @@ func negotiate(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// sendsJSON reports whether the body is JSON in UTF-8 without a content coding (RFC 9110 sections 8.3 and 8.4).
-func sendsJSON(header http.Header) bool {
+// contentFlaw returns a sentence about a body that is not JSON in UTF-8 without a content coding (RFC 9110 sections 8.3
+// and 8.4); "" if it is.
+func contentFlaw(header http.Header) string {
 	for coding := range strings.SplitSeq(strings.Join(header.Values(echo.HeaderContentEncoding), ","), ",") {
 		if coding = strings.TrimSpace(coding); coding != "" && !strings.EqualFold(coding, "identity") {
-			return false
+			return "The body has a content coding."
 		}
 	}
 	values := header.Values(echo.HeaderContentType)
 	if len(values) != 1 {
-		return false
+		return "The request does not have exactly one Content-Type."
 	}
 	mediaType, parameters, err := mime.ParseMediaType(values[0])
 	if err != nil || mediaType != echo.MIMEApplicationJSON {
-		return false
+		return "Content-Type is not application/json."
 	}
-	for name, value := range parameters {
-		if name != "charset" || !strings.EqualFold(value, "utf-8") {
-			return false
+	for _, name := range slices.Sorted(maps.Keys(parameters)) {
+		switch value := strings.ToLower(parameters[name]); {
+		case name != "charset":
+			return fmt.Sprintf("Content-Type has %s.", parameterName(name))
+		case value != "utf-8" && value != "utf8":
+			return "Content-Type has a charset other than utf-8."
 		}
 	}
-	return true
+	return ""
+}
+
+// parameterName names a parameter of the media type. Responses repeat only names that callers are known to send.
+func parameterName(name string) string {
+	if slices.Contains([]string{"boundary", "odata", "odata.metadata", "profile", "q", "v", "version"}, name) {
+		return "the parameter " + name
+	}
+	return "a parameter other than charset"
 }
 
 // acceptsJSON reports whether the response may be application/json (RFC 9110 section 12.5.1): the most specific range

@@ -16,7 +16,9 @@ const retryAfterHeader = "Retry-After"
 type refusal struct {
 	slug slug
 	// detail replaces the detail of the problem kind unless it is empty.
-	detail     string
+	detail string
+	// saw is a sentence about the request that precedes the detail; "" for none.
+	saw        string
 	header     map[string]string
 	violations []model.Violation
 	// pk is that of the record that a reused idempotency key created; nil for other refusals.
