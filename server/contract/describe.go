@@ -6,7 +6,10 @@ import (
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/go-json-experiment/json/jsontext"
 )
+
+const sampleUUID = "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"
 
 // The codes of violations that are found by comparing a request with stored records.
 const (
@@ -87,14 +90,16 @@ func describePattern(broken *openapi3.SchemaError) Violation {
 	value, _ := broken.Value.(string)
 	switch broken.Schema.Format {
 	case "uuid":
-		return Violation{
-			Code:   codeInvalidUUID,
-			Detail: "must be a UUID: 8-4-4-4-12 hexadecimal digits, such as 3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01",
+		detail := "must be a UUID: 8-4-4-4-12 hexadecimal digits, such as " + sampleUUID
+		if value == "" && broken.Schema.Nullable {
+			detail += ", or null for none"
 		}
+		return Violation{Code: codeInvalidUUID, Detail: detail}
 	case "email":
 		return Violation{
-			Code:   codeInvalidEmail,
-			Detail: "must be an ASCII e-mail address such as admin@example.com, without quotes, comments or an address literal",
+			Code: codeInvalidEmail,
+			Detail: "must be an ASCII e-mail address such as admin@example.com, without white space, quotes, comments or an " +
+				"address literal, and with xn-- for an international domain",
 		}
 	}
 	known, ok := patternRuleOf(broken.Schema)
@@ -102,7 +107,11 @@ func describePattern(broken *openapi3.SchemaError) Violation {
 	case !ok, known.Code == codeBlank && strings.ContainsRune(value, 0):
 		return nulCharacter()
 	case known.EachLine:
-		known.Detail = fmt.Sprintf("line %d %s", firstBadLine(broken.Schema, value), known.Detail)
+		number, line := firstBadLine(broken.Schema, value)
+		if line == "" {
+			known.Detail = "is empty; remove it"
+		}
+		known.Detail = fmt.Sprintf("line %d %s", number, known.Detail)
 	}
 	return Violation{Code: known.Code, Detail: known.Detail}
 }
@@ -116,17 +125,16 @@ func patternRuleOf(schema *openapi3.Schema) (patternRule, bool) {
 	return known, known.Code != ""
 }
 
-// firstBadLine returns the number, from 1, of the first line that breaks the schema.
-func firstBadLine(schema *openapi3.Schema, text string) int {
-	number := 0
-	for line := range strings.Lines(text) {
+// firstBadLine returns the first line that breaks the schema, and its number, from 1.
+func firstBadLine(schema *openapi3.Schema, text string) (number int, line string) {
+	for line = range strings.Lines(text) {
 		number++
 		line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
 		if line == "" || schema.VisitJSON(line) != nil {
 			break
 		}
 	}
-	return number
+	return number, line
 }
 
 // describeType returns the predicate for a value of the wrong type.
@@ -135,8 +143,15 @@ func describeType(broken *openapi3.SchemaError) string {
 		return known.Type
 	}
 	detail := "must be " + typeName(broken.Schema)
-	if _, quoted := broken.Value.(string); quoted {
+	text, isString := broken.Value.(string)
+	begins := map[string]string{
+		openapi3.TypeBoolean: "tf", openapi3.TypeArray: "[", openapi3.TypeObject: "{", openapi3.TypeInteger: "0",
+	}
+	switch kind := jsontext.Value(text).Kind(); {
+	case isString && kind != 0 && strings.ContainsRune(begins[broken.Schema.Type.Slice()[0]], rune(kind)):
 		detail += " without quotes"
+	case isString && broken.Schema.Type.Is(openapi3.TypeArray):
+		detail += `, such as ["` + sampleUUID + `"]`
 	}
 	return detail
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/go-json-experiment/json/jsontext"
@@ -13,6 +14,9 @@ import (
 
 // maxNesting limits how deeply objects and arrays can be nested, including the body itself.
 const maxNesting = 64
+
+// fileName matches a body that was meant to be read from a file.
+var fileName = regexp.MustCompile(`^\s*@?[\w./~-]{1,255}\.(json|ya?ml)\s*$`)
 
 // Object is a body that was read.
 type Object struct {
@@ -38,6 +42,8 @@ func (o *Operation) Read(body []byte) (Object, error) {
 		return Object{}, malformed("The body is empty. Send one JSON object.")
 	case bytes.HasPrefix(body, []byte("\xef\xbb\xbf")):
 		return Object{}, malformed("The body begins with a byte order mark. Remove it.")
+	case fileName.Match(body):
+		return Object{}, malformed("The body is the name of a file instead of its contents. With curl, use -d @FILE.")
 	case kind != '{' && kind != 0:
 		return Object{}, malformed("The body is not a JSON object. Send exactly one.")
 	}

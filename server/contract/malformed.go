@@ -58,6 +58,8 @@ func syntaxReason(body []byte, decoder *jsontext.Decoder, offset int64) string {
 	switch c := rest[0]; {
 	case c == ',', isClosing(c):
 		return misplacedPunctuation(rest, awaitsValue)
+	case isNumberPart(body[:offset], rest):
+		return "not valid JSON: numbers are decimal, without a plus sign or leading zeros"
 	case isLetter(c):
 		return bareWord(kind == '{' && !awaitsValue)
 	case awaitsValue && (c == '"' || isDigit(c)):
@@ -65,8 +67,17 @@ func syntaxReason(body []byte, decoder *jsontext.Decoder, offset int64) string {
 	case c == '"', c == '{', c == '[':
 		return "a comma is missing between two values"
 	default:
-		return misplacedCharacter(rest)
+		isInString := bytes.ContainsRune(body[min(decoder.InputOffset(), offset):offset], '"')
+		return misplacedCharacter(rest, isInString)
 	}
+}
+
+// isNumberPart reports whether a text continues a number, or begins with a sign that numbers do not have.
+func isNumberPart(before, text []byte) bool {
+	if text[0] == '+' {
+		return len(text) > 1 && isDigit(text[1])
+	}
+	return len(before) > 0 && isDigit(before[len(before)-1]) && (isLetter(text[0]) || isDigit(text[0]))
 }
 
 func bareWord(isName bool) string {
@@ -87,7 +98,7 @@ func misplacedPunctuation(rest []byte, awaitsValue bool) string {
 	}
 }
 
-func misplacedCharacter(rest []byte) string {
+func misplacedCharacter(rest []byte, isInString bool) string {
 	switch c := rest[0]; {
 	case c == '\'', c == '`', bytes.HasPrefix(rest, []byte("“")), bytes.HasPrefix(rest, []byte("”")):
 		return `names and strings must be in double quotes (")`
@@ -95,12 +106,28 @@ func misplacedCharacter(rest []byte) string {
 		return "JSON has no comments"
 	case c == '\\':
 		return "an escape sequence in a string is invalid in JSON or half of a surrogate pair"
+	case c < ' ' && !isInString:
+		return "outside strings, only spaces, tabs and line breaks are white space"
 	case c < ' ':
-		return `a string contains an unescaped control character; write \n for a line feed`
+		return "a string contains an unescaped control character; write " + escapeOf(c)
 	case c >= utf8.RuneSelf:
 		return "this character is not allowed here or is not valid UTF-8"
 	default:
 		return "not valid JSON"
+	}
+}
+
+// escapeOf returns how a control character is written in a string.
+func escapeOf(c byte) string {
+	switch c {
+	case '\t':
+		return `\t for a tab`
+	case '\r':
+		return `\r for a carriage return`
+	case '\n':
+		return `\n for a line feed`
+	default:
+		return fmt.Sprintf(`\u%04x instead`, c)
 	}
 }
 
