@@ -21,6 +21,12 @@ func (o *Operation) suggestField(name string) string {
 	if path, ok := o.elsewhere[plainName(name)]; ok {
 		return fmt.Sprintf("is a field of POST %s, not of this request; omit it", path)
 	}
+	if meant := otherSystems(plainName(name)); o.body.Properties[meant] != nil {
+		if values := allowedValues(o.body.Properties[meant].Value); values != "" {
+			meant += ", which is " + strings.ReplaceAll(values, ", ", " or ")
+		}
+		return fmt.Sprintf("is not a field of this request; did you mean %s?", meant)
+	}
 	fields := make([]string, len(o.fields))
 	for i, field := range o.fields {
 		fields[i] = field.name
@@ -29,6 +35,23 @@ func (o *Operation) suggestField(name string) string {
 		return fmt.Sprintf("is not a field of this request; did you mean %s?", meant)
 	}
 	return notAField
+}
+
+// otherSystems returns what a word, or the plain name of a field, of another system is here; "" if it is not known.
+func otherSystems(name string) string {
+	const clientType = "client_type"
+	return map[string]string{
+		"callback":             "redirect",
+		"callbacks":            "redirect",
+		"clientname":           "name",
+		"displayname":          "name",
+		"ispublic":             clientType,
+		"jwtfederationsources": "jwks_sources",
+		"public":               clientType,
+		"publicclient":         clientType,
+		"url":                  "uri",
+		"urls":                 "uri",
+	}[name]
 }
 
 // fieldWithWords returns a field with all words of a name, or words that they are prefixes of, in order; required
@@ -60,12 +83,7 @@ func wordsOf(name string) []string {
 	}
 	words := strings.FieldsFunc(spaced.String(), func(r rune) bool { return !unicode.IsLetter(r) })
 	for i, word := range words {
-		switch word {
-		case "callback":
-			words[i] = "redirect"
-		case "url", "urls":
-			words[i] = "uri"
-		}
+		words[i] = cmp.Or(otherSystems(word), word)
 	}
 	return words
 }
