@@ -26,6 +26,8 @@ const (
 const damagedTokenDetail = "The stored entry of the access token is damaged; trying again does not help. Nothing was " +
 	"stored. Report this to the operator of the server, or use another token."
 
+const sendBearer = `Send the header "Authorization: Bearer TOKEN" with a valid access token.`
+
 // authenticate identifies the caller by its bearer token (RFC 6750 section 2.1). Tokens outside the Authorization
 // header are ignored.
 func (s *Server) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
@@ -33,7 +35,8 @@ func (s *Server) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 		text, flaw := bearerToken(c.Request().Header)
 		if flaw != "" {
 			return &refusal{
-				slug: unauthorized, saw: flaw, header: map[string]string{challengeHeader: challenge("")}, token: tokenMissing,
+				slug: unauthorized, detail: flaw + " " + sendBearer,
+				header: map[string]string{challengeHeader: challenge("")}, token: tokenMissing,
 			}
 		}
 		begun := time.Now()

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"strings"
 
 	"github.com/labstack/echo/v4"
 
@@ -87,7 +86,7 @@ func (s *Server) handleError(err error, c echo.Context) {
 	}
 	s.readUnread(c)
 	problem := s.problems[refused.slug].Problem
-	problem.Detail = strings.TrimPrefix(refused.saw+" "+cmp.Or(refused.detail, problem.Detail), " ")
+	problem.Detail = cmp.Or(refused.detail, problem.Detail)
 	problem.RequestID, problem.PK, problem.Errors = exchange.requestID, refused.pk, nil
 	if len(refused.violations) > 0 {
 		problem.Errors = &refused.violations

@@ -14,6 +14,8 @@ import (
 	"example.com/providerd/server/contract"
 )
 
+const sendJSON = `Send the body as JSON in UTF-8, with "Content-Type: application/json" and no content coding.`
+
 // negotiate refuses a request whose body or response would not be JSON, before the body is read.
 func negotiate(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
@@ -23,7 +25,8 @@ func negotiate(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		if flaw := contentFlaw(request.Header); flaw != "" {
 			return &refusal{
-				slug: unsupportedMediaType, saw: flaw, header: map[string]string{"Accept-Post": echo.MIMEApplicationJSON},
+				slug: unsupportedMediaType, detail: flaw + " " + sendJSON,
+				header: map[string]string{"Accept-Post": echo.MIMEApplicationJSON},
 			}
 		}
 		if request.ContentLength > contract.MaxBodyBytes {

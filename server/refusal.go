@@ -16,9 +16,7 @@ const retryAfterHeader = "Retry-After"
 type refusal struct {
 	slug slug
 	// detail replaces the detail of the problem kind unless it is empty.
-	detail string
-	// saw is a sentence about the request that precedes the detail; "" for none.
-	saw        string
+	detail     string
 	header     map[string]string
 	violations []model.Violation
 	// pk is that of the record that a reused idempotency key created; nil for other refusals.
