@@ -249,7 +249,7 @@ func minimal(path string) map[string]any {
 	return maps.Clone(map[string]map[string]any{
 		oauth2Path: {"name": "n", "authorization_flow": flow},
 		workspaceDirectoryPath: {
-			"name": "n", "delegated_subject": "admin@example.com", "credentials": map[string]any{},
+			"name": "n", "delegated_subject": "admin@example.com", "credentials": map[string]any{"key": "example"},
 			"default_group_email_domain": "example.com",
 		},
 	}[path])

@@ -37,7 +37,7 @@ type Rule struct {
 // OAuth2 returns the advice for an OAuth2 provider, in the order of its fields, at most one item per rule; an
 // empty list if there is none. It checks the first 1,000 lines of redirect_uris.
 func OAuth2(settings store.OAuth2Settings) []Advice {
-	return apply(oauth2Rules(client{settings, parseRedirectURIs(settings.RedirectURIs)}))
+	return apply(oauth2Rules(newClient(settings)))
 }
 
 // OAuth2Rules returns the rules for OAuth2 providers, in the order of the fields.

@@ -23,7 +23,7 @@ func TestDefaultsBringNoAdvice(t *testing.T) {
 		}
 	}
 	directory := contract.FromAPIWorkspaceDirectory(model.WorkspaceDirectoryProviderRequest{
-		Name: "x", DelegatedSubject: "admin@example.com", Credentials: []byte("{}"), DefaultGroupEmailDomain: "example.com",
+		Name: "x", DelegatedSubject: "admin@example.com", Credentials: []byte(`{"key":"x"}`), DefaultGroupEmailDomain: "example.com",
 	})
 	if got := advice.WorkspaceDirectory(directory); got == nil || len(got) > 0 {
 		t.Errorf("a directory: %+v", got)

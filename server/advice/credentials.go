@@ -30,6 +30,13 @@ type credentials struct {
 	hasUnusableKey  bool
 	isOAuthClient   bool
 	hasJSONAsString bool
+	// isEmpty is true if there are no members, and isNested if a member holds a key file.
+	isEmpty, isNested bool
+}
+
+// newClient returns the input of the rules for OAuth2 providers.
+func newClient(s store.OAuth2Settings) client {
+	return client{s, parseRedirectURIs(s.RedirectURIs), s.ClientSecret.Reveal()}
 }
 
 // readCredentials reads the members of the object. Of nested members it knows nothing.
@@ -40,6 +47,7 @@ func readCredentials(s store.WorkspaceDirectorySettings) credentials {
 	if token, err := decoder.ReadToken(); err != nil || token.Kind() != '{' {
 		return c
 	}
+	c.isEmpty = decoder.PeekKind() == '}'
 	for decoder.PeekKind() == '"' {
 		name, err := decoder.ReadToken()
 		if err != nil {
@@ -56,23 +64,28 @@ func readCredentials(s store.WorkspaceDirectorySettings) credentials {
 }
 
 func (c *credentials) read(member string, value jsontext.Value, subject string) {
-	if value.Kind() == '{' && (member == "installed" || member == "web") {
-		c.isOAuthClient = true
-	}
+	isObject := value.Kind() == '{'
+	c.isOAuthClient = c.isOAuthClient || isObject && (member == "installed" || member == "web")
+	c.isNested = c.isNested || member == "privateKeyData" || isObject && bytes.Contains(value, []byte(`"private_key"`))
 	unquoted, err := jsontext.AppendUnquote(nil, value)
 	if value.Kind() != '"' || err != nil || len(unquoted) == 0 {
 		return
 	}
-	switch member {
-	case "type":
-		c.hasType, c.isOtherType = true, string(unquoted) != "service_account"
-	case "client_email":
-		c.hasClientEmail, c.isSubject = true, strings.EqualFold(string(unquoted), subject)
-	case "private_key":
-		c.hasPrivateKey, c.hasUnusableKey = true, !isPrivateKey(unquoted)
-	}
+	c.readString(member, unquoted, subject)
 	if object := jsontext.Value(unquoted); object.Kind() == '{' && object.IsValid() {
 		c.hasJSONAsString = true
+	}
+}
+
+func (c *credentials) readString(member string, text []byte, subject string) {
+	switch member {
+	case "type":
+		c.hasType, c.isOtherType = true, string(text) != "service_account"
+		c.isOAuthClient = c.isOAuthClient || string(text) == "authorized_user"
+	case "client_email":
+		c.hasClientEmail, c.isSubject = true, strings.EqualFold(string(text), subject)
+	case "private_key":
+		c.hasPrivateKey, c.hasUnusableKey = true, !isPrivateKey(text)
 	}
 }
 
@@ -82,7 +95,7 @@ func (c credentials) isIncomplete() bool {
 }
 
 func (c credentials) isServiceAccount() bool {
-	return !c.isOtherType && (c.hasType || c.hasClientEmail || c.hasPrivateKey)
+	return !c.isOtherType && (c.hasType || c.hasPrivateKey)
 }
 
 // isPrivateKey reports whether a text is a private key in PEM (RFC 7468, section 10) that can be parsed.
@@ -104,7 +117,9 @@ func isPrivateKey(text []byte) bool {
 // isInOtherDomain reports whether the delegated subject has another domain than the addresses of groups.
 func isInOtherDomain(s store.WorkspaceDirectorySettings) bool {
 	_, domain, ok := strings.Cut(s.DelegatedSubject, "@")
-	return ok && !strings.EqualFold(domain, s.DefaultGroupEmailDomain)
+	groups := strings.ToLower(s.DefaultGroupEmailDomain)
+	domain = strings.ToLower(domain)
+	return ok && !isNoDomain(groups) && groups != domain && !strings.HasSuffix(groups, "."+domain)
 }
 
 // lacksDirectoryScope reports whether there are scopes for Google, but none to write users or none to write groups.

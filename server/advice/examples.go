@@ -13,6 +13,8 @@ func (r Rule) Example() Example {
 		none = "00000000-0000-0000-0000-000000000000"
 		some = "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"
 
+		onTwoLines = `"redirect_uris": "https://app.example.com/a\nhttps://app.example.com/b"`
+
 		public = `"client_type": "public"`
 		// account has the key of RFC 8410, section 10.3, which is short.
 		account = `{"type": "service_account", "client_email": "sync@project.example.com", ` +
@@ -20,6 +22,16 @@ func (r Rule) Example() Example {
 			`\n-----END PRIVATE KEY-----\n"}`
 		randomSecret = `"client_secret": "Zt4vQy8LmN1xRw6KpJ3sHd9Fb2Cg7TuE"`
 	)
+	field := `"` + strings.TrimPrefix(r.Pointer, "/") + `": `
+	anywhere := map[string]Example{
+		"value_padded":         {field + `"` + "office " + `"`, field + `"office"`},
+		"reference_unresolved": {field + `"${CLIENT}"`, field + `"office"`},
+		"validity_zero":        {field + `"seconds=0"`, field + `"hours=1"`},
+		"validity_unit_twice":  {field + `"hours=1;hours=2"`, field + `"hours=3"`},
+	}
+	if example, ok := anywhere[r.Code]; ok {
+		return example
+	}
 	return map[string]Example{
 		"/authentication_flow " + nilUUID: {`"authentication_flow": "` + none + `"`, `"authentication_flow": "` + some + `"`},
 		"/authorization_flow " + nilUUID:  {`"authorization_flow": "` + none + `"`, `"authorization_flow": "` + some + `"`},
@@ -66,6 +78,23 @@ func (r Rule) Example() Example {
 		"/redirect_uris redirect_uri_malformed": {
 			`"redirect_uris": "https:app.example.com/callback"`, `"redirect_uris": "https://app.example.com/callback"`,
 		},
+		"/client_secret client_secret_digest": {`"client_secret": "$2a$10$abcdefghijklmnopqrstuv"`, randomSecret},
+		"/redirect_uris redirect_uri_backslash": {
+			`"redirect_uris": "https://app.example.com/a\\nhttps://app.example.com/b"`,
+			onTwoLines,
+		},
+		"/redirect_uris redirect_uri_placeholder": {
+			`"redirect_uris": "http://127.0.0.1:<port>/callback"`, `"redirect_uris": "http://127.0.0.1:8765/callback"`,
+		},
+		"/redirect_uris redirect_uri_joined": {
+			`"redirect_uris": "https://app.example.com/ahttps://app.example.com/b"`,
+			onTwoLines,
+		},
+		"/credentials credentials_empty":  {`"credentials": {}`, `"credentials": ` + account},
+		"/credentials credentials_nested": {`"credentials": {"key": ` + account + "}", `"credentials": ` + account},
+		"/default_group_email_domain domain_malformed": {
+			`"default_group_email_domain": "@example.com"`, `"default_group_email_domain": "example.com"`,
+		},
 		"/redirect_uris redirect_uri_http": {
 			`"redirect_uris": "http://app.example.com/callback"`, `"redirect_uris": "https://app.example.com/callback"`,
 		},
@@ -78,11 +107,11 @@ func (r Rule) Example() Example {
 		},
 		"/redirect_uris redirect_uri_comma": {
 			`"redirect_uris": "https://app.example.com/a,https://app.example.com/b"`,
-			`"redirect_uris": "https://app.example.com/a\nhttps://app.example.com/b"`,
+			onTwoLines,
 		},
 		"/redirect_uris redirect_uri_twice": {
 			`"redirect_uris": "https://app.example.com/a\nhttps://app.example.com/a"`,
-			`"redirect_uris": "https://app.example.com/a\nhttps://app.example.com/b"`,
+			onTwoLines,
 		},
 		"/redirect_uris redirect_uri_scheme_without_dot": {
 			public + `, "redirect_uris": "myapp:/callback"`,
@@ -94,7 +123,7 @@ func (r Rule) Example() Example {
 			`"delegated_subject": "admin@example.com", "credentials": ` + account,
 		},
 		"/delegated_subject delegated_subject_other_domain": {
-			`"delegated_subject": "admin@example.com", "default_group_email_domain": "groups.example.com"`,
+			`"delegated_subject": "admin@example.com", "default_group_email_domain": "example.org"`,
 			`"delegated_subject": "admin@example.com", "default_group_email_domain": "example.com"`,
 		},
 		"/credentials credentials_incomplete": {`"credentials": {"type": "service_account"}`, `"credentials": ` + account},

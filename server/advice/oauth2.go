@@ -2,7 +2,6 @@ package advice
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -27,16 +26,13 @@ const (
 type client struct {
 	store.OAuth2Settings
 	redirectURIs []redirectURI
+	secret       string
 }
 
 func (c client) isPublic() bool { return c.ClientType == "public" }
 
 func (c client) isNativeButConfidential() bool {
 	return !c.isPublic() && slices.ContainsFunc(c.redirectURIs, redirectURI.isNative)
-}
-
-func (c client) hasUnprintableID() bool {
-	return strings.ContainsFunc(c.ClientID, func(r rune) bool { return r < ' ' || r > '~' })
 }
 
 func (c client) hasNeedlessSecret() bool { return c.isPublic() && c.ClientSecret.Traits().Bytes > 0 }

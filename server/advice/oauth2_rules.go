@@ -35,19 +35,30 @@ func oauth2Rules(c client) []Rule {
 			Section: "RFC 8252, section 8.4",
 			holds:   c.isNativeButConfidential(),
 		},
+		padded("client_id", c.ClientID),
+		unresolved("client_id", c.ClientID),
 		{
 			Code: "client_id_unprintable", Pointer: "/client_id",
-			When:    "client_id contains a character other than printable ASCII",
+			When:    "client_id contains a character other than printable ASCII, apart from those at its ends",
 			Detail:  "Clients encode such characters differently. Use only printable ASCII.",
 			Section: "RFC 6749, appendix A.1",
-			holds:   c.hasUnprintableID(),
+			holds:   isUnprintable(c.ClientID),
+		},
+		padded("client_secret", c.secret),
+		unresolved("client_secret", c.secret),
+		{
+			Code: "client_secret_digest", Pointer: clientSecret, When: "client_secret looks like the digest of a password",
+			Detail: "Looks like a digest. Clients send the secret itself, and will be refused. Set the secret itself. " +
+				omitField + ".",
+			Section: "RFC 6749, section 2.3.1",
+			holds:   digest.MatchString(c.secret),
 		},
 		{
 			Code: "client_secret_unprintable", Pointer: clientSecret,
-			When:    "client_secret contains a character other than printable ASCII",
+			When:    "client_secret contains a character other than printable ASCII, apart from those at its ends",
 			Detail:  "Clients encode such characters differently. Use only printable ASCII.",
 			Section: "RFC 6749, appendix A.2",
-			holds:   !c.ClientSecret.Traits().IsPrintable,
+			holds:   isUnprintable(c.secret),
 		},
 		{
 			Code: "client_secret_needless", Pointer: clientSecret,
@@ -87,6 +98,8 @@ func oauth2Rules(c client) []Rule {
 			Section: "RFC 6749, section 10.10",
 			holds:   c.hasRepetitiveSecret(),
 		},
+		zero("access_code_validity", c.AccessCodeValidity),
+		unitTwice("access_code_validity", c.AccessCodeValidity),
 		{
 			Code: "access_code_long_lived", Pointer: "/access_code_validity",
 			When:    "access_code_validity is longer than 10 minutes",
@@ -94,6 +107,8 @@ func oauth2Rules(c client) []Rule {
 			Section: "RFC 6749, section 4.1.2",
 			holds:   isLonger(c.AccessCodeValidity, longCode),
 		},
+		zero("access_token_validity", c.AccessTokenValidity),
+		unitTwice("access_token_validity", c.AccessTokenValidity),
 		{
 			Code: "access_token_long_lived", Pointer: "/access_token_validity",
 			When: "access_token_validity is longer than a day",
@@ -102,6 +117,8 @@ func oauth2Rules(c client) []Rule {
 			Section: "OpenID Connect Core 1.0, section 16.18",
 			holds:   isLonger(c.AccessTokenValidity, longAccessToken),
 		},
+		zero("refresh_token_validity", c.RefreshTokenValidity),
+		unitTwice("refresh_token_validity", c.RefreshTokenValidity),
 		{
 			Code: "refresh_token_long_lived", Pointer: "/refresh_token_validity",
 			When: "refresh_token_validity is longer than 365 days",
@@ -135,7 +152,27 @@ func oauth2Rules(c client) []Rule {
 			Detail: "Not an absolute URI. Write one such as https://app.example.com/callback, and percent-encode characters " +
 				"other than printable ASCII.",
 			Section: "RFC 6749, section 3.1.2",
-			lines:   c.linesWith(func(u redirectURI) bool { return u.isMalformed }),
+			lines:   c.linesWith(redirectURI.isOtherwiseMalformed),
+		},
+		{
+			Code: "redirect_uri_backslash", Pointer: redirectURIs, When: "a line contains a backslash",
+			Detail: `A backslash and "n" are not a line break, and a redirect URI is not a regular expression. Put each URI ` +
+				"on a line of its own, without backslashes.",
+			Section: comparedExactly,
+			lines:   c.linesWith(redirectURI.hasBackslash),
+		},
+		{
+			Code: "redirect_uri_placeholder", Pointer: redirectURIs, When: `a line contains "<", ">", "{" or "}"`,
+			Detail:  "A placeholder is not replaced. Write the value, such as the port, in its place.",
+			Section: comparedExactly,
+			lines:   c.linesWith(redirectURI.hasPlaceholder),
+		},
+		{
+			Code: "redirect_uri_joined", Pointer: redirectURIs,
+			When:    `a line ends in a semicolon, or has a second "://" before its query, and no comma`,
+			Detail:  "Looks like several URIs in one line. Put each URI on a line of its own, without semicolons.",
+			Section: comparedExactly,
+			lines:   c.linesWith(redirectURI.isJoined),
 		},
 		{
 			Code: "redirect_uri_http", Pointer: redirectURIs, When: "a line has the scheme http and a host other than loopback",

@@ -93,6 +93,23 @@ func (u redirectURI) isLocalhost() bool {
 	return u.scheme == plainHTTP && (host == "localhost" || strings.HasSuffix(host, ".localhost"))
 }
 
+func (u redirectURI) isOtherwiseMalformed() bool {
+	return u.isMalformed && !u.hasBackslash() && !u.hasPlaceholder() && !u.isJoined()
+}
+
+func (u redirectURI) hasBackslash() bool { return strings.Contains(u.text, `\`) }
+
+func (u redirectURI) hasPlaceholder() bool {
+	return !u.hasBackslash() && strings.ContainsAny(u.text, "<>{}")
+}
+
+// isJoined reports whether a line looks like several URIs. The query of a URI may contain another one.
+func (u redirectURI) isJoined() bool {
+	path, _, _ := strings.Cut(u.text, "?")
+	isSeveral := strings.Count(path, "://") > 1 || strings.HasSuffix(path, ";")
+	return isSeveral && !u.hasComma() && !u.hasBackslash() && !u.hasPlaceholder()
+}
+
 func (u redirectURI) hasWildcard() bool { return strings.Contains(u.text, "*") }
 
 func (u redirectURI) hasComma() bool { return strings.Contains(u.text, ",") }

@@ -22,7 +22,7 @@ const (
 	goodClient = `{"name":"x","authorization_flow":"` + anyUUID + `","client_id":"shop","signing_key":"` + anyUUID + `",` +
 		`"client_secret":"yM3pQ8vT1kZ6wB9nR4cX7dF2",` +
 		`"redirect_uris":"https://shop.example.com/callback\r\nhttps://shop.example.com/callback?a=b\n"}`
-	goodDirectory = `{"name":"x","delegated_subject":"admin@example.com","credentials":{},"user_delete_action":"suspend",` +
+	goodDirectory = `{"name":"x","delegated_subject":"admin@example.com","credentials":{"key":"x"},"user_delete_action":"suspend",` +
 		`"default_group_email_domain":"example.com"}`
 	publicClient = `"client_type":"public","client_secret":""`
 	withoutKey   = `"signing_key":null`

@@ -27,7 +27,7 @@ func directoryRules(s store.WorkspaceDirectorySettings) []Rule {
 		},
 		{
 			Code: "delegated_subject_other_domain", Pointer: subject,
-			When: "the domains of delegated_subject and default_group_email_domain differ",
+			When: "default_group_email_domain is neither the domain of delegated_subject nor below it",
 			Detail: "An administrator can only manage groups in the domains of their own directory. Check that both " +
 				"domains belong to it.",
 			Section: "Google Workspace Admin SDK, Directory API",
@@ -51,9 +51,8 @@ func directoryRules(s store.WorkspaceDirectorySettings) []Rule {
 		},
 		{
 			Code: "credentials_oauth_client", Pointer: object,
-			When: "credentials have the member installed or web",
-			Detail: "These are the credentials of an OAuth client, which needs a user to sign in. Use the key file of a " +
-				"service account.",
+			When:    "credentials have the member installed or web, or the type authorized_user",
+			Detail:  "These are the credentials of an OAuth client or of a user. Use the key file of a service account.",
 			Section: server,
 			holds:   c.isOAuthClient,
 		},
@@ -64,6 +63,20 @@ func directoryRules(s store.WorkspaceDirectorySettings) []Rule {
 				"them.",
 			Section: "openapi.yaml, WorkspaceDirectoryProviderRequest",
 			holds:   c.hasJSONAsString,
+		},
+		{
+			Code: "credentials_empty", Pointer: object, When: "credentials have no members",
+			Detail:  "Nothing can be synchronized without credentials. Use the key file of a service account.",
+			Section: server,
+			holds:   c.isEmpty,
+		},
+		{
+			Code: "credentials_nested", Pointer: object,
+			When: "a member of credentials has a private_key, or is privateKeyData of the IAM API",
+			Detail: "The key file is inside a member. Send the members of the key file themselves; decode privateKeyData " +
+				"from Base64 first.",
+			Section: server,
+			holds:   c.isNested,
 		},
 		{
 			Code: "scopes_incomplete", Pointer: "/scopes",
@@ -91,6 +104,14 @@ func directoryRules(s store.WorkspaceDirectorySettings) []Rule {
 				"or do_nothing.",
 			Section: source,
 			holds:   s.GroupDeleteAction == deleted,
+		},
+		{
+			Code: "domain_malformed", Pointer: "/default_group_email_domain",
+			When: `default_group_email_domain contains "@", ":", "/", white space or a quotation mark at an end`,
+			Detail: `Not a domain name, so the addresses of groups are invalid. Write one such as example.com, without "@", a ` +
+				"scheme, white space or quotation marks.",
+			Section: "RFC 5321, section 2.3.5",
+			holds:   isNoDomain(s.DefaultGroupEmailDomain) && s.DefaultGroupEmailDomain != "",
 		},
 	}
 }

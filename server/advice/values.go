@@ -1,0 +1,90 @@
+package advice
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// requestSchema describes the fields of an OAuth2 provider.
+const requestSchema = "openapi.yaml, OAuth2ProviderRequest"
+
+var (
+	// reference matches what other systems replace by a value before they use it.
+	reference = regexp.MustCompile(`^(\$\(.+\)|\$\{.+\}|\$[A-Za-z_]\w*|\{\{.+\}\}|<.+>|__\w+__|ENC\[.+\]|` +
+		`(op|ref\+\w+)://.+|vault:.+|[A-Z0-9_]*(CLIENT_ID|SECRET|PASSWORD)[A-Z0-9_]*)$`)
+	// digest matches what other systems store instead of a password.
+	digest = regexp.MustCompile(`^(\$[a-z0-9-]+\$.+|pbkdf2_\w+\$.+|\{[A-Z0-9]+\}.+)$`)
+)
+
+// trimPadding removes what is often copied along with a value.
+func trimPadding(text string) string {
+	return strings.TrimFunc(text, func(r rune) bool {
+		return unicode.IsSpace(r) || strings.ContainsRune("\"'`\u201c\u201d\ufeff", r)
+	})
+}
+
+func isPadded(text string) bool { return trimPadding(text) != text }
+
+func isReference(text string) bool { return reference.MatchString(trimPadding(text)) }
+
+// isUnprintable ignores padding, which has advice of its own.
+func isUnprintable(text string) bool {
+	return strings.ContainsFunc(trimPadding(text), func(r rune) bool { return r < ' ' || r > '~' })
+}
+
+// isNoDomain reports whether a text has a character that no domain name has, but an address, a URL or a copied line.
+func isNoDomain(text string) bool {
+	return isPadded(text) || strings.ContainsAny(text, "@:/ \t\r\n")
+}
+
+func padded(field, text string) Rule {
+	return Rule{
+		Code: "value_padded", Pointer: "/" + field,
+		When: field + " begins or ends with white space, a line break, a quotation mark or a byte order mark",
+		Detail: "Begins or ends with white space, a line break, a quotation mark or a byte order mark, which is part of " +
+			"the value. Remove it, here and in the client.",
+		Section: "RFC 6749, appendix A", holds: isPadded(text),
+	}
+}
+
+func unresolved(field, text string) Rule {
+	return Rule{
+		Code: "reference_unresolved", Pointer: "/" + field,
+		When: field + " looks like a reference or a placeholder, such as ${NAME}, <NAME>, op://vault/item or vault:path",
+		Detail: "Looks like a reference or a placeholder of another system, which nothing replaces here. Set the value " +
+			"that it stands for.",
+		Section: requestSchema, holds: isReference(text),
+	}
+}
+
+func zero(field, validity string) Rule {
+	return Rule{
+		Code: "validity_zero", Pointer: "/" + field, When: field + " is zero",
+		Detail:  "What is issued has expired immediately. Set a longer validity, or omit the field.",
+		Section: requestSchema, holds: validity != "" && isZero(validity),
+	}
+}
+
+func unitTwice(field, validity string) Rule {
+	return Rule{
+		Code: "validity_unit_twice", Pointer: "/" + field, When: field + " has a unit twice",
+		Detail:  "Some systems add such parts, others use the last one. Give each unit once.",
+		Section: requestSchema, holds: hasUnitTwice(validity),
+	}
+}
+
+func isZero(validity string) bool { return !strings.ContainsAny(validity, "123456789") }
+
+// hasUnitTwice stops at the first unit that is repeated, so that it remembers few.
+func hasUnitTwice(validity string) bool {
+	seen := map[string]bool{}
+	for part := range strings.SplitSeq(validity, ";") {
+		unit, _, _ := strings.Cut(part, "=")
+		if seen[unit] {
+			return true
+		}
+		seen[unit] = true
+	}
+	return false
+}
