@@ -2,9 +2,19 @@ package server
 
 import (
 	"context"
+	"crypto/rand"
+	"fmt"
 	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"runtime/debug"
+	"strings"
 	"time"
 
+	"github.com/labstack/echo/v4"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
@@ -78,4 +88,166 @@ func (s *spans) createTiming() *store.Timing {
 		return nil
 	}
 	return &s.timing
+}
+
+const (
+	requestIDHeader             = "X-Request-Id"
+	contentSecurityPolicyHeader = "Content-Security-Policy"
+)
+
+// serveExchange sets the request id, recovers from panics, and logs, counts and traces the response.
+func (s *Server) serveExchange(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		address, isMalformed := s.proxies.clientAddress(c.Request())
+		current := &exchange{
+			requestID: s.requestID(c.Request()), started: time.Now(), remoteAddress: address,
+			isForwardedMalformed: isMalformed, body: c.Request().Body,
+		}
+		// The context does not end with the caller's: a caller who has closed only the sending half of the connection still
+		// waits for the response, and cannot be distinguished from one who has disconnected.
+		detached := context.WithValue(context.WithoutCancel(c.Request().Context()), exchangeKey{}, current)
+		c.SetRequest(c.Request().WithContext(detached))
+		setHeaders(c, current)
+		if err := callRecovered(next, c); err != nil {
+			c.Error(err)
+		}
+		current.took = time.Since(current.started)
+		s.log(c, current)
+		s.metrics.count(current, c.Response().Status)
+		current.spans.end(c.Request().Context(), current, c.Response().Status)
+		return nil
+	}
+}
+
+// setHeaders sets the headers of every response. Pages that load a style sheet or run scripts replace the policy.
+func setHeaders(c echo.Context, current *exchange) {
+	header := c.Response().Header()
+	header.Set(requestIDHeader, current.requestID)
+	header.Set(contentSecurityPolicyHeader, "default-src 'none'; frame-ancestors 'none'")
+	header.Set("Cross-Origin-Resource-Policy", "same-origin")
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("X-Content-Type-Options", "nosniff")
+	if isPageOverHTTPS(c.Request()) {
+		header.Set("Strict-Transport-Security", "max-age=86400")
+	}
+	if isFramedAmbiguously(c.Request()) {
+		// If a front end found another end of the body, the next request on the connection could be smuggled.
+		header.Set("Connection", "close")
+	}
+}
+
+// isPageOverHTTPS reports whether a page is requested over HTTPS, so that a browser should use only HTTPS for a day
+// (RFC 6797). Loopback names are excluded, because other programs serve plain HTTP under them.
+func isPageOverHTTPS(r *http.Request) bool {
+	host := strings.ToLower(strings.TrimSuffix((&url.URL{Host: r.Host}).Hostname(), "."))
+	isLoopback := host == "localhost" || strings.HasSuffix(host, ".localhost")
+	return r.TLS != nil && (r.Method == http.MethodGet || r.Method == http.MethodHead) && !isLoopback
+}
+
+// isFramedAmbiguously reports whether another HTTP implementation may find another end of the body. net/http silently
+// drops a Content-Length beside a Transfer-Encoding, and the Transfer-Encoding of HTTP/1.0; in both cases RFC 9112
+// section 6.1 requires closing the connection.
+func isFramedAmbiguously(r *http.Request) bool {
+	return len(r.TransferEncoding) > 0 || !r.ProtoAtLeast(1, 1)
+}
+
+// requestID returns the caller's id if it is well-formed, and a new one otherwise.
+func (s *Server) requestID(r *http.Request) string {
+	if ids := r.Header.Values(requestIDHeader); len(ids) == 1 && s.requestIDPattern.MatchString(ids[0]) {
+		return ids[0]
+	}
+	return rand.Text()
+}
+
+func requestIDPattern() *regexp.Regexp {
+	return regexp.MustCompile(`^[0-9A-Za-z._~+/=:-]{1,128}$`)
+}
+
+func callRecovered(next echo.HandlerFunc, c echo.Context) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = &refusal{slug: internal, cause: fmt.Errorf("panic: %v\n%s", value, debug.Stack())}
+		}
+	}()
+	return next(c)
+}
+
+const (
+	// maxLoggedField is how many bytes of a value chosen by the caller are logged.
+	maxLoggedField = 256
+	// maxLoggedError is the same for errors; it has room for the stack of a panic.
+	maxLoggedError = 16 << 10
+)
+
+// truncate returns at most limit bytes of a text, with an ellipsis if it was longer.
+func truncate(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return text[:limit] + "…"
+}
+
+// log writes one line for each exchange, at level debug for probes and pages that succeed. It contains nothing of the
+// body, and of the query only validate_only.
+func (s *Server) log(c echo.Context, current *exchange) {
+	attributes := []slog.Attr{
+		slog.String("request_id", current.requestID),
+		slog.String("method", truncate(c.Request().Method, maxLoggedField)),
+		slog.String("path", truncate(c.Request().URL.Path, maxLoggedField)),
+		slog.Int("status", c.Response().Status),
+		slog.Int64("bytes", c.Response().Size),
+		slog.Float64("duration_ms", float64(current.took)/float64(time.Millisecond)),
+	}
+	attributes = append(attributes, current.addresses(c.Request().RemoteAddr)...)
+	if current.token.ID != 0 {
+		attributes = append(attributes,
+			slog.String("caller", current.token.Name), slog.Int64("token_id", current.token.ID))
+	}
+	if current.traceID != "" {
+		attributes = append(attributes, slog.String("trace_id", current.traceID))
+	}
+	if current.validateOnly {
+		attributes = append(attributes, slog.Bool("validate_only", true))
+	}
+	level := slog.LevelInfo
+	if current.operation == "" && c.Response().Status < http.StatusBadRequest {
+		level = slog.LevelDebug
+	}
+	if refused := current.refused; refused != nil {
+		attributes = append(attributes, slog.String("problem", string(refused.slug)))
+		if refused.cause != nil {
+			attributes = append(attributes, slog.String("error", truncate(refused.cause.Error(), maxLoggedError)))
+		}
+		if s.problems[refused.slug].Status >= http.StatusInternalServerError {
+			level = slog.LevelError
+		}
+	}
+	if current.refused.isCutOff() || current.writeError != nil {
+		attributes = append(attributes, slog.String("outcome", "canceled"))
+	}
+	if current.writeError != nil {
+		attributes = append(attributes, slog.String("write_error", truncate(current.writeError.Error(), maxLoggedError)))
+	}
+	s.writeLine(c.Request().Context(), current.started.Add(current.took), level, attributes)
+}
+
+// addresses returns the address of the peer and, if a trusted proxy sent it, that of its client.
+func (e *exchange) addresses(peer string) []slog.Attr {
+	attributes := []slog.Attr{slog.String("remote", peer)}
+	if host, _, err := net.SplitHostPort(peer); err == nil && host != e.remoteAddress {
+		attributes = append(attributes, slog.String("client", e.remoteAddress))
+	}
+	return attributes
+}
+
+// writeLine logs without what the methods of the logger add: a second clock reading and the source line.
+func (s *Server) writeLine(ctx context.Context, at time.Time, level slog.Level, attributes []slog.Attr) {
+	handler := s.logger.Handler()
+	if !handler.Enabled(ctx, level) {
+		return
+	}
+	record := slog.NewRecord(at, level, "request", 0)
+	record.AddAttrs(attributes...)
+	// The methods of the logger ignore the error, too.
+	_ = handler.Handle(ctx, record)
 }

@@ -18,8 +18,8 @@ import (
 // sources returns the files of the create path, tokens, keys, sealing and the contract.
 func sources() []string {
 	return []string{
-		"server/authenticate.go", "server/bodies.go", "server/create.go", "server/errors.go", "server/idempotency.go",
-		"server/oauth2.go", "server/refusal.go", "server/request.go", "server/validate.go", "server/workspace_directory.go",
+		"server/body.go", "server/create.go", "server/errors.go", "server/exchange.go", "server/identity.go",
+		"server/oauth2.go", "server/workspace_directory.go",
 		"server/contract/*.go", "store/seal/*.go",
 		"store/batch.go", "store/compare.go", "store/create.go", "store/insert.go", "store/list.go", "store/read.go",
 		"store/records.go", "store/rows.go", "store/token*.go", "store/key*.go", "store/rotation.go", "store/secrets.go",

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"mime"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -126,4 +127,111 @@ func parseWeight(parameters map[string]string) (float64, bool) {
 	}
 	weight, err := strconv.ParseFloat(text, 64)
 	return weight, err == nil && weight >= 0 && weight <= 1
+}
+
+// validateOnlyParameter is the only query parameter of the contract.
+const validateOnlyParameter = "validate_only"
+
+// maxQuotedName is how many bytes of a parameter name a problem quotes.
+const maxQuotedName = 64
+
+// validateQuery refuses a query that the contract does not allow, before the body is read, so that a typo in
+// validate_only cannot turn a validation into a create.
+func validateQuery(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		query, err := url.ParseQuery(c.Request().URL.RawQuery)
+		if err != nil {
+			// The error would quote a part of the query.
+			return &refusal{
+				slug: invalidParameter, detail: "The query cannot be read. Write it as ?validate_only=true.",
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(query)) {
+			if detail := wrongParameter(name, query[name]); detail != "" {
+				return &refusal{slug: invalidParameter, detail: detail}
+			}
+		}
+		if value, ok := parseBool(query[validateOnlyParameter]); ok {
+			exchangeOf(c.Request().Context()).validateOnly = value
+			// The generated code knows fewer letter cases.
+			c.Request().URL.RawQuery = validateOnlyParameter + "=" + strconv.FormatBool(value)
+		}
+		return next(c)
+	}
+}
+
+// wrongParameter returns what is wrong with a query parameter; "" if nothing is.
+func wrongParameter(name string, values []string) string {
+	if name == validateOnlyParameter {
+		if _, ok := parseBool(values); ok {
+			return ""
+		}
+		return fmt.Sprintf("The query parameter %s must appear at most once, as %s=true or %s=false.", name, name, name)
+	}
+	unknown := fmt.Sprintf("%q is not a query parameter of this operation.", truncate(name, maxQuotedName))
+	if meant := contract.MostSimilar(name, []string{validateOnlyParameter}); meant != "" {
+		return unknown + " Did you mean " + meant + "?"
+	}
+	return unknown + " Remove it. To store nothing, use validate_only=true."
+}
+
+// parseBool parses the value of a parameter that appears once: true or false, in any letter case.
+func parseBool(values []string) (value, ok bool) {
+	if len(values) != 1 {
+		return false, false
+	}
+	text := strings.ToLower(values[0])
+	return text == "true", text == "true" || text == "false"
+}
+
+const idempotencyKeyHeader = "Idempotency-Key"
+
+// validateIdempotencyKey refuses a key that the contract does not allow, before the body is read.
+func validateIdempotencyKey(op *contract.Operation) echo.MiddlewareFunc {
+	isAllowed := op.HeaderRule(idempotencyKeyHeader)
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			keys := c.Request().Header.Values(idempotencyKeyHeader)
+			if len(keys) > 1 || len(keys) == 1 && !isAllowed(keys[0]) {
+				return &refusal{slug: invalidHeader}
+			}
+			return next(c)
+		}
+	}
+}
+
+const (
+	preferHeader            = "Prefer"
+	preferenceAppliedHeader = "Preference-Applied"
+	handlingLenient         = "handling=lenient"
+)
+
+// prefer replaces the Prefer header (RFC 7240) with handling=lenient, or removes it.
+func prefer(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		header := c.Request().Header
+		lenient := prefersLenient(header.Values(preferHeader))
+		header.Del(preferHeader)
+		if lenient {
+			header.Set(preferHeader, handlingLenient)
+		}
+		return next(c)
+	}
+}
+
+// isLenient reports whether unknown fields are ignored.
+func isLenient(header http.Header) bool { return header.Get(preferHeader) == handlingLenient }
+
+// prefersLenient reports whether the first handling preference is lenient (RFC 7240 section 4.4). Unknown and
+// malformed preferences are ignored.
+func prefersLenient(fields []string) bool {
+	for preference := range strings.SplitSeq(strings.Join(fields, ","), ",") {
+		preference, _, _ = strings.Cut(preference, ";")
+		name, value, _ := strings.Cut(preference, "=")
+		if strings.EqualFold(strings.TrimSpace(name), "handling") {
+			value = strings.TrimSpace(value)
+			return strings.EqualFold(value, "lenient") || strings.EqualFold(value, `"lenient"`)
+		}
+	}
+	return false
 }
