@@ -152,7 +152,7 @@ func serviceAccount(t *testing.T, changes string) string {
 	t.Helper()
 	// The key is that of RFC 8410, section 10.3.
 	members := map[string]any{
-		"type": "service_account", "client_email": "sync@project.example.com", "private_key": "-----BEGIN PRIVATE KEY-----\n" +
+		"type": "service_account", "client_email": "sync@project.example.com", "token_uri": "https://oauth2.example.com/token", "private_key": "-----BEGIN PRIVATE KEY-----\n" +
 			"MC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC\n-----END PRIVATE KEY-----\n",
 	}
 	if err := json.Unmarshal([]byte("{"+changes+"}"), &members); err != nil {
@@ -205,7 +205,7 @@ func directoryCases(t *testing.T) []ruleCase {
 			[]string{"admin@example.org", "admin@sub.example.com"}, []string{"admin@EXAMPLE.com"}),
 		{
 			code: "credentials_incomplete", pointer: credentials,
-			trips: append(account(`"type":null`, `"type":1`, `"client_email":null`, `"client_email":""`, `"private_key":null`),
+			trips: append(account(`"type":null`, `"type":1`, `"client_email":null`, `"client_email":""`, `"private_key":null`, `"token_uri":null`),
 				`"credentials":{"type":"service_account"}`),
 			passes: []string{whole, `"credentials":{"key":"x"}`, `"credentials":{"type":"bearer","key":"x"}`},
 		},

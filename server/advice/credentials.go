@@ -22,7 +22,7 @@ const maxKeyBytes = 8 << 10
 
 // credentials describe the credentials of a directory without repeating a value.
 type credentials struct {
-	hasType, hasClientEmail, hasPrivateKey bool
+	hasType, hasClientEmail, hasPrivateKey, hasTokenURI bool
 	// isOtherType is true if the type is not that of a service account, such as authorized_user.
 	isOtherType bool
 	// isSubject is true if client_email is the delegated subject.
@@ -84,6 +84,8 @@ func (c *credentials) readString(member string, text []byte, subject string) {
 		c.isOAuthClient = c.isOAuthClient || string(text) == "authorized_user"
 	case "client_email":
 		c.hasClientEmail, c.isSubject = true, strings.EqualFold(string(text), subject)
+	case "token_uri":
+		c.hasTokenURI = true
 	case "private_key":
 		c.hasPrivateKey, c.hasUnusableKey = true, !isPrivateKey(text)
 	}
@@ -91,7 +93,8 @@ func (c *credentials) readString(member string, text []byte, subject string) {
 
 // isIncomplete reports whether a service account lacks a member that a token is requested with.
 func (c credentials) isIncomplete() bool {
-	return c.isServiceAccount() && (!c.hasType || !c.hasClientEmail || !c.hasPrivateKey)
+	isWhole := c.hasType && c.hasClientEmail && c.hasPrivateKey && c.hasTokenURI
+	return c.isServiceAccount() && !isWhole
 }
 
 func (c credentials) isServiceAccount() bool {

@@ -18,6 +18,7 @@ func (r Rule) Example() Example {
 		public = `"client_type": "public"`
 		// account has the key of RFC 8410, section 10.3, which is short.
 		account = `{"type": "service_account", "client_email": "sync@project.example.com", ` +
+			`"token_uri": "https://oauth2.example.com/token", ` +
 			`"private_key": "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC` +
 			`\n-----END PRIVATE KEY-----\n"}`
 		randomSecret = `"client_secret": "Zt4vQy8LmN1xRw6KpJ3sHd9Fb2Cg7TuE"`

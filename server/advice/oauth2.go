@@ -35,23 +35,26 @@ func (c client) isNativeButConfidential() bool {
 	return !c.isPublic() && slices.ContainsFunc(c.redirectURIs, redirectURI.isNative)
 }
 
-func (c client) hasNeedlessSecret() bool { return c.isPublic() && c.ClientSecret.Traits().Bytes > 0 }
+func (c client) hasNeedlessSecret() bool { return c.isPublic() && len(c.secret) > 0 }
 
-func (c client) hasEmptySecret() bool { return !c.isPublic() && c.ClientSecret.Traits().Bytes == 0 }
+func (c client) hasEmptySecret() bool { return !c.isPublic() && len(c.secret) == 0 }
 
 func (c client) hasShortSecret() bool {
-	length := c.ClientSecret.Traits().Bytes
+	length := len(c.secret)
 	return !c.isPublic() && length > 0 && length < shortSecret
 }
 
 func (c client) hasSecretTooShortToSign() bool {
-	length := c.ClientSecret.Traits().Bytes
+	length := len(c.secret)
 	return !c.isPublic() && c.SigningKey == nil && length >= shortSecret && length < hmacKey
 }
 
 func (c client) hasRepetitiveSecret() bool {
-	traits := c.ClientSecret.Traits()
-	return !c.isPublic() && traits.Bytes >= shortSecret && traits.Distinct < fewDistinct
+	distinct := map[byte]bool{}
+	for i := range len(c.secret) {
+		distinct[c.secret[i]] = true
+	}
+	return !c.isPublic() && len(c.secret) >= shortSecret && len(distinct) < fewDistinct
 }
 
 // hasNothingToSignWith is false for a confidential client with a secret, which is what a create without options makes.

@@ -12,7 +12,7 @@ const requestSchema = "openapi.yaml, OAuth2ProviderRequest"
 var (
 	// reference matches what other systems replace by a value before they use it.
 	reference = regexp.MustCompile(`^(\$\(.+\)|\$\{.+\}|\$[A-Za-z_]\w*|\{\{.+\}\}|<.+>|__\w+__|ENC\[.+\]|` +
-		`(op|ref\+\w+)://.+|vault:.+|[A-Z0-9_]*(CLIENT_ID|SECRET|PASSWORD)[A-Z0-9_]*)$`)
+		`(op|ref\+\w+)://.+|(vault|env):.+|%\w+%|[A-Z0-9_]*(CLIENT_ID|SECRET|PASSWORD)[A-Z0-9_]*)$`)
 	// digest matches what other systems store instead of a password.
 	digest = regexp.MustCompile(`^(\$[a-z0-9-]+\$.+|pbkdf2_\w+\$.+|\{[A-Z0-9]+\}.+)$`)
 )
@@ -52,8 +52,8 @@ func unresolved(field, text string) Rule {
 	return Rule{
 		Code: "reference_unresolved", Pointer: "/" + field,
 		When: field + " looks like a reference or a placeholder, such as ${NAME}, <NAME>, op://vault/item or vault:path",
-		Detail: "Looks like a reference or a placeholder of another system, which nothing replaces here. Set the value " +
-			"that it stands for.",
+		Detail: "Looks like a reference or a placeholder of another system, which nothing replaces here, so that anyone " +
+			"who can read the file knows the value. Set the value that it stands for.",
 		Section: requestSchema, holds: isReference(text),
 	}
 }

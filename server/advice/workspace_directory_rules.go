@@ -35,9 +35,9 @@ func directoryRules(s store.WorkspaceDirectorySettings) []Rule {
 		},
 		{
 			Code: "credentials_incomplete", Pointer: object,
-			When: "credentials are a service account without type, client_email or private_key",
-			Detail: "Requesting a token needs type, client_email and private_key. Use the whole key file of the service " +
-				"account.",
+			When: "credentials are a service account without type, client_email, private_key or token_uri",
+			Detail: "Requesting a token needs type, client_email, private_key and token_uri. Use the whole key file of the " +
+				"service account.",
 			Section: server,
 			holds:   c.isIncomplete(),
 		},
