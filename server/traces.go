@@ -32,7 +32,8 @@ const (
 const maxAttributes = 10
 
 // Traces creates spans for requests of the operations, by the semantic conventions of OpenTelemetry for HTTP servers.
-// No attribute contains anything that a caller sent, except a well-formed request id.
+// No attribute contains anything that a caller sent, except a well-formed request id; otelecho adds the Host and the
+// User-Agent.
 type Traces struct{ tracer trace.Tracer }
 
 // NewTraces returns new Traces that use the tracer of a provider.
