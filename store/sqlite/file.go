@@ -25,6 +25,11 @@ const magic = "SQLite format 3\x00"
 // system error.
 func isBlank(file *os.File) (bool, error) {
 	const pageSize, idTill = 16, 72
+	// The size comes first: the checkpoint that enlarges the file writes the header before the other pages.
+	info, err := file.Stat()
+	if err != nil {
+		return false, fmt.Errorf("read %s: %w", file.Name(), err)
+	}
 	header := make([]byte, idTill)
 	count, err := file.ReadAt(header, 0)
 	switch {
@@ -34,10 +39,6 @@ func isBlank(file *os.File) (bool, error) {
 		return false, fmt.Errorf("read %s: %w", file.Name(), err)
 	case count < idTill || !bytes.HasPrefix(header, []byte(magic)):
 		return false, fmt.Errorf("%s: %w: file is not a database", file.Name(), database.ErrCorrupt)
-	}
-	info, err := file.Stat()
-	if err != nil {
-		return false, fmt.Errorf("read %s: %w", file.Name(), err)
 	}
 	// A database without a second page has no tables.
 	isOnePage := info.Size() <= int64(binary.BigEndian.Uint16(header[pageSize:]))
