@@ -29,7 +29,7 @@ type auditCommand struct {
 	Limit      rowLimit     `placeholder:"N" help:"Print at most N; if there are more, the next --after is printed on standard error."`
 	Follow     bool         `help:"With --output jsonl, wait for more events until a signal arrives."`
 	CursorFile string       `type:"path" placeholder:"FILE" help:"With --output jsonl, continue after the event whose id is in this file, and update it."`
-	Output     string       `short:"o" default:"table" enum:"table,json,jsonl,yaml" help:"Output format: ${enum} (default ${default}). jsonl prints an object for each event, with what verify needs unless there is a filter."`
+	Output     string       `short:"o" default:"table" enum:"table,json,jsonl" help:"Output format: ${enum} (default ${default}). jsonl prints an object for each event, with what verify needs unless there is a filter."`
 }
 
 const formatJSONL = "jsonl"

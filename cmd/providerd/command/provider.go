@@ -12,7 +12,6 @@ import (
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/cmd/providerd/escape"
 	"example.com/providerd/cmd/providerd/flags"
-	"example.com/providerd/cmd/providerd/yamltext"
 	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
 )
@@ -108,9 +107,6 @@ func (c *providerShowCommand) show(out *console.Output, record store.Record) err
 			return fmt.Errorf("render provider: %w", err)
 		}
 		return out.Line(indented.String())
-	}
-	if c.Output == console.FormatYAML {
-		return console.PrintYAML(out, text, yamltext.Document)
 	}
 	common := record.Common()
 	list := console.NewTable(out)

@@ -8,21 +8,17 @@ import (
 	"strings"
 
 	"example.com/providerd/cmd/providerd/escape"
-	"example.com/providerd/cmd/providerd/yamltext"
 	"example.com/providerd/store"
 )
 
-// The formats of output for programs.
-const (
-	FormatJSON = "json"
-	FormatYAML = "yaml"
-)
+// FormatJSON is the format of output for programs.
+const FormatJSON = "json"
 
 // List describes how elements are printed.
 type List[T any] struct {
 	// Headings are the headings of a table, separated by commas.
 	Headings string
-	// Rows returns the rows of an element in a table, and Value returns its value in JSON and YAML.
+	// Rows returns the rows of an element in a table, and Value returns its value in JSON.
 	Rows  func(element T) [][]string
 	Value func(element T) any
 	// Color returns the color of the first cell of a row; nil for none.
@@ -73,14 +69,10 @@ func SkippedError(damaged int) error {
 }
 
 func newPrinter(out *Output, format string, headings string) printer {
-	switch format {
-	case FormatJSON:
+	if format == FormatJSON {
 		return &jsonPrinter{out: out, separator: "["}
-	case FormatYAML:
-		return &yamlPrinter{out: out}
-	default:
-		return tablePrinter{NewTable(out, strings.Split(headings, ",")...)}
 	}
+	return tablePrinter{NewTable(out, strings.Split(headings, ",")...)}
 }
 
 type tablePrinter struct{ table *table }
@@ -115,38 +107,6 @@ func (p *jsonPrinter) end() error {
 		return p.out.Line("[\n]")
 	}
 	return p.out.Line("\n]")
-}
-
-// yamlPrinter prints one list.
-type yamlPrinter struct {
-	out   *Output
-	begun bool
-}
-
-func (p *yamlPrinter) add(value any, _ Color, _ [][]string) error {
-	p.begun = true
-	text, err := json.Marshal(value)
-	if err != nil {
-		return fmt.Errorf("render: %w", err)
-	}
-	return PrintYAML(p.out, text, yamltext.Element)
-}
-
-func (p *yamlPrinter) end() error {
-	if p.begun {
-		return nil
-	}
-	return p.out.Line("[]")
-}
-
-// PrintYAML prints JSON as YAML, converted by form.
-func PrintYAML(out *Output, text []byte, form func([]byte, yamltext.Change) ([]byte, error)) error {
-	rendered, err := form(text, yamltext.Same)
-	if err != nil {
-		return fmt.Errorf("render: %w", err)
-	}
-	_, err = out.Write(rendered)
-	return err
 }
 
 // Limit yields at most limit elements, or all if limit is 0. If there are more, it calls more with the last one

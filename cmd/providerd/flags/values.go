@@ -17,7 +17,7 @@ import (
 
 // ListFormat is the flag for the format of a list.
 type ListFormat struct {
-	Output string `short:"o" default:"table" enum:"table,json,yaml" help:"Output format: ${enum} (default ${default})."`
+	Output string `short:"o" default:"table" enum:"table,json" help:"Output format: ${enum} (default ${default})."`
 }
 
 // ListenAddress is HOST:PORT; port 0 selects a free port.

@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
-
-	"example.com/providerd/cmd/providerd/yamltext"
 )
 
 // Writer writes a manifest.
@@ -22,7 +20,7 @@ func NewWriter(out io.Writer) *Writer { return &Writer{out: out} }
 // Entry writes an entry: one JSON object with the member id. Entries of a kind must follow each other. Read returns the
 // same strings, except those for which isReference is true. It returns an error of the JSON or of the output.
 func (w *Writer) Entry(kind string, body []byte, isReference func(at jsontext.Pointer) bool) error {
-	element, err := yamltext.Element(body, func(at jsontext.Pointer, text string) string {
+	element, err := writeElement(body, func(at jsontext.Pointer, text string) string {
 		if isReference(at) {
 			return text
 		}

@@ -90,8 +90,8 @@ func expectVisible(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	for _, line := range []string{
-		"provider list --reveal", "provider list --reveal --output json", "provider list --reveal --output yaml",
-		"provider show 4 --output json", "provider show 4 --output yaml", "provider show 4", "provider export --reveal",
+		"provider list --reveal", "provider list --reveal --output json",
+		"provider show 4 --output json", "provider show 4", "provider export --reveal",
 		"apply --dry-run --file hidden.yaml --output json", "apply --dry-run --file hidden.yaml",
 	} {
 		expectNothingHidden(t, line, providerdtest.RunCommand(t, dir, strings.Fields(line)...))

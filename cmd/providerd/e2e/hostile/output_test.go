@@ -62,8 +62,7 @@ func TestHostileOutputFailsCommands(t *testing.T) {
 		for _, line := range []string{
 			"--help", "token create --help", "version", "token list", "provider list", "provider list --output json",
 			"provider show 1", "provider show 1 --output json", "application list", "audit", "audit --output json",
-			"provider list --output yaml", "provider show 1 --output yaml", "provider export", "token list --output json",
-			"application list --output yaml", "audit --output yaml", "apply --schema", "completion bash", "apply -f empty.yaml --dry-run", "apply -f empty.yaml --dry-run --output json",
+			"provider export", "token list --output json", "application list --output json", "apply --schema", "completion bash", "apply -f empty.yaml --dry-run", "apply -f empty.yaml --dry-run --output json",
 		} {
 			status, stderr := printTo(t, dir, stdout, line)
 			isReported := strings.Contains(stderr, "providerd: ") && strings.HasSuffix(stderr, fault+"\n")

@@ -1,5 +1,4 @@
-// Package yamltext writes JSON as YAML.
-package yamltext
+package manifest
 
 import (
 	"bytes"
@@ -12,47 +11,34 @@ import (
 	"example.com/providerd/cmd/providerd/escape"
 )
 
-// Element returns a JSON value as one element of a YAML list; several of them in a row are a list. Members keep their
-// order and numbers their digits. change returns the text of each string except member names.
+// writeElement returns a JSON value as one element of a YAML list; several of them in a row are a list. Members keep
+// their order and numbers their digits. change returns the text of each string except member names.
 //
 // It returns an error if the value is not valid JSON.
-func Element(value []byte, change Change) ([]byte, error) {
-	return write(value, change, func(node *yaml.Node) *yaml.Node {
-		return &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{node}}
-	})
-}
-
-// Document is like Element, but returns a document.
-func Document(value []byte, change Change) ([]byte, error) {
-	return write(value, change, func(node *yaml.Node) *yaml.Node { return node })
-}
-
-func write(value []byte, change Change, form func(node *yaml.Node) *yaml.Node) ([]byte, error) {
-	reader := reader{decoder: jsontext.NewDecoder(bytes.NewReader(value)), change: change}
+func writeElement(value []byte, change changeFunc) ([]byte, error) {
+	reader := jsonReader{decoder: jsontext.NewDecoder(bytes.NewReader(value)), change: change}
 	node, err := reader.read()
 	if err != nil {
 		return nil, fmt.Errorf("read JSON: %w", err)
 	}
-	written, err := yaml.Dump(form(node), yaml.WithLineWidth(-1))
+	list := &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{node}}
+	written, err := yaml.Dump(list, yaml.WithLineWidth(-1))
 	if err != nil {
 		return nil, fmt.Errorf("write YAML: %w", err)
 	}
 	return escape.YAML(written), nil
 }
 
-// Change returns the text for a string at a position in the value.
-type Change func(at jsontext.Pointer, text string) string
+// changeFunc returns the text for a string at a position in the value.
+type changeFunc func(at jsontext.Pointer, text string) string
 
-// Same returns strings unchanged.
-func Same(_ jsontext.Pointer, text string) string { return text }
-
-// reader turns JSON into YAML nodes.
-type reader struct {
+// jsonReader turns JSON into YAML nodes.
+type jsonReader struct {
 	decoder *jsontext.Decoder
-	change  Change
+	change  changeFunc
 }
 
-func (r reader) read() (*yaml.Node, error) {
+func (r jsonReader) read() (*yaml.Node, error) {
 	token, err := r.decoder.ReadToken()
 	if err != nil {
 		return nil, err //nolint:wrapcheck // It is wrapped above.
@@ -65,13 +51,13 @@ func (r reader) read() (*yaml.Node, error) {
 		return r.readAll(yaml.SequenceNode)
 	}
 	if kind == '"' {
-		return scalar(r.change(r.decoder.StackPointer(), token.String())), nil
+		return textNode(r.change(r.decoder.StackPointer(), token.String())), nil
 	}
 	return &yaml.Node{Kind: yaml.ScalarNode, Value: token.String()}, nil
 }
 
 // readAll reads the rest of an object or array.
-func (r reader) readAll(kind yaml.Kind) (*yaml.Node, error) {
+func (r jsonReader) readAll(kind yaml.Kind) (*yaml.Node, error) {
 	node := &yaml.Node{Kind: kind}
 	for r.decoder.PeekKind() != '}' && r.decoder.PeekKind() != ']' {
 		if kind == yaml.MappingNode {
@@ -79,7 +65,7 @@ func (r reader) readAll(kind yaml.Kind) (*yaml.Node, error) {
 			if err != nil {
 				return nil, err //nolint:wrapcheck // It is wrapped above.
 			}
-			node.Content = append(node.Content, scalar(name.String()))
+			node.Content = append(node.Content, textNode(name.String()))
 		}
 		inner, err := r.read()
 		if err != nil {
@@ -91,7 +77,7 @@ func (r reader) readAll(kind yaml.Kind) (*yaml.Node, error) {
 	return node, err //nolint:wrapcheck // It is wrapped above.
 }
 
-func scalar(text string) *yaml.Node {
+func textNode(text string) *yaml.Node {
 	node := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}
 	if strings.ContainsFunc(text, escape.IsHidden) {
 		// YAML has escapes only in double-quoted scalars.
