@@ -3,11 +3,14 @@ package listener_test
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"strings"
 	"testing"
@@ -36,7 +39,7 @@ func (c shortReadsConn) Read(into []byte) (int, error) {
 }
 
 // connect serves a handler and connects to it.
-func connect(t *testing.T, atMost int, handler http.HandlerFunc) net.Conn {
+func connect(t *testing.T, atMost int, limits listener.Limits, security *tls.Config, handler http.HandlerFunc) net.Conn {
 	t.Helper()
 	open, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -45,7 +48,7 @@ func connect(t *testing.T, atMost int, handler http.HandlerFunc) net.Conn {
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	served := make(chan error, 1)
 	go func() {
-		served <- listener.Serve(ctx, shortReads{open, atMost}, handler, listener.DefaultLimits(), nil, slog.New(slog.DiscardHandler))
+		served <- listener.Serve(ctx, shortReads{open, atMost}, handler, limits, security, slog.New(slog.DiscardHandler))
 	}()
 	t.Cleanup(func() {
 		stop()
@@ -85,7 +88,7 @@ func TestShortReads(t *testing.T) {
 	for _, atMost := range []int{1, 2, 3, 5, 4093, 4094, 4095, 4096} {
 		t.Run(fmt.Sprint(atMost), func(t *testing.T) {
 			t.Parallel()
-			connection := connect(t, atMost, echo)
+			connection := connect(t, atMost, listener.DefaultLimits(), nil, echo)
 			send(t, connection, strings.Repeat(post+long+chunked, 3))
 			answers := bufio.NewReader(connection)
 			for range 9 {
@@ -96,6 +99,45 @@ func TestShortReads(t *testing.T) {
 				if body, err := io.ReadAll(response.Body); err != nil || string(body) != "4 <nil>" {
 					t.Fatalf("the answer is %q, %v", body, err)
 				}
+			}
+		})
+	}
+}
+
+// TestNoticedHangUp closes a connection after a request. The context of the request ends if hang-ups are to be noticed,
+// and within TLS.
+func TestNoticedHangUp(t *testing.T) {
+	t.Parallel()
+	certified := httptest.NewUnstartedServer(nil)
+	certified.StartTLS()
+	certified.Close()
+	noticing := listener.DefaultLimits()
+	noticing.NoticeHangUps = true
+	for name, c := range map[string]struct {
+		limits   listener.Limits
+		security *tls.Config
+	}{
+		"plain": {limits: noticing},
+		"TLS":   {listener.DefaultLimits(), &tls.Config{Certificates: certified.TLS.Certificates}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ended := make(chan error)
+			handler := func(_ http.ResponseWriter, r *http.Request) {
+				_, err := io.Copy(io.Discard, r.Body)
+				<-r.Context().Done()
+				ended <- errors.Join(err, r.Context().Err())
+			}
+			connection := connect(t, 4096, c.limits, c.security, handler)
+			if c.security != nil {
+				connection = tls.Client(connection, &tls.Config{InsecureSkipVerify: true})
+			}
+			send(t, connection, post)
+			if err := connection.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-ended; !errors.Is(err, context.Canceled) {
+				t.Errorf("the context ended with %v", err)
 			}
 		})
 	}

@@ -48,6 +48,8 @@ func serveOps(
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	limits := listener.DefaultLimits()
 	limits.Connections, limits.DrainTimeout = maxOpsConnections, opsDrainTimeout
+	// A profile ends if its caller disconnects.
+	limits.NoticeHangUps = true
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
