@@ -242,8 +242,7 @@ func wholeSeconds(wait time.Duration) string {
 }
 
 // limitRate refuses requests of a caller that exceeds its rate, which counts refused requests too, and reports to every
-// caller how many it has left. Callers are distinguished by the names of their tokens. There is no limit if callers is
-// nil.
+// caller how many it has left. A caller is a token name. There is no limit if callers is nil.
 func limitRate(callers *limiters) echo.MiddlewareFunc {
 	if callers == nil {
 		return func(next echo.HandlerFunc) echo.HandlerFunc { return next }

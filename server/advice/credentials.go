@@ -34,11 +34,6 @@ type credentials struct {
 	isEmpty, isNested bool
 }
 
-// newClient returns the input of the rules for OAuth2 providers.
-func newClient(s store.OAuth2Settings) client {
-	return client{s, parseRedirectURIs(s.RedirectURIs), s.ClientSecret.Reveal()}
-}
-
 // readCredentials reads the members of the object. Of nested members it knows nothing.
 func readCredentials(s store.WorkspaceDirectorySettings) credentials {
 	var c credentials

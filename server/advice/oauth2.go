@@ -29,6 +29,11 @@ type client struct {
 	secret       string
 }
 
+// newClient returns the input of the rules for OAuth2 providers.
+func newClient(s store.OAuth2Settings) client {
+	return client{s, parseRedirectURIs(s.RedirectURIs), s.ClientSecret.Reveal()}
+}
+
 func (c client) isPublic() bool { return c.ClientType == "public" }
 
 func (c client) isNativeButConfidential() bool {

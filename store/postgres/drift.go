@@ -65,7 +65,7 @@ const selectObjects = `WITH tables AS (
 		UNION ALL SELECT format('rule "%s" of "%s"', r.rulename, t.relname), '', true
 			FROM tables t JOIN pg_rewrite r ON r.ev_class = t.oid
 	)
-	SELECT name, definition FROM objects 
+	SELECT name, definition FROM objects
 	WHERE @expected = '' OR decides OR name = ANY (string_to_array(@expected, E'\n'))
 	ORDER BY name = ANY (string_to_array(@expected, E'\n')) DESC, name LIMIT 1000`
 

@@ -41,6 +41,7 @@ func connectReadOnly(path string) (database.Pool, error) {
 		busyTimeout.Milliseconds()), 1)
 }
 
+// openDSN opens a database file with settings of the driver.
 func openDSN(path, settings string) (*sql.DB, error) {
 	return sql.Open("sqlite3", "file:"+(&url.URL{Path: path}).EscapedPath()+"?"+settings) //nolint:wrapcheck // Callers do.
 }

@@ -92,7 +92,7 @@ func (p *plan) create(ctx context.Context, a *applied) error {
 	if err != nil {
 		return err
 	}
-	record, isReplayed, err := createRecord(ctx, p.database, p.caller, requested)
+	record, isReplayed, err := Create(ctx, p.database, p.caller, requested)
 	if err != nil {
 		return err
 	}
@@ -105,15 +105,9 @@ func (p *plan) create(ctx context.Context, a *applied) error {
 	return nil
 }
 
-// Create stores the record that a caller requests, and returns it. It returns the errors of the store.
+// Create stores the record that a caller requests, or finds the one that its idempotency key already created. It
+// returns the errors of the store.
 func Create(
-	ctx context.Context, database *store.Store, caller string, requested store.Record,
-) (record store.Record, err error) {
-	record, _, err = createRecord(ctx, database, caller, requested)
-	return record, err
-}
-
-func createRecord(
 	ctx context.Context, database *store.Store, caller string, requested store.Record,
 ) (record store.Record, isReplayed bool, err error) {
 	common := requested.Common()

@@ -53,7 +53,7 @@ func (c *providerCreateCommand) Run(
 		return err
 	}
 	return c.WithStore(ctx, func(database *store.Store) error {
-		created, err := apply.Create(ctx, database, string(c.As), requested)
+		created, _, err := apply.Create(ctx, database, string(c.As), requested)
 		if err != nil {
 			return explainConflict(err)
 		}
