@@ -35,8 +35,8 @@ type create struct {
 	timing *Timing
 	// deadline is when its caller gives up; the zero time for a database without deadlines.
 	deadline time.Time
-	// begun is when its batch began.
-	begun time.Time
+	// lockedAt is when it first waited, alone, for another transaction; the zero time if it has not.
+	lockedAt time.Time
 	// claimed is set by the first of the batcher, which starts it, and the caller, which cancels it.
 	claimed atomic.Bool
 	done    chan struct{}
@@ -201,9 +201,6 @@ func (b *batcher) next() (batch []*create) {
 func (b *batcher) insert(batch []*create) {
 	begun := time.Now()
 	b.crowded.Store(len(batch) > 1)
-	for _, c := range batch {
-		c.begun = begun
-	}
 	finish := func(c *create) {
 		if c.timing != nil {
 			c.timing.Begun, c.timing.Ended, c.timing.BatchSize = begun, time.Now(), len(batch)

@@ -27,8 +27,8 @@ type inserter struct {
 	leastTime time.Duration
 }
 
-// maxLocked is how long a create is tried again because it waits for another transaction, such as the one in which
-// another server stores the same key. It is short because the creates behind it wait too.
+// maxLocked is how long a create is tried again, alone, because it waits for another transaction, such as the one in
+// which another server stores the same key. It is short because the creates behind it wait too.
 const maxLocked = 500 * time.Millisecond
 
 // leastTime is enough for an insert over the network, including its commit.
@@ -91,7 +91,10 @@ func (i inserter) sealWith(c *create, keys *loadedKeys) (err error) {
 func (i inserter) insertAll(creates []*create, finish func(*create)) (last []*create) {
 	for try := 0; try < maxTries || slices.ContainsFunc(creates, isLocked); try++ {
 		again := i.inTime(creates)
-		if len(again) > 0 {
+		switch {
+		case slices.ContainsFunc(again, isLocked):
+			again = i.insertEach(again)
+		case len(again) > 0:
 			again = i.insertOnce(again, false)
 		}
 		if len(again) == 0 {
@@ -104,7 +107,11 @@ func (i inserter) insertAll(creates []*create, finish func(*create)) (last []*cr
 		}
 		creates = again
 	}
-	fail(creates, fmt.Errorf("%w: other requests create and delete the same values", ErrUnavailable))
+	for _, c := range creates {
+		if !errors.Is(c.err, database.ErrLocked) {
+			fail([]*create{c}, fmt.Errorf("%w: other requests create and delete the same values", ErrUnavailable))
+		}
+	}
 	return creates
 }
 
@@ -162,15 +169,18 @@ func (i inserter) insertOnce(creates []*create, isAlone bool) (again []*create) 
 // again: those that have not waited long for others, or that the deadline of another one has cut short.
 func (i inserter) notStored(creates []*create, isAlone bool, err error) (again []*create) {
 	fail(creates, err)
+	if first := creates[0]; isAlone && first.lockedAt.IsZero() && errors.Is(err, database.ErrLocked) {
+		first.lockedAt = time.Now()
+	}
 	if isAlone && isLocked(creates[0]) || errors.Is(err, ErrUnavailable) && slices.ContainsFunc(creates, i.isLate) {
 		return creates
 	}
 	return nil
 }
 
-// isLocked reports whether a create waits for another transaction, and may wait longer.
+// isLocked reports whether a create waits, alone, for another transaction, and may wait longer.
 func isLocked(c *create) bool {
-	return errors.Is(c.err, database.ErrLocked) && time.Since(c.begun) < maxLocked
+	return errors.Is(c.err, database.ErrLocked) && time.Since(c.lockedAt) < maxLocked
 }
 
 // isLate reports whether too little time is left to insert a create.

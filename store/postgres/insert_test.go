@@ -17,6 +17,7 @@ import (
 
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/postgres"
 	"example.com/providerd/store/postgres/postgrestest"
 	"example.com/providerd/store/storetest"
 	"example.com/providerd/store/storetest/processtest"
@@ -129,6 +130,55 @@ func createAmongHeld(t *testing.T, opened *store.Store, round int) int {
 	}
 	group.Wait()
 	return timing.BatchSize
+}
+
+// A create is stored if the transaction that it waits for ends soon after its batch has given up.
+func TestBlockedCreatesAreTriedAgain(t *testing.T) {
+	t.Parallel()
+	cluster := postgrestest.NewCluster(t)
+	url := cluster.CreateDatabase(t)
+	opened, watching := openStore(t, url, newKeyset(t)), create(t, url)
+	createEach(t, opened, "before")
+	for round := 1; !isStoredAfterWait(t, url, opened, watching, round); round++ {
+		t.Log("the create was alone, or the machine was busy; trying again")
+	}
+}
+
+// isStoredAfterWait reports whether a create was stored after others had held its client_id until its batch gave up. It
+// returns false if there was no batch, or if this took longer than a create is tried again.
+func isStoredAfterWait(t *testing.T, url string, opened *store.Store, watching *postgres.Database, round int) bool {
+	t.Helper()
+	held := fmt.Sprint("held ", round)
+	_, end := begin(t, url, `INSERT INTO providers SELECT (jsonb_populate_record(p, jsonb_build_object('pk', 1000000,
+		'uid', gen_random_uuid(), 'client_id', '`+held+`', 'idempotency_key', NULL))).* FROM providers AS p LIMIT 1`)
+	var group sync.WaitGroup
+	var timing store.Timing
+	var heldErr error
+	for i := range 30 {
+		request, settings := keyedRequest(fmt.Sprint(round, "/", i))
+		if i == 15 {
+			request.IdempotencyKey, settings.ClientID, request.Timing = nil, held, &timing
+		}
+		group.Go(func() {
+			if _, _, err := opened.CreateOAuth2Provider(t.Context(), request, settings); i == 15 {
+				heldErr = err
+			} else if err != nil {
+				t.Errorf("create %d: %v", i, err)
+			}
+		})
+	}
+	processtest.WaitUntil(t, "the batch waits", func() bool { return isBlocked(t, watching, "INSERT%") })
+	processtest.WaitUntil(t, "the batch gives up", func() bool { return !isBlocked(t, watching, "INSERT%") })
+	end()
+	freed := time.Now()
+	group.Wait()
+	if timing.BatchSize == 1 || freed.Sub(timing.Begun) > 1300*time.Millisecond {
+		return false
+	}
+	if heldErr != nil {
+		t.Fatalf("freed %v after its batch began: %v", freed.Sub(timing.Begun), heldErr)
+	}
+	return true
 }
 
 // An insert has the id of a transaction before it generates a pk, so that no reader of events passes it.
