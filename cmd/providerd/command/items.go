@@ -29,11 +29,12 @@ func (i items) check() error {
 // program. It returns an error if an item has another form, or if a file cannot be used.
 func (i items) members(secret string) (map[string]json.RawMessage, error) {
 	members := map[string]json.RawMessage{}
-	for _, text := range i {
+	for n, text := range i {
 		name, value, ok := strings.Cut(text, "=")
 		name, isJSON := strings.CutSuffix(name, ":")
 		if !ok || name == "" {
-			return nil, fmt.Errorf("%q is not a field; %s", text, itemForms)
+			// It may be a secret.
+			return nil, fmt.Errorf("item %d is not a field; %s", n+1, itemForms)
 		}
 		if members[name] != nil {
 			return nil, fmt.Errorf("%s appears twice; write a list as %s:='[\"A\", \"B\"]'", name, name)

@@ -59,7 +59,7 @@ func (c *providerCreateCommand) Run(
 		}
 		tellAdvice(messages, created)
 		common := created.Common()
-		messages.Note("created provider %d (%s)", common.PK, common.Name)
+		messages.Note("created provider %d (%s)", common.PK, console.Printable(common.Name))
 		if err := out.Line(fmt.Sprint(common.PK)); err != nil {
 			return err
 		}
