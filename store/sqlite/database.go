@@ -52,7 +52,7 @@ func (d *Database) IsShared() bool { return false }
 // Reader returns a handle whose connections cannot write.
 func (d *Database) Reader() *gorm.DB { return d.readers.GORM }
 
-// Write runs statements, once, in a durable transaction, and checks the files before and after it.
+// Write runs statements, once, in a durable transaction, and checks the files before, in and after it.
 func (d *Database) Write(ctx context.Context, statements func(tx *gorm.DB) error) error {
 	return withoutStop(func() error { return d.write(ctx, statements) })
 }
@@ -82,6 +82,10 @@ func (d *Database) write(ctx context.Context, statements func(tx *gorm.DB) error
 		return err
 	}
 	if err := statements(tx); err != nil {
+		return err
+	}
+	// What was read from changed files must not be written.
+	if err := d.files.check(); err != nil {
 		return err
 	}
 	if err := commitError(tx.Commit().Error); err != nil {

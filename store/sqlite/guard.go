@@ -1,6 +1,8 @@
 package sqlite
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"runtime"
@@ -18,7 +20,9 @@ type guard struct {
 	database, wal, index *guardedFile
 	mutex                sync.Mutex
 	// seen is the wal-index, and size and generation are those of the database file, at the last successful check.
-	seen       walIndex
+	seen walIndex
+	// seenPages are the page numbers of the last frames of seen.
+	seenPages  []byte
 	checked    time.Time
 	size       int64
 	generation uint32
@@ -51,8 +55,8 @@ func (g *guard) check() error {
 // commit.
 const recent = 10 * time.Millisecond
 
-// checkUnlessRecent is check, unless the files were checked very recently. It is for use before a transaction whose
-// commit is followed by a check.
+// checkUnlessRecent is check, unless the files were checked very recently. It is for use before a transaction that
+// checks them before it commits.
 func (g *guard) checkUnlessRecent() error {
 	g.mutex.Lock()
 	isRecent := time.Since(g.checked) < recent
@@ -143,31 +147,54 @@ func (g *guard) checkWAL() (walIndex, error) {
 			waitToReread(number)
 			continue
 		}
-		isConsistent, err := g.isConsistent(index)
-		switch {
-		case err != nil:
+		pages, changed, err := g.compare(index)
+		if err != nil {
 			return index, err
-		case isConsistent && index.salts == g.seen.salts && index.frames < g.seen.frames:
-			return index, changedError{g.index.Name()}
-		case isConsistent:
-			g.seen = index
+		}
+		if changed == nil {
+			g.seen, g.seenPages = index, pages
 			return index, nil
 		}
 		if again, isWhole, err := readWALIndex(g.index); err == nil && isWhole && again == index {
-			return index, changedError{g.wal.Name()}
+			return index, changedError{changed.Name()}
 		}
 	}
 	return walIndex{}, inconsistentError(g.index)
 }
 
-// isConsistent reports whether the WAL contains the last committed frame and still has the one that was last at the
-// previous check: a WAL that was truncated and then appended to has a hole there.
-func (g *guard) isConsistent(index walIndex) (bool, error) {
-	isConsistent, err := index.isIndexOf(g.wal)
-	if !isConsistent || err != nil || g.seen.salts != index.salts || g.seen.frames == index.frames {
-		return isConsistent, err
+// compare returns the page numbers of the last frames, or the file that was changed: the WAL must contain the last
+// committed frame and still have the one that was last at the previous check, because a WAL that was truncated and then
+// appended to has a hole there. The wal-index must have the same page numbers for both: after an older copy was written
+// over it, the next commit writes a new header, but the numbers of earlier frames are still missing.
+func (g *guard) compare(index walIndex) (pages []byte, changed *guardedFile, err error) {
+	page, err := index.lastPage(g.wal)
+	if err != nil || page == 0 && index.frames > 0 {
+		return nil, g.wal, err
 	}
-	return g.seen.isIndexOf(g.wal)
+	pages, err = index.pageNumbers(g.index)
+	if err != nil || page != 0 && binary.NativeEndian.Uint32(pages[len(pages)-4:]) != page {
+		return nil, g.index, err
+	}
+	changed, err = g.compareSeen(index)
+	return pages, changed, err
+}
+
+// compareSeen compares what was seen at the previous check.
+func (g *guard) compareSeen(index walIndex) (changed *guardedFile, err error) {
+	if g.seen.salts != index.salts || g.seen.frames == 0 {
+		return nil, nil
+	}
+	if index.frames < g.seen.frames {
+		return g.index, nil
+	}
+	if page, err := g.seen.lastPage(g.wal); err != nil || page == 0 {
+		return g.wal, err
+	}
+	pages, err := g.seen.pageNumbers(g.index)
+	if err != nil || !bytes.Equal(pages, g.seenPages) {
+		return g.index, err
+	}
+	return nil, nil
 }
 
 // isBackfilled reports whether a checkpoint has copied all frames of the WAL. The caller must hold the write lock, so

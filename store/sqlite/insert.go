@@ -35,8 +35,9 @@ type inserter struct {
 	ended  chan struct{}
 }
 
-// Insert inserts rows in one durable transaction, and checks the files before and after it. It waits no longer than the
-// busy timeout, regardless of the context: with one that can end, the driver starts a goroutine for each statement.
+// Insert inserts rows in one durable transaction, and checks the files before, in and after it. It waits no longer
+// than the busy timeout, regardless of the context: with one that can end, the driver starts a goroutine for each
+// statement.
 func (d *Database) Insert(ctx context.Context, rows database.Insertion) (pks map[uuid.UUID]int64, err error) {
 	ctx = context.WithoutCancel(ctx)
 	d.inserting.Lock()
@@ -127,6 +128,10 @@ func (i *inserter) transact(ctx context.Context, rows database.Insertion) (pks m
 	commit, err := i.prepared(ctx, "COMMIT") //nolint:sqlclosecheck // close closes it.
 	if err != nil {
 		return nil, fmt.Errorf("commit: %w", err)
+	}
+	// What was read from changed files must not be written.
+	if err := i.database.files.check(); err != nil {
+		return nil, err
 	}
 	if _, err := commit.ExecContext(ctx); err != nil {
 		return nil, fmt.Errorf("commit: %w", commitError(err))

@@ -22,6 +22,22 @@ type walIndex struct {
 	salts [8]byte
 }
 
+// pageNumbers reads, from after the header of a wal-index, in native byte order, the page numbers of at most 16 frames,
+// up to the last one. They stay as they are until the WAL is reset.
+func (i walIndex) pageNumbers(file *guardedFile) ([]byte, error) {
+	if i.frames == 0 {
+		return nil, nil
+	}
+	// The file has blocks of 4096 page numbers and a hash table for them. The header takes 34 numbers of the first block.
+	const header, block, blockSize, number = 34, 4096, 32 << 10, 4
+	position := int64(i.frames) - 1 + header
+	count := min(16, int64(i.frames), position%block+1)
+	content := make([]byte, count*number)
+	first := position%block + 1 - count
+	_, err := file.read(content, position/block*blockSize+first*number)
+	return content, err
+}
+
 // readWALIndex reads the header of a wal-index. It is not whole while SQLite writes it: another read may succeed.
 func readWALIndex(file *guardedFile) (index walIndex, isWhole bool, err error) {
 	const size = 48
@@ -45,17 +61,21 @@ func readWALIndex(file *guardedFile) (index walIndex, isWhole bool, err error) {
 	return index, true, nil
 }
 
-// isIndexOf reports whether a file starts as the WAL that the wal-index describes and has its last frame.
-func (i walIndex) isIndexOf(wal *guardedFile) (bool, error) {
+// lastPage returns the page number of the last frame, from the file that starts as the WAL that the wal-index
+// describes. It is 0 if there is no such file or frame.
+func (i walIndex) lastPage(wal *guardedFile) (uint32, error) {
 	if i.frames == 0 {
-		return true, nil
+		return 0, nil
 	}
 	const headerSize, frameHeaderSize = 32, 24
 	var header [headerSize]byte
 	if isLong, err := wal.read(header[:], 0); !isLong || !bytes.Equal(header[16:24], i.salts[:]) {
-		return false, err
+		return 0, err
 	}
 	frame := header[:frameHeaderSize]
 	isLong, err := wal.read(frame, headerSize+int64(i.frames-1)*(frameHeaderSize+i.pageSize))
-	return isLong && bytes.Equal(frame[8:16], i.salts[:]) && bytes.Equal(frame[16:24], i.checksum[:]), err
+	if !isLong || !bytes.Equal(frame[8:16], i.salts[:]) || !bytes.Equal(frame[16:24], i.checksum[:]) {
+		return 0, err
+	}
+	return binary.BigEndian.Uint32(frame), nil
 }

@@ -55,6 +55,41 @@ func TestHostileFileAccidents(t *testing.T) {
 	}
 }
 
+// An older copy of the wal-index that is written over it while creates commit is noticed before it costs an acknowledged
+// create: the header that the next commit writes does not hide it.
+func TestHostileOlderWALIndex(t *testing.T) {
+	t.Parallel()
+	const callers, rounds = 8, 5
+	for round := range rounds {
+		dir, client, sent := t.TempDir(), contracttest.Client(t), providerdtest.NewJournal()
+		index := filepath.Join(dir, "data", "providerd.db-shm")
+		server := providerdtest.Serve(t, dir)
+		load := providerdtest.StartLoad(callers, func(caller, n int) bool {
+			started, name := time.Now(), fmt.Sprintf("%d-%d", caller, n)
+			record, err := server.CreateOnce(client, name)
+			if err == nil {
+				sent.Acknowledge(record, started)
+			}
+			return !server.HasEnded()
+		})
+		sent.WaitForMore(t, 100*(round+1))
+		older, err := os.ReadFile(index)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent.WaitForMore(t, 100)
+		if err := processtest.OverwriteBeginning(index, older); err != nil {
+			t.Fatal(err)
+		}
+		processtest.WaitUntil(t, "the accident is noticed", func() bool {
+			return strings.Contains(server.Stderr.String(), "does not match what SQLite wrote")
+		})
+		server.Kill(t)
+		load.Stop()
+		expectStored(t, dir, sent)
+	}
+}
+
 func (a accident) strike(t *testing.T, restarts bool) {
 	t.Helper()
 	const callers = 3
@@ -109,6 +144,12 @@ func (a accident) strike(t *testing.T, restarts bool) {
 			t.Fatal(err)
 		}
 	}
+	expectStored(t, dir, sent)
+}
+
+// expectStored fails the test if the database lacks what was acknowledged, or is damaged.
+func expectStored(t *testing.T, dir string, sent *providerdtest.Journal) {
+	t.Helper()
 	stored := map[string]providerdtest.Record{}
 	for _, record := range providerdtest.Stored(t, dir) {
 		stored[record.Name] = record
@@ -123,5 +164,5 @@ func (a accident) strike(t *testing.T, restarts bool) {
 	if lost > 0 {
 		t.Errorf("%d of %d acknowledged creates are lost", lost, len(sent.Acknowledged()))
 	}
-	providerdtest.CheckIntegrity(t, database)
+	providerdtest.CheckIntegrity(t, filepath.Join(dir, "data", "providerd.db"))
 }
