@@ -396,7 +396,7 @@ type WorkspaceDirectoryProviderRequest struct {
 	// DefaultGroupEmailDomain Domain of the e-mail addresses of groups created in the directory.
 	DefaultGroupEmailDomain string `json:"default_group_email_domain"`
 
-	// DelegatedSubject E-mail address of the directory administrator on whose behalf the directory is written: an ASCII dot-atom, "@" and a domain of labels of letters, digits and inner hyphens. Stored as sent.
+	// DelegatedSubject E-mail address of the directory administrator on whose behalf the directory is written: an ASCII dot-atom, "@" and a domain of labels of at most 63 letters, digits and inner hyphens (RFC 5321). Stored as sent.
 	DelegatedSubject string `json:"delegated_subject"`
 
 	// ExcludeUsersServiceAccount When true, service accounts are not pushed. Default: false.

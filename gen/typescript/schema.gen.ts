@@ -170,7 +170,7 @@ export interface components {
             property_mappings_group?: string[];
             /**
              * Format: email
-             * @description E-mail address of the directory administrator on whose behalf the directory is written: an ASCII dot-atom, "@" and a domain of labels of letters, digits and inner hyphens. Stored as sent.
+             * @description E-mail address of the directory administrator on whose behalf the directory is written: an ASCII dot-atom, "@" and a domain of labels of at most 63 letters, digits and inner hyphens (RFC 5321). Stored as sent.
              */
             delegated_subject: string;
             /** @description Credential settings of the directory: any JSON object without the character U+0000 in strings and member names. Numbers keep their digits. */
