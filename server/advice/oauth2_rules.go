@@ -9,6 +9,13 @@ const (
 	// comparedExactly requires that redirect URIs are compared as whole strings.
 	comparedExactly = "RFC 9700, section 2.1"
 	omitField       = "Omit the field to get a secret of 128 random letters and digits"
+
+	// The rest are parts of examples.
+	public       = `"client_type": "public"`
+	none         = `"00000000-0000-0000-0000-000000000000"`
+	some         = `"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"`
+	onTwoLines   = `"redirect_uris": "https://app.example.com/a\nhttps://app.example.com/b"`
+	randomSecret = `"client_secret": "Zt4vQy8LmN1xRw6KpJ3sHd9Fb2Cg7TuE"`
 )
 
 // oauth2Rules are in the order of the fields of the contract.
@@ -19,12 +26,16 @@ func oauth2Rules(c client) []Rule {
 		{
 			Code: nilUUID, Pointer: "/authentication_flow", When: "authentication_flow is the nil UUID",
 			Detail: "The nil UUID identifies no flow. Set the UUID of a flow, or omit the field.", Section: nilUUIDSection,
+			Bad:   `"authentication_flow": ` + none,
+			Good:  `"authentication_flow": ` + some,
 			holds: isNil(c.AuthenticationFlow),
 		},
 		{
 			Code: nilUUID, Pointer: "/authorization_flow", When: "authorization_flow is the nil UUID",
 			Detail:  "The nil UUID identifies no flow. Set the UUID of the flow that authorizes this provider.",
 			Section: nilUUIDSection,
+			Bad:     `"authorization_flow": ` + none,
+			Good:    `"authorization_flow": ` + some,
 			holds:   isNil(&c.AuthorizationFlow),
 		},
 		{
@@ -33,6 +44,8 @@ func oauth2Rules(c client) []Rule {
 			Detail: "The redirect URI opens an app on the user's device, which cannot keep a secret. Set client_type to " +
 				"public, or use an https redirect URI.",
 			Section: "RFC 8252, section 8.4",
+			Bad:     `"client_type": "confidential", "redirect_uris": "com.example.app:/callback"`,
+			Good:    public + `, "redirect_uris": "com.example.app:/callback"`,
 			holds:   c.isNativeButConfidential(),
 		},
 		padded("client_id", c.ClientID),
@@ -42,6 +55,8 @@ func oauth2Rules(c client) []Rule {
 			When:    "client_id contains a character other than printable ASCII, apart from those at its ends",
 			Detail:  "Clients encode such characters differently. Use only printable ASCII.",
 			Section: "RFC 6749, appendix A.1",
+			Bad:     `"client_id": "büro"`,
+			Good:    `"client_id": "office"`,
 			holds:   isUnprintable(c.ClientID),
 		},
 		padded("client_secret", c.secret),
@@ -51,6 +66,8 @@ func oauth2Rules(c client) []Rule {
 			Detail: "Looks like a digest. Clients send the secret itself, and will be refused. Set the secret itself. " +
 				omitField + ".",
 			Section: "RFC 6749, section 2.3.1",
+			Bad:     `"client_secret": "$2a$10$abcdefghijklmnopqrstuv"`,
+			Good:    randomSecret,
 			holds:   digest.MatchString(c.secret),
 		},
 		{
@@ -58,6 +75,8 @@ func oauth2Rules(c client) []Rule {
 			When:    "client_secret contains a character other than printable ASCII, apart from those at its ends",
 			Detail:  "Clients encode such characters differently. Use only printable ASCII.",
 			Section: "RFC 6749, appendix A.2",
+			Bad:     `"client_secret": "pässword-of-more-than-32-characters"`,
+			Good:    `"client_secret": "password-of-more-than-32-characters"`,
 			holds:   isUnprintable(c.secret),
 		},
 		{
@@ -66,6 +85,8 @@ func oauth2Rules(c client) []Rule {
 			Detail: "A public client cannot keep a secret, so a secret proves nothing. Omit the field, or set client_type to " +
 				"confidential.",
 			Section: "RFC 6749, section 10.1",
+			Bad:     public + `, "client_secret": "not-secret"`,
+			Good:    public,
 			holds:   c.hasNeedlessSecret(),
 		},
 		{
@@ -74,6 +95,8 @@ func oauth2Rules(c client) []Rule {
 			Detail: "Without a secret, anyone who knows client_id can impersonate the client. " + omitField +
 				", or set client_type to public.",
 			Section: "RFC 6749, section 2.2",
+			Bad:     `"client_type": "confidential", "client_secret": ""`,
+			Good:    `"client_type": "confidential"`,
 			holds:   c.hasEmptySecret(),
 		},
 		{
@@ -81,6 +104,8 @@ func oauth2Rules(c client) []Rule {
 			When:    "client_type is confidential, and client_secret has 1 to 21 bytes",
 			Detail:  "A secret this short can be guessed. " + omitField + ".",
 			Section: "RFC 6749, section 10.10",
+			Bad:     `"client_secret": "secret"`,
+			Good:    randomSecret,
 			holds:   c.hasShortSecret(),
 		},
 		{
@@ -89,6 +114,8 @@ func oauth2Rules(c client) []Rule {
 			Detail: "Without a signing_key, tokens are signed with the secret, which must have at least 32 bytes. " +
 				omitField + ", or set signing_key.",
 			Section: "OpenID Connect Core 1.0, section 16.19",
+			Bad:     `"client_secret": "Zt4vQy8LmN1xRw6KpJ3sHd9F"`,
+			Good:    randomSecret,
 			holds:   c.hasSecretTooShortToSign(),
 		},
 		{
@@ -96,6 +123,8 @@ func oauth2Rules(c client) []Rule {
 			When:    "client_type is confidential, and client_secret has 22 bytes or more, but fewer than 8 distinct ones",
 			Detail:  "A secret with so few distinct characters can be guessed. " + omitField + ".",
 			Section: "RFC 6749, section 10.10",
+			Bad:     `"client_secret": "abcabcabcabcabcabcabcabcabcabcabc"`,
+			Good:    randomSecret,
 			holds:   c.hasRepetitiveSecret(),
 		},
 		zero("access_code_validity", c.AccessCodeValidity),
@@ -105,6 +134,8 @@ func oauth2Rules(c client) []Rule {
 			When:    "access_code_validity is longer than 10 minutes",
 			Detail:  "A leaked code can be used for that long. Use minutes=1, or at most minutes=10.",
 			Section: "RFC 6749, section 4.1.2",
+			Bad:     `"access_code_validity": "hours=1"`,
+			Good:    `"access_code_validity": "minutes=1"`,
 			holds:   isLonger(c.AccessCodeValidity, longCode),
 		},
 		zero("access_token_validity", c.AccessTokenValidity),
@@ -115,6 +146,8 @@ func oauth2Rules(c client) []Rule {
 			Detail: "A leaked access token can be used for that long, and may not be revocable. Use hours=1, and refresh " +
 				"tokens for longer access.",
 			Section: "OpenID Connect Core 1.0, section 16.18",
+			Bad:     `"access_token_validity": "weeks=1"`,
+			Good:    `"access_token_validity": "hours=1"`,
 			holds:   isLonger(c.AccessTokenValidity, longAccessToken),
 		},
 		zero("refresh_token_validity", c.RefreshTokenValidity),
@@ -125,11 +158,15 @@ func oauth2Rules(c client) []Rule {
 			Detail: "An unused refresh token should expire, so that it is useless to anyone who finds it. Use days=30, or " +
 				"at most weeks=52.",
 			Section: "RFC 9700, section 4.14.2",
+			Bad:     `"refresh_token_validity": "weeks=500"`,
+			Good:    `"refresh_token_validity": "days=30"`,
 			holds:   isLonger(c.RefreshTokenValidity, longRefreshToken),
 		},
 		{
 			Code: nilUUID, Pointer: "/signing_key", When: "signing_key is the nil UUID",
 			Detail: "The nil UUID identifies no key. Set the UUID of a key, or omit the field.", Section: nilUUIDSection,
+			Bad:   `"signing_key": ` + none,
+			Good:  `"signing_key": ` + some,
 			holds: isNil(c.SigningKey),
 		},
 		{
@@ -138,12 +175,16 @@ func oauth2Rules(c client) []Rule {
 			Detail: "Without a key, tokens can only be signed with client_secret, which is empty or not secret here. Set " +
 				"signing_key.",
 			Section: "OpenID Connect Core 1.0, section 10.1",
+			Bad:     public,
+			Good:    public + `, "signing_key": ` + some,
 			holds:   c.hasNothingToSignWith(),
 		},
 		{
 			Code: "redirect_uris_missing", Pointer: redirectURIs, When: "client_type is public, and redirect_uris is empty",
 			Detail:  "Only its redirect URIs identify a public client. Add every redirect URI that it uses.",
 			Section: "RFC 6749, section 3.1.2.2",
+			Bad:     public,
+			Good:    public + `, "redirect_uris": "https://app.example.com/callback"`,
 			holds:   c.isPublicWithoutRedirectURI(),
 		},
 		{
@@ -152,6 +193,8 @@ func oauth2Rules(c client) []Rule {
 			Detail: "Not an absolute URI. Write one such as https://app.example.com/callback, and percent-encode characters " +
 				"other than printable ASCII.",
 			Section: "RFC 6749, section 3.1.2",
+			Bad:     `"redirect_uris": "https:app.example.com/callback"`,
+			Good:    `"redirect_uris": "https://app.example.com/callback"`,
 			lines:   c.linesWith(redirectURI.isOtherwiseMalformed),
 		},
 		{
@@ -159,12 +202,16 @@ func oauth2Rules(c client) []Rule {
 			Detail: `A backslash and "n" are not a line break, and a redirect URI is not a regular expression. Put each URI ` +
 				"on a line of its own, without backslashes.",
 			Section: comparedExactly,
+			Bad:     `"redirect_uris": "https://app.example.com/a\\nhttps://app.example.com/b"`,
+			Good:    onTwoLines,
 			lines:   c.linesWith(redirectURI.hasBackslash),
 		},
 		{
 			Code: "redirect_uri_placeholder", Pointer: redirectURIs, When: `a line contains "<", ">", "{" or "}"`,
 			Detail:  "A placeholder is not replaced. Write the value, such as the port, in its place.",
 			Section: comparedExactly,
+			Bad:     `"redirect_uris": "http://127.0.0.1:<port>/callback"`,
+			Good:    `"redirect_uris": "http://127.0.0.1:8765/callback"`,
 			lines:   c.linesWith(redirectURI.hasPlaceholder),
 		},
 		{
@@ -172,12 +219,16 @@ func oauth2Rules(c client) []Rule {
 			When:    `a line ends in a semicolon, or has a second "://" before its query, and no comma`,
 			Detail:  "Looks like several URIs in one line. Put each URI on a line of its own, without semicolons.",
 			Section: comparedExactly,
+			Bad:     `"redirect_uris": "https://app.example.com/ahttps://app.example.com/b"`,
+			Good:    onTwoLines,
 			lines:   c.linesWith(redirectURI.isJoined),
 		},
 		{
 			Code: "redirect_uri_http", Pointer: redirectURIs, When: "a line has the scheme http and a host other than loopback",
 			Detail:  "HTTP sends the authorization code over the network unencrypted. Use https.",
 			Section: "RFC 9700, section 2.6",
+			Bad:     `"redirect_uris": "http://app.example.com/callback"`,
+			Good:    `"redirect_uris": "https://app.example.com/callback"`,
 			lines:   c.linesWith(redirectURI.isUnencrypted),
 		},
 		{
@@ -186,24 +237,32 @@ func oauth2Rules(c client) []Rule {
 			Detail: "A host name may not resolve to the loopback interface. Use http://127.0.0.1 or http://[::1], in the app " +
 				"as well.",
 			Section: "RFC 8252, section 8.3",
+			Bad:     `"redirect_uris": "http://localhost:8765/callback"`,
+			Good:    `"redirect_uris": "http://127.0.0.1:8765/callback"`,
 			lines:   c.linesWith(redirectURI.isLocalhost),
 		},
 		{
 			Code: "redirect_uri_wildcard", Pointer: redirectURIs, When: `a line contains "*"`,
 			Detail:  `Redirect URIs are compared character by character; "*" is not a wildcard. List each URI in full.`,
 			Section: comparedExactly,
+			Bad:     `"redirect_uris": "https://*.example.com/callback"`,
+			Good:    `"redirect_uris": "https://app.example.com/callback\nhttps://www.example.com/callback"`,
 			lines:   c.linesWith(redirectURI.hasWildcard),
 		},
 		{
 			Code: "redirect_uri_comma", Pointer: redirectURIs, When: "a line contains a comma",
 			Detail:  "A comma is part of the URI, not a separator. Put each URI on a line of its own.",
 			Section: comparedExactly,
+			Bad:     `"redirect_uris": "https://app.example.com/a,https://app.example.com/b"`,
+			Good:    onTwoLines,
 			lines:   c.linesWith(redirectURI.hasComma),
 		},
 		{
 			Code: "redirect_uri_twice", Pointer: redirectURIs, When: "a line repeats an earlier one",
 			Detail:  "The URI repeats an earlier line. Remove or correct it.",
 			Section: comparedExactly,
+			Bad:     `"redirect_uris": "https://app.example.com/a\nhttps://app.example.com/a"`,
+			Good:    onTwoLines,
 			lines:   c.linesWith(func(u redirectURI) bool { return u.isRepeated }),
 		},
 		{
@@ -212,6 +271,8 @@ func oauth2Rules(c client) []Rule {
 			Detail: "Any app can claim such a scheme. Use your domain name in reverse, such as com.example.app:/callback, or " +
 				"https.",
 			Section: "RFC 8252, section 8.4",
+			Bad:     public + `, "redirect_uris": "myapp:/callback"`,
+			Good:    public + `, "redirect_uris": "com.example.app:/callback"`,
 			lines:   c.linesWith(redirectURI.isNativeWithoutDot),
 		},
 		{
@@ -220,6 +281,8 @@ func oauth2Rules(c client) []Rule {
 			Detail: "A subject must never be reassigned, but a user name or address can pass to another person, who then gets " +
 				"the previous owner's accounts. Use hashed_user_id, user_id or user_uuid.",
 			Section: "OpenID Connect Core 1.0, sections 2 and 5.7",
+			Bad:     `"sub_mode": "user_email"`,
+			Good:    `"sub_mode": "hashed_user_id"`,
 			holds:   c.hasReassignableSubject(),
 		},
 	}

@@ -44,6 +44,7 @@ func padded(field, text string) Rule {
 		When: field + " begins or ends with white space, a line break, a quotation mark or a byte order mark",
 		Detail: "Begins or ends with white space, a line break, a quotation mark or a byte order mark, which is part of " +
 			"the value. Remove it, here and in the client.",
+		Bad: `"` + field + `": "office "`, Good: `"` + field + `": "office"`,
 		Section: "RFC 6749, appendix A", holds: isPadded(text),
 	}
 }
@@ -54,6 +55,7 @@ func unresolved(field, text string) Rule {
 		When: field + " looks like a reference or a placeholder, such as ${NAME}, <NAME>, op://vault/item or vault:path",
 		Detail: "Looks like a reference or a placeholder of another system, which nothing replaces here, so that anyone " +
 			"who can read the file knows the value. Set the value that it stands for.",
+		Bad: `"` + field + `": "${CLIENT}"`, Good: `"` + field + `": "office"`,
 		Section: requestSchema, holds: isReference(text),
 	}
 }
@@ -61,7 +63,8 @@ func unresolved(field, text string) Rule {
 func zero(field, validity string) Rule {
 	return Rule{
 		Code: "validity_zero", Pointer: "/" + field, When: field + " is zero",
-		Detail:  "What is issued has expired immediately. Set a longer validity, or omit the field.",
+		Detail: "What is issued has expired immediately. Set a longer validity, or omit the field.",
+		Bad:    `"` + field + `": "seconds=0"`, Good: `"` + field + `": "hours=1"`,
 		Section: requestSchema, holds: validity != "" && isZero(validity),
 	}
 }
@@ -69,7 +72,8 @@ func zero(field, validity string) Rule {
 func unitTwice(field, validity string) Rule {
 	return Rule{
 		Code: "validity_unit_twice", Pointer: "/" + field, When: field + " has a unit twice",
-		Detail:  "Some systems add such parts, others use the last one. Give each unit once.",
+		Detail: "Some systems add such parts, others use the last one. Give each unit once.",
+		Bad:    `"` + field + `": "hours=1;hours=2"`, Good: `"` + field + `": "hours=3"`,
 		Section: requestSchema, holds: hasUnitTwice(validity),
 	}
 }

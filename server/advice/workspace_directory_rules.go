@@ -14,6 +14,12 @@ func directoryRules(s store.WorkspaceDirectorySettings) []Rule {
 		code    = "delete_action_destructive"
 		source  = "openapi.yaml, OutgoingSyncDeleteAction"
 		deleted = "delete"
+
+		// account has the key of RFC 8410, section 10.3, which is short.
+		account = `{"type": "service_account", "client_email": "sync@project.example.com", ` +
+			`"token_uri": "https://oauth2.example.com/token", ` +
+			`"private_key": "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC` +
+			`\n-----END PRIVATE KEY-----\n"}`
 	)
 	c := readCredentials(s)
 	return []Rule{
@@ -23,6 +29,8 @@ func directoryRules(s store.WorkspaceDirectorySettings) []Rule {
 			Detail: "A service account is not a user of the directory. Use the address of an administrator whom the " +
 				"service account acts for.",
 			Section: server,
+			Bad:     `"delegated_subject": "sync@project.example.com", "credentials": ` + account,
+			Good:    `"delegated_subject": "admin@example.com", "credentials": ` + account,
 			holds:   c.isSubject,
 		},
 		{
@@ -31,6 +39,8 @@ func directoryRules(s store.WorkspaceDirectorySettings) []Rule {
 			Detail: "An administrator can only manage groups in the domains of their own directory. Check that both " +
 				"domains belong to it.",
 			Section: "Google Workspace Admin SDK, Directory API",
+			Bad:     `"delegated_subject": "admin@example.com", "default_group_email_domain": "example.org"`,
+			Good:    `"delegated_subject": "admin@example.com", "default_group_email_domain": "example.com"`,
 			holds:   !c.isSubject && isInOtherDomain(s),
 		},
 		{
@@ -39,6 +49,8 @@ func directoryRules(s store.WorkspaceDirectorySettings) []Rule {
 			Detail: "Requesting a token needs type, client_email, private_key and token_uri. Use the whole key file of the " +
 				"service account.",
 			Section: server,
+			Bad:     `"credentials": {"type": "service_account"}`,
+			Good:    `"credentials": ` + account,
 			holds:   c.isIncomplete(),
 		},
 		{
@@ -47,6 +59,8 @@ func directoryRules(s store.WorkspaceDirectorySettings) []Rule {
 			Detail: "Nothing can be signed with the key. Copy private_key unchanged from the key file, with its line " +
 				"breaks.",
 			Section: "RFC 7468, section 10",
+			Bad:     `"credentials": {"private_key": "MC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy"}`,
+			Good:    `"credentials": ` + account,
 			holds:   c.hasUnusableKey,
 		},
 		{
@@ -54,6 +68,8 @@ func directoryRules(s store.WorkspaceDirectorySettings) []Rule {
 			When:    "credentials have the member installed or web, or the type authorized_user",
 			Detail:  "These are the credentials of an OAuth client or of a user. Use the key file of a service account.",
 			Section: server,
+			Bad:     `"credentials": {"installed": {"client_id": "shop"}}`,
+			Good:    `"credentials": ` + account,
 			holds:   c.isOAuthClient,
 		},
 		{
@@ -62,12 +78,16 @@ func directoryRules(s store.WorkspaceDirectorySettings) []Rule {
 			Detail: "The credentials themselves must be that object. Send its members, not a string that contains " +
 				"them.",
 			Section: "openapi.yaml, WorkspaceDirectoryProviderRequest",
+			Bad:     `"credentials": {"json": "{\"key\": \"example\"}"}`,
+			Good:    `"credentials": {"key": "example"}`,
 			holds:   c.hasJSONAsString,
 		},
 		{
 			Code: "credentials_empty", Pointer: object, When: "credentials have no members",
 			Detail:  "Nothing can be synchronized without credentials. Use the key file of a service account.",
 			Section: server,
+			Bad:     `"credentials": {}`,
+			Good:    `"credentials": ` + account,
 			holds:   c.isEmpty,
 		},
 		{
@@ -76,6 +96,8 @@ func directoryRules(s store.WorkspaceDirectorySettings) []Rule {
 			Detail: "The key file is inside a member. Send the members of the key file themselves; decode privateKeyData " +
 				"from Base64 first.",
 			Section: server,
+			Bad:     `"credentials": {"key": ` + account + "}",
+			Good:    `"credentials": ` + account,
 			holds:   c.isNested,
 		},
 		{
@@ -84,11 +106,15 @@ func directoryRules(s store.WorkspaceDirectorySettings) []Rule {
 			Detail: "Synchronization writes users and groups. Add " + userScope + " and " +
 				groupScope + ".",
 			Section: "Google Workspace Admin SDK, Directory API",
+			Bad:     `"scopes": "` + userScope + `"`,
+			Good:    `"scopes": "` + userScope + " " + groupScope + `"`,
 			holds:   c.lacksDirectoryScope(s.Scopes),
 		},
 		{
 			Code: nilUUID, Pointer: "/filter_group", When: "filter_group is the nil UUID",
 			Detail: "The nil UUID identifies no group. Set the UUID of a group, or omit the field.", Section: nilUUIDSection,
+			Bad:   `"filter_group": ` + none,
+			Good:  `"filter_group": ` + some,
 			holds: isNil(s.FilterGroup),
 		},
 		{
@@ -96,6 +122,8 @@ func directoryRules(s store.WorkspaceDirectorySettings) []Rule {
 			Detail: "If a user is deleted in the platform, perhaps by mistake, the directory deletes the user and all " +
 				"their data. Use suspend or do_nothing.",
 			Section: source,
+			Bad:     `"user_delete_action": "delete"`,
+			Good:    `"user_delete_action": "suspend"`,
 			holds:   s.UserDeleteAction == deleted,
 		},
 		{
@@ -103,6 +131,8 @@ func directoryRules(s store.WorkspaceDirectorySettings) []Rule {
 			Detail: "If a group is deleted in the platform, perhaps by mistake, the directory deletes it. Use suspend " +
 				"or do_nothing.",
 			Section: source,
+			Bad:     `"group_delete_action": "delete"`,
+			Good:    `"group_delete_action": "do_nothing"`,
 			holds:   s.GroupDeleteAction == deleted,
 		},
 		{
@@ -111,6 +141,8 @@ func directoryRules(s store.WorkspaceDirectorySettings) []Rule {
 			Detail: `Not a domain name, so the addresses of groups are invalid. Write one such as example.com, without "@", a ` +
 				"scheme, white space or quotation marks.",
 			Section: "RFC 5321, section 2.3.5",
+			Bad:     `"default_group_email_domain": "@example.com"`,
+			Good:    `"default_group_email_domain": "example.com"`,
 			holds:   isNoDomain(s.DefaultGroupEmailDomain) && s.DefaultGroupEmailDomain != "",
 		},
 	}
