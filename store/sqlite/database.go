@@ -84,8 +84,7 @@ func (d *Database) write(ctx context.Context, statements func(tx *gorm.DB) error
 	if err := statements(tx); err != nil {
 		return err
 	}
-	// What was read from changed files must not be written.
-	if err := d.files.check(); err != nil {
+	if err := d.files.checkBeforeCommit(); err != nil {
 		return err
 	}
 	if err := commitError(tx.Commit().Error); err != nil {

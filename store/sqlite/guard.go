@@ -67,6 +67,19 @@ func (g *guard) checkUnlessRecent() error {
 	return g.check()
 }
 
+// checkBeforeCommit is check at the end of a transaction: what was read through a changed wal-index must not be
+// written. Its header shows that, because the transaction itself has not written it yet.
+func (g *guard) checkBeforeCommit() error {
+	index, isWhole, err := readWALIndex(g.index)
+	g.mutex.Lock()
+	isSame := g.changed == nil && isWhole && err == nil && index.withoutBackfill() == g.seen.withoutBackfill()
+	g.mutex.Unlock()
+	if isSame {
+		return nil
+	}
+	return g.check()
+}
+
 // inspect is check that also returns the wal-index.
 func (g *guard) inspect() (index walIndex, err error) {
 	g.mutex.Lock()
@@ -167,6 +180,9 @@ func (g *guard) checkWAL() (walIndex, error) {
 // appended to has a hole there. The wal-index must have the same page numbers for both: after an older copy was written
 // over it, the next commit writes a new header, but the numbers of earlier frames are still missing.
 func (g *guard) compare(index walIndex) (pages []byte, changed *guardedFile, err error) {
+	if begins, err := index.begins(g.wal); err != nil || !begins {
+		return nil, g.wal, err
+	}
 	page, err := index.lastPage(g.wal)
 	if err != nil || page == 0 && index.frames > 0 {
 		return nil, g.wal, err

@@ -57,14 +57,16 @@ func movedError(path string) error {
 
 // check returns the size of the file, or ErrReplaced if the path no longer leads to it.
 func (f *guardedFile) check() (size int64, err error) {
-	now, err := os.Stat(f.Name())
-	if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(now, f.opened) {
+	var now syscall.Stat_t
+	err = syscall.Stat(f.Name(), &now)
+	opened := f.opened.Sys().(*syscall.Stat_t)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && (now.Dev != opened.Dev || now.Ino != opened.Ino) {
 		return 0, movedError(f.Name())
 	}
 	if err != nil {
 		return 0, fmt.Errorf("%w: inspect %s: %w", database.ErrUnavailable, f.Name(), err)
 	}
-	return now.Size(), nil
+	return now.Size, nil
 }
 
 // read fills content and reports whether the file was long enough.

@@ -129,8 +129,7 @@ func (i *inserter) transact(ctx context.Context, rows database.Insertion) (pks m
 	if err != nil {
 		return nil, fmt.Errorf("commit: %w", err)
 	}
-	// What was read from changed files must not be written.
-	if err := i.database.files.check(); err != nil {
+	if err := i.database.files.checkBeforeCommit(); err != nil {
 		return nil, err
 	}
 	if _, err := commit.ExecContext(ctx); err != nil {

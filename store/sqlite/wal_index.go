@@ -22,6 +22,12 @@ type walIndex struct {
 	salts [8]byte
 }
 
+// withoutBackfill returns the wal-index as it is before checkpoints.
+func (i walIndex) withoutBackfill() walIndex {
+	i.backfilled = 0
+	return i
+}
+
 // pageNumbers reads, from after the header of a wal-index, in native byte order, the page numbers of at most 16 frames,
 // up to the last one. They stay as they are until the WAL is reset.
 func (i walIndex) pageNumbers(file *guardedFile) ([]byte, error) {
@@ -41,8 +47,8 @@ func (i walIndex) pageNumbers(file *guardedFile) ([]byte, error) {
 // readWALIndex reads the header of a wal-index. It is not whole while SQLite writes it: another read may succeed.
 func readWALIndex(file *guardedFile) (index walIndex, isWhole bool, err error) {
 	const size = 48
-	content := make([]byte, 2*size+4)
-	isLong, err := file.read(content, 0)
+	var content [2*size + 4]byte
+	isLong, err := file.read(content[:], 0)
 	header, native := content[:size], binary.NativeEndian
 	const initialized = 12
 	if !isLong || err != nil || !bytes.Equal(header, content[size:2*size]) || header[initialized] == 0 {
@@ -61,21 +67,29 @@ func readWALIndex(file *guardedFile) (index walIndex, isWhole bool, err error) {
 	return index, true, nil
 }
 
-// lastPage returns the page number of the last frame, from the file that starts as the WAL that the wal-index
-// describes. It is 0 if there is no such file or frame.
+// The sizes of the header of a WAL and of each frame's, in bytes.
+const (
+	walHeaderSize   = 32
+	frameHeaderSize = 24
+)
+
+// begins reports whether a file begins as the WAL that the wal-index describes, if there is one.
+func (i walIndex) begins(wal *guardedFile) (bool, error) {
+	var salts [8]byte
+	const offset = 16
+	isLong, err := wal.read(salts[:], offset)
+	return i.frames == 0 || isLong && salts == i.salts, err
+}
+
+// lastPage returns the page number of the last frame in such a file, or 0 if there is no such frame.
 func (i walIndex) lastPage(wal *guardedFile) (uint32, error) {
 	if i.frames == 0 {
 		return 0, nil
 	}
-	const headerSize, frameHeaderSize = 32, 24
-	var header [headerSize]byte
-	if isLong, err := wal.read(header[:], 0); !isLong || !bytes.Equal(header[16:24], i.salts[:]) {
+	var frame [frameHeaderSize]byte
+	isLong, err := wal.read(frame[:], walHeaderSize+int64(i.frames-1)*(frameHeaderSize+i.pageSize))
+	if !isLong || [8]byte(frame[8:16]) != i.salts || [8]byte(frame[16:24]) != i.checksum {
 		return 0, err
 	}
-	frame := header[:frameHeaderSize]
-	isLong, err := wal.read(frame, headerSize+int64(i.frames-1)*(frameHeaderSize+i.pageSize))
-	if !isLong || !bytes.Equal(frame[8:16], i.salts[:]) || !bytes.Equal(frame[16:24], i.checksum[:]) {
-		return 0, err
-	}
-	return binary.BigEndian.Uint32(frame), nil
+	return binary.BigEndian.Uint32(frame[:4]), nil
 }
