@@ -72,7 +72,7 @@ dist: cross ## Build the release into dist/: static binaries, SBOMs, checksums, 
 	go run ./cmd/requests >dist/providerd.http
 	cp openapi.yaml dist
 	tar --create --gzip --file dist/providerd-manual.tar.gz --directory cmd/providerd --sort=name --mtime=@0 --owner=0 --group=0 \
-		--numeric-owner --mode=u=rwX,go=rX --exclude=manualtest deploy manual
+		--numeric-owner --mode=u=rwX,go=rX --exclude=manualtest --exclude=manual.go deploy manual
 	cp cmd/providerd/deploy/providerd.service dist
 	cd dist && sha256sum -- * >SHA256SUMS
 
@@ -126,7 +126,7 @@ tar --extract --gzip --to-stdout --file "$$packed"/*.tgz package/dist/browser/st
 endef
 
 manual: ## Write the tables of the manual that the program generates.
-	UPDATE=1 go test -count=1 -run '^TestManualTables' ./cmd/providerd/command ./cmd/providerd/e2e/shipped
+	UPDATE=1 go test -count=1 -run '^TestManualTables' ./cmd/providerd/command
 
 # Until the first release, the contract is compared with that of a fixed commit.
 breaking: ## Find changes to the contract since the last release that break callers and are not in .ci/breaking-accepted.txt.

@@ -1,16 +1,17 @@
 package providerdtest
 
 import (
-	"cmp"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 )
 
-// Example is a block of commands of the manual. RunBy is the test that runs it.
-type Example struct{ Commands, RunBy string }
+// Example is a block of commands of the manual. RunBy is the test that runs it. Output is what the page says that it
+// prints, if it says so.
+type Example struct{ Commands, RunBy, Output string }
 
 // ManualDir is the directory of the manual in this module.
 const ManualDir = "cmd/providerd/manual/"
@@ -25,10 +26,39 @@ func AllExamples(t *testing.T, page string) []Example {
 		byDefault = match[1]
 	}
 	pattern := regexp.MustCompile("(?ms)(?:^<!-- run by (\\w+) -->\n)?^```sh\n(.*?)^```$")
-	for _, match := range pattern.FindAllStringSubmatch(text, -1) {
-		found = append(found, Example{Commands: match[2], RunBy: cmp.Or(match[1], byDefault)})
+	blocks := pattern.FindAllStringSubmatchIndex(text, -1)
+	for i, block := range blocks {
+		end := len(text)
+		if i+1 < len(blocks) {
+			end = blocks[i+1][0]
+		}
+		section, _, _ := strings.Cut(text[block[1]:end], "\n## ")
+		example := Example{Commands: text[block[4]:block[5]], RunBy: byDefault}
+		if block[2] >= 0 {
+			example.RunBy = text[block[2]:block[3]]
+		}
+		if outputs := CodeBlocks(section, "text"); len(outputs) > 0 {
+			example.Output = outputs[0]
+		}
+		found = append(found, example)
 	}
 	return found
+}
+
+// CheckOutput checks that each line of the output that a page shows was printed, apart from times, random values and
+// the width of columns.
+func (e Example) CheckOutput(t *testing.T, printed string) {
+	t.Helper()
+	alike := func(text string) string {
+		text = regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:]+Z|\b[0-9A-Za-z]{26,}\b|pvd_\w+|-{3,}`).ReplaceAllString(text, "*")
+		text = regexp.MustCompile(` +\n`).ReplaceAllString(text, "\n")
+		return regexp.MustCompile(` +`).ReplaceAllString(text, " ")
+	}
+	for line := range strings.Lines(alike(e.Output)) {
+		if !strings.Contains(alike(printed), line) {
+			t.Errorf("%q is not in what is printed by %s: %s", line, e.Commands, printed)
+		}
+	}
 }
 
 // Examples returns the commands of a page of the manual that the running test runs, of which there are count.
@@ -68,10 +98,12 @@ func ShellCommand(t *testing.T, dir, commands string) *exec.Cmd {
 	return shell
 }
 
-// RunShell runs commands in dir, with providerd on the path. They must succeed.
-func RunShell(t *testing.T, dir, commands string) {
+// RunShell runs commands in dir, with providerd on the path, and returns their output and messages. They must succeed.
+func RunShell(t *testing.T, dir, commands string) string {
 	t.Helper()
-	if output, err := ShellCommand(t, dir, commands).CombinedOutput(); err != nil {
+	output, err := ShellCommand(t, dir, commands).CombinedOutput()
+	if err != nil {
 		t.Errorf("%s: %v: %s", commands, err, output)
 	}
+	return string(output)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"example.com/providerd/cmd/providerd/manual"
 	"example.com/providerd/server"
 	"example.com/providerd/server/listener"
 )
@@ -71,7 +72,7 @@ func serveOps(
 	}
 }
 
-// opsHandler serves metrics, pprof profiles, and the health endpoints of the API.
+// opsHandler serves metrics, pprof profiles, the manual, and the health endpoints of the API.
 func opsHandler(api http.Handler, registry *prometheus.Registry, logger *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/healthz", api)
@@ -80,6 +81,8 @@ func opsHandler(api http.Handler, registry *prometheus.Registry, logger *slog.Lo
 		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelError), MaxRequestsInFlight: maxScrapes,
 	}))
 	mux.Handle("/debug/pprof/", loopbackOnly(newProfiles()))
+	mux.Handle("GET /manual/{page...}", manual.Handler())
+	mux.Handle("GET /pages.css", api)
 	return mux
 }
 

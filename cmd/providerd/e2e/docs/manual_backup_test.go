@@ -94,16 +94,3 @@ func TestManualRestoresOlderBackup(t *testing.T) {
 	providerdtest.RunShell(t, dir, drop)
 	providerdtest.CheckFilled(t, dir, 3)
 }
-
-// TestManualProviders links, changes, unlinks and deletes the providers that the manual names.
-func TestManualProviders(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	providerdtest.Fill(t, dir, 18)
-	for _, commands := range providerdtest.Examples(t, "providers.md", 3) {
-		providerdtest.RunShell(t, dir, commands)
-	}
-	if pks := providerdtest.StoredPKs(t, dir); len(pks) != 16 {
-		t.Errorf("after the deletion, %v are stored", pks)
-	}
-}

@@ -49,7 +49,7 @@ func TestManualReplicas(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	commands := providerdtest.Examples(t, "postgres.md", 1)[0]
-	commands = withCluster(t, postgrestest.NewCluster(t), dir, strings.ReplaceAll(commands, "/etc/providerd", dir))
+	commands = withCluster(t, postgrestest.NewCluster(t), dir, strings.ReplaceAll(commands, "/var/lib/providerd", dir))
 	const serving = `providerd serve --listen 0.0.0.0:8080 `
 	if strings.Count(commands, serving) != 1 {
 		t.Fatalf("the commands start no replica: %s", commands)

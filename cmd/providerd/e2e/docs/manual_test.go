@@ -20,40 +20,56 @@ func writeChain(t *testing.T, dir string) {
 	}
 }
 
-// TestManual runs the commands of each page in order, in one directory per page, beside a running server. A block that
-// starts a server replaces that server. A block that another test runs must name a test that exists.
+// firstPage is what a reader reads first, seen from the manual.
+const firstPage = "../../../README.md"
+
+// TestManual follows the README, and then the pages of the manual in the order of their links, as a reader would: in one
+// directory, with one database and one server. A block that starts a server replaces that server. What a page shows
+// after a block must be printed by it. A block that another test runs must name a test that exists.
 func TestManual(t *testing.T) {
 	t.Parallel()
 	tests := testNames(t)
-	for _, page := range pages(t) {
-		t.Run(page, func(t *testing.T) {
-			t.Parallel()
-			r := reader{dir: t.TempDir(), page: page}
-			if page == "tls.md" {
-				writeChain(t, r.dir)
+	r := reader{dir: t.TempDir()}
+	writeChain(t, r.dir)
+	if err := os.Mkdir(filepath.Join(r.dir, "bin"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(os.Args[0], filepath.Join(r.dir, "bin", "providerd")); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { r.server.Stop(t) }()
+	for _, page := range append([]string{firstPage}, pages(t)...) {
+		r.exports = ""
+		r.save(t, page)
+		for _, example := range providerdtest.AllExamples(t, page) {
+			switch {
+			case example.RunBy == "TestManual":
+				t.Log(page)
+				r.follow(t, example)
+			case !tests[example.RunBy]:
+				t.Errorf("%s: %s does not exist; it should run: %s", page, example.RunBy, example.Commands)
 			}
-			defer r.stop(t)
-			for _, example := range providerdtest.AllExamples(t, page) {
-				switch {
-				case example.RunBy == "TestManual":
-					r.follow(t, example.Commands)
-				case !tests[example.RunBy]:
-					t.Errorf("%s does not exist; it should run: %s", example.RunBy, example.Commands)
-				}
-			}
-		})
+		}
 	}
 }
 
-// pages returns the file names of the manual.
+// pages returns the file names of the manual, in the order in which its first page links to them.
 func pages(t *testing.T) []string {
 	t.Helper()
-	found, err := filepath.Glob(providerdtest.Path(t, providerdtest.ManualDir+"*.md"))
-	if err != nil || len(found) == 0 {
-		t.Fatalf("the manual has %d pages, %v", len(found), err)
+	files, err := filepath.Glob(providerdtest.Path(t, providerdtest.ManualDir+"*.md"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("the manual has %d pages, %v", len(files), err)
 	}
-	for i := range found {
-		found[i] = filepath.Base(found[i])
+	found := []string{"README.md"}
+	for _, link := range links(t, providerdtest.ManualDir+"README.md") {
+		if page, _, _ := strings.Cut(link, "#"); !strings.HasPrefix(page, "..") && !slices.Contains(found, page) {
+			found = append(found, page)
+		}
+	}
+	for _, file := range files {
+		if !slices.Contains(found, filepath.Base(file)) {
+			t.Errorf("the manual's first page does not link to %s", filepath.Base(file))
+		}
 	}
 	return found
 }
@@ -78,56 +94,43 @@ func testNames(t *testing.T) map[string]bool {
 	return found
 }
 
-// reader follows a page.
+// reader follows the pages in a directory.
 type reader struct {
-	dir, page string
-	// exports are the lines so far that export variables; they apply to later blocks.
+	dir string
+	// exports are the lines so far, of one page, that export variables; they apply to later blocks.
 	exports string
-	isSaved bool
 	server  *providerdtest.Server
 }
 
-// follow runs the commands of a block. Before the first one, it saves the files that the page tells its reader to save.
-func (r *reader) follow(t *testing.T, commands string) {
+// follow runs the commands of a block.
+func (r *reader) follow(t *testing.T, example providerdtest.Example) {
 	t.Helper()
-	if !r.isSaved {
-		r.save(t)
-		r.isSaved = true
-	}
-	commands = r.exports + commands
+	commands := r.exports + example.Commands
 	r.exports = strings.Join(regexp.MustCompile(`(?m)^export .*\n`).FindAllString(commands, -1), "")
-	if starts := regexp.MustCompile(`(?m)^(\w+=\S+ )*providerd serve\b`); starts.MatchString(commands) {
+	starts := regexp.MustCompile(`(?m)^make run$|^(\w+=\S+ )*providerd serve\b`)
+	if starts.MatchString(commands) {
 		r.serve(t, starts.ReplaceAllString(commands, "exec env ${1}providerd serve --listen 127.0.0.1:0"))
 		return
 	}
-	if r.server == nil {
-		r.server = providerdtest.Serve(t, r.dir)
-	}
 	shown := regexp.MustCompile(`https?://127\.0\.0\.1:8080`)
-	providerdtest.RunShell(t, r.dir, shown.ReplaceAllLiteralString(commands, r.server.URL))
-}
-
-// stop stops the server, if any.
-func (r *reader) stop(t *testing.T) {
-	t.Helper()
-	if r.server != nil {
-		r.server.Stop(t)
-	}
+	example.CheckOutput(t, providerdtest.RunShell(t, r.dir, shown.ReplaceAllLiteralString(commands, r.server.URL)))
 }
 
 // serve stops the server, if any, and starts another one on a free port.
 func (r *reader) serve(t *testing.T, commands string) {
 	t.Helper()
-	r.stop(t)
+	if r.server != nil {
+		r.server.Stop(t)
+	}
 	commands = regexp.MustCompile(`(--listen 127\.0\.0\.1:0.*) --listen \S+`).ReplaceAllString(commands, "$1")
 	commands = regexp.MustCompile(`--ops-listen \S+`).ReplaceAllString(commands, "--ops-listen 127.0.0.1:0")
 	r.server = providerdtest.MustStart(t, providerdtest.ShellCommand(t, r.dir, commands))
 }
 
-// save writes the blocks that follow "save this as `NAME`:".
-func (r *reader) save(t *testing.T) {
+// save writes the blocks that follow "save this as `NAME`:" in a page.
+func (r *reader) save(t *testing.T, page string) {
 	t.Helper()
-	text := providerdtest.ReadFile(t, providerdtest.ManualDir+r.page)
+	text := providerdtest.ReadFile(t, providerdtest.ManualDir+page)
 	saved := regexp.MustCompile("(?ms)^[^\n]*[Ss]ave this as `([^`\n]+)`:\n\n```\\w+\n(.*?)^```$")
 	for _, match := range saved.FindAllStringSubmatch(text, -1) {
 		path := filepath.Join(r.dir, match[1])
@@ -140,7 +143,7 @@ func (r *reader) save(t *testing.T) {
 // TestManualIsShort limits the size of pages, and their blocks to languages that a test or a code host understands.
 func TestManualIsShort(t *testing.T) {
 	t.Parallel()
-	const maxLines, maxLength = 150, 120
+	const maxLines, maxLength = 420, 120
 	for _, page := range pages(t) {
 		lines := strings.Split(strings.TrimSuffix(providerdtest.ReadFile(t, providerdtest.ManualDir+page), "\n"), "\n")
 		if len(lines) > maxLines {
@@ -150,13 +153,13 @@ func TestManualIsShort(t *testing.T) {
 		for i, line := range lines {
 			if language, isFence := strings.CutPrefix(line, "```"); isFence {
 				isInBlock = !isInBlock
-				if isInBlock != slices.Contains([]string{"sh", "yaml", "json", "ini", "mermaid"}, language) {
+				if isInBlock != slices.Contains([]string{"sh", "text", "yaml", "json", "ini", "go", "mermaid"}, language) {
 					t.Errorf("%s:%d has a block in %q", page, i+1, language)
 				}
 			}
-			// A row of a table cannot be broken, and figures are written by the program that measures them.
-			isFigure := i > 1 && strings.HasSuffix(lines[i-2], " writes them -->")
-			if len(line) > maxLength && !strings.HasPrefix(line, "|") && !isFigure {
+			// A row of a table cannot be broken, and neither can what a program prints or a generated list.
+			isProse := !isInBlock && !strings.HasPrefix(line, "|") && page != "reference.md"
+			if isProse && len(line) > maxLength {
 				t.Errorf("%s:%d has %d characters, at most %d are allowed", page, i+1, len(line), maxLength)
 			}
 		}

@@ -1,32 +1,20 @@
 package shipped_test
 
 import (
-	"cmp"
-	"fmt"
 	"maps"
 	"net/http"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"example.com/providerd/cmd/providerd/manual/manualtest"
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
-const metricsPage = "../../manual/metrics.md"
-
-// metric describes a metric as /metrics does.
-type metric struct {
-	kind, help string
-	labels     map[string]bool
-}
-
-// metrics are metrics by their names.
-type metrics map[string]*metric
+// metrics are the names of metrics.
+type metrics map[string]bool
 
 // scrapeMetrics returns the metrics of a server that has created a provider, of one with a certificate, and of a backup.
 func scrapeMetrics(t *testing.T) metrics {
@@ -47,23 +35,15 @@ func scrapeMetrics(t *testing.T) metrics {
 	ofCertificate := regexp.MustCompile(`(?m)^.*providerd_certificate.*\n`).FindAllString(secure, -1)
 	text += string(figures) + strings.Join(ofCertificate, "")
 	found := metrics{}
-	for _, match := range regexp.MustCompile(`(?m)^# HELP (\S+) (.*)$`).FindAllStringSubmatch(text, -1) {
-		found[match[1]] = &metric{help: match[2], labels: map[string]bool{}}
-	}
-	for _, match := range regexp.MustCompile(`(?m)^# TYPE (\S+) (.*)$`).FindAllStringSubmatch(text, -1) {
-		found[match[1]].kind = match[2]
-	}
-	for _, match := range regexp.MustCompile(`(?m)^(\w+)\{(.*)\} `).FindAllStringSubmatch(text, -1) {
-		for _, label := range regexp.MustCompile(`(\w+)="[^"]*"`).FindAllStringSubmatch(match[2], -1) {
-			found[found.nameOf(match[1])].labels[label[1]] = true
-		}
+	for _, match := range regexp.MustCompile(`(?m)^# TYPE (\S+) `).FindAllStringSubmatch(text, -1) {
+		found[match[1]] = true
 	}
 	return found
 }
 
 // nameOf returns the name of the metric that a series belongs to: a histogram has several.
 func (m metrics) nameOf(series string) string {
-	if m[series] != nil {
+	if m[series] {
 		return series
 	}
 	return regexp.MustCompile(`_(bucket|sum|count)$`).ReplaceAllString(series, "")
@@ -74,27 +54,6 @@ func (m metrics) own() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(m)), func(name string) bool {
 		return !strings.HasPrefix(name, "providerd_")
 	})
-}
-
-func code(text string) string { return "`" + strings.ReplaceAll(text, "|", `\|`) + "`" }
-
-// TestManualTablesOfMetrics generates the tables of metrics and alerts.
-func TestManualTablesOfMetrics(t *testing.T) {
-	scraped := scrapeMetrics(t)
-	var rows [][]string
-	for _, name := range scraped.own() {
-		labels := maps.Clone(scraped[name].labels)
-		delete(labels, "le")
-		described := strings.Join(slices.Sorted(maps.Keys(labels)), ", ")
-		rows = append(rows, []string{code(name), scraped[name].kind, described, scraped[name].help})
-	}
-	manualtest.Check(t, metricsPage, "metrics", manualtest.Table([]string{"metric", "type", "labels", "meaning"}, rows))
-	rows = nil
-	for _, rule := range readRules(t) {
-		link := fmt.Sprintf("[%s](%s)", rule.Alert, path.Base(rule.Annotations.RunbookURL))
-		rows = append(rows, []string{link, rule.Labels.Severity, code(rule.Expr), cmp.Or(rule.For, "0s")})
-	}
-	manualtest.Check(t, metricsPage, "alerts", manualtest.Table([]string{"alert", "severity", "condition", "for"}, rows))
 }
 
 // TestDashboardAndAlertsUseMetrics checks that panels and alerts query metrics that exist, and that each metric of
@@ -111,7 +70,7 @@ func TestDashboardAndAlertsUseMetrics(t *testing.T) {
 		}
 		for _, name := range names {
 			metric := scraped.nameOf(name)
-			if queried[metric] = true; scraped[metric] == nil && name != "up" {
+			if queried[metric] = true; !scraped[metric] && name != "up" {
 				t.Errorf("%s queries %s, which does not exist", origin, name)
 			}
 		}

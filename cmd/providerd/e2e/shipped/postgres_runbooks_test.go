@@ -5,10 +5,8 @@ package shipped_test
 import (
 	"os"
 	"os/exec"
-	"regexp"
 	"testing"
 
-	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/store/postgres/postgrestest"
 	"example.com/providerd/store/storetest/processtest"
 )
@@ -19,16 +17,13 @@ func TestRunbookQueriesWork(t *testing.T) {
 	processtest.NeedPrograms(t, "postgres", "psql")
 	url := postgrestest.NewCluster(t).CreateDatabase(t)
 	ran := 0
-	for _, page := range alertPages() {
-		text := providerdtest.ReadFile(t, "cmd/providerd/manual/"+page)
-		for _, command := range regexp.MustCompile(`(?m)^psql .*`).FindAllString(text, -1) {
-			shell := exec.CommandContext(t.Context(), "bash", "-euc", command)
-			shell.Env = append(os.Environ(), "PROVIDERD_DATABASE="+url)
-			if output, err := shell.CombinedOutput(); err != nil {
-				t.Errorf("%s: %v: %s", command, err, output)
-			}
-			ran++
+	for _, command := range matches(t, `(?m)^(psql .*)`) {
+		shell := exec.CommandContext(t.Context(), "bash", "-euc", command)
+		shell.Env = append(os.Environ(), "PROVIDERD_DATABASE="+url)
+		if output, err := shell.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v: %s", command, err, output)
 		}
+		ran++
 	}
 	if ran == 0 {
 		t.Error("the runbooks have no queries")

@@ -13,51 +13,88 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
-// problemPage is the page of the manual with a section for each problem type.
-const problemPage = "problems.md"
+// runbook is the page of the manual with a section for each alert and a row for each problem type.
+const runbook = "runbook.md"
 
-// alertPages returns the pages of the manual with a section for each alert.
-func alertPages() []string {
-	return []string{"troubleshooting.md", "troubleshooting-resources.md", "troubleshooting-expiry.md"}
-}
-
-// headings returns the headings of the sections of a page of the manual.
-func headings(t *testing.T, page string) (found []string) {
+// matches returns what a pattern with one group finds in the runbook.
+func matches(t *testing.T, pattern string) (found []string) {
 	t.Helper()
-	text := providerdtest.ReadFile(t, "cmd/providerd/manual/"+page)
-	for _, match := range regexp.MustCompile(`(?m)^## (.+)$`).FindAllStringSubmatch(text, -1) {
+	for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(readRunbook(t), -1) {
 		found = append(found, match[1])
 	}
 	return found
 }
 
+func readRunbook(t *testing.T) string {
+	t.Helper()
+	return providerdtest.ReadFile(t, providerdtest.ManualDir+runbook)
+}
+
 // TestEachAlertHasRunbook checks that each alert links to the section with its name, and that no section is left over.
 func TestEachAlertHasRunbook(t *testing.T) {
 	t.Parallel()
-	var want, got []string
+	var want []string
 	for _, rule := range readRules(t) {
-		page, anchor, _ := strings.Cut(path.Base(rule.Annotations.RunbookURL), "#")
-		want = append(want, page+" "+rule.Alert)
-		wantURL := "{{ $externalLabels.providerd_manual }}/" + page + "#" + strings.ToLower(rule.Alert)
-		if rule.Annotations.RunbookURL != wantURL || anchor == "" {
+		want = append(want, rule.Alert)
+		wantURL := "{{ $externalLabels.providerd_manual }}/" + runbook + "#" + strings.ToLower(rule.Alert)
+		if rule.Annotations.RunbookURL != wantURL {
 			t.Errorf("runbook_url of %s is %q, want %q", rule.Alert, rule.Annotations.RunbookURL, wantURL)
 		}
 	}
-	for _, page := range alertPages() {
-		for _, heading := range headings(t, page) {
-			if heading != "Before you start" {
-				got = append(got, page+" "+heading)
-			}
-		}
-	}
+	got := matches(t, `(?m)^## (Providerd.+)$`)
 	slices.Sort(want)
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
-		t.Errorf("the manual has the sections %q, the alerts need %q", got, want)
+		t.Errorf("the runbook has the sections %q, the alerts need %q", got, want)
 	}
 }
 
-// TestEachProblemHasRunbook checks that each problem type of a server has a section, and that no section is left over.
+// TestOpsListenerServesManual follows the links of each page that the ops listener serves, and those of the alerts.
+func TestOpsListenerServesManual(t *testing.T) {
+	t.Parallel()
+	_, ops := providerdtest.ServeWithOps(t, t.TempDir())
+	texts := map[string]string{}
+	read := func(page string) string {
+		if _, isRead := texts[page]; !isRead {
+			status, text := providerdtest.Get(t, ops+"/manual/"+page)
+			if status != http.StatusOK || !strings.Contains(text, "</html>") {
+				t.Errorf("/manual/%s returns %d: %s", page, status, text)
+			}
+			texts[page] = text
+		}
+		return texts[page]
+	}
+	var links []string
+	for _, rule := range readRules(t) {
+		links = append(links, path.Base(rule.Annotations.RunbookURL))
+	}
+	link := regexp.MustCompile(`href="([^"/:]+)"`)
+	for _, match := range link.FindAllStringSubmatch(read(""), -1) {
+		page, _, _ := strings.Cut(match[1], "#")
+		for _, match := range link.FindAllStringSubmatch(read(page), -1) {
+			if strings.HasPrefix(match[1], "#") {
+				match[1] = page + match[1]
+			}
+			links = append(links, match[1])
+		}
+	}
+	for _, link := range links {
+		page, anchor, hasAnchor := strings.Cut(link, "#")
+		if text := read(page); hasAnchor && !strings.Contains(text, `id="`+anchor+`"`) {
+			t.Errorf("%s: there is no such heading", link)
+		}
+	}
+	if len(links) < 50 {
+		t.Errorf("followed only %d links", len(links))
+	}
+	for name, want := range map[string]int{"missing.md": http.StatusNotFound, "../metrics": http.StatusOK} {
+		if status, _ := providerdtest.Get(t, ops+"/manual/"+name); status != want {
+			t.Errorf("/manual/%s returns %d, want %d", name, status, want)
+		}
+	}
+}
+
+// TestEachProblemHasRunbook checks that each problem type of a server has a row, and that no row is left over.
 func TestEachProblemHasRunbook(t *testing.T) {
 	t.Parallel()
 	_, ops := providerdtest.ServeWithOps(t, t.TempDir())
@@ -67,11 +104,11 @@ func TestEachProblemHasRunbook(t *testing.T) {
 			types = append(types, match[1])
 		}
 	}
-	got := headings(t, problemPage)
+	got := matches(t, "(?m)^\\| `([a-z-]+)` \\|")
 	slices.Sort(types)
 	slices.Sort(got)
 	if !slices.Equal(got, types) {
-		t.Errorf("%s has the sections %q, the problem types are %q", problemPage, got, types)
+		t.Errorf("the runbook has the rows %q, the problem types are %q", got, types)
 	}
 	contract := providerdtest.ReadFile(t, "openapi.yaml")
 	for _, match := range regexp.MustCompile(`type: /problems/(\S+)`).FindAllStringSubmatch(contract, -1) {
@@ -98,19 +135,15 @@ func TestRunbooksFindLogMessages(t *testing.T) {
 			sources.Write(source)
 		}
 	}
-	searched := 0
-	for _, page := range alertPages() {
-		text := providerdtest.ReadFile(t, "cmd/providerd/manual/"+page)
-		for _, match := range regexp.MustCompile(`--grep '?([A-Za-z ]+)'?\n`).FindAllStringSubmatch(text, -1) {
-			searched++
-			logged := regexp.MustCompile(`\.(Info|Warn|Error)\("[^"]*` + match[1])
-			if !logged.MatchString(sources.String()) {
-				t.Errorf("%s searches for %q, which the program does not log", page, match[1])
-			}
+	messages := matches(t, `--grep '?([A-Za-z ]+)'?\n`)
+	for _, message := range messages {
+		logged := regexp.MustCompile(`\.(Info|Warn|Error)\("[^"]*` + message)
+		if !logged.MatchString(sources.String()) {
+			t.Errorf("the runbook searches for %q, which the program does not log", message)
 		}
 	}
-	if searched != 3 {
-		t.Errorf("the runbooks search for %d messages, want 3", searched)
+	if len(messages) != 3 {
+		t.Errorf("the runbook searches for %d messages, want 3", len(messages))
 	}
 }
 
@@ -132,7 +165,7 @@ df() { command df --human-readable /; }
 // TestRunbookCommands runs the commands of the runbooks beside a server that has accepted and refused a create.
 func TestRunbookCommands(t *testing.T) {
 	t.Parallel()
-	for _, page := range append(alertPages(), problemPage, "doctor.md", "metrics.md") {
+	for _, page := range []string{runbook, "monitoring.md"} {
 		t.Run(page, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()

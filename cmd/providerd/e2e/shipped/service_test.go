@@ -64,8 +64,9 @@ func TestServiceUnderSystemd(t *testing.T) {
 	providerdtest.WriteCertificate(t, second, 2)
 	trusting := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: providerdtest.CertPool(t, first, second)}}
 	s := startService(t, contracttest.ClientOver(t, trusting))
-	examples, upgrade := providerdtest.Examples(t, "service.md", 4), providerdtest.Examples(t, "upgrading.md", 1)[0]
-	enable, operate, install, restore := examples[0], examples[1], examples[2], examples[3]
+	examples, restore := providerdtest.Examples(t, "service.md", 3), providerdtest.Examples(t, "backup.md", 1)[0]
+	enable, operate, install := examples[0], examples[1], examples[2]
+	upgrade := providerdtest.Examples(t, "upgrading.md", 1)[0]
 
 	s.expectConfined(t)
 	s.expectCreates(t)
@@ -80,12 +81,14 @@ func TestServiceUnderSystemd(t *testing.T) {
 	s.run(t, restore)
 	s.expectCreates(t)
 	s.run(t, enable)
-	s.run(t, "cd /root\ncp /usr/local/bin/providerd providerd-linux-amd64\n"+upgrade)
-	s.expectCreates(t)
+	for range 2 {
+		s.run(t, "cd /root\ncp /usr/local/bin/providerd providerd-linux-amd64\n"+upgrade)
+		s.expectCreates(t)
+	}
 
-	// One provider was in the backup, and two were created after the restore.
-	if count := s.run(t, databaseOfService+" providerd provider list --output json | grep --count pk"); count != "3" {
-		t.Errorf("%s providers are stored, want 3", count)
+	// One provider was in the backup, and three were created after the restore.
+	if count := s.run(t, databaseOfService+" providerd provider list --output json | grep --count pk"); count != "4" {
+		t.Errorf("%s providers are stored, want 4", count)
 	}
 	s.expectPrivateFiles(t)
 }
