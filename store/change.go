@@ -10,7 +10,7 @@ import (
 )
 
 // ErrChanged means that a provider was changed or deleted since the change was planned.
-var ErrChanged = errors.New("provider was changed or deleted meanwhile")
+var ErrChanged = errors.New("provider was changed or deleted in the meantime")
 
 // ErrKeyTaken means that another record of the caller has the idempotency key.
 var ErrKeyTaken = errors.New("idempotency key is taken by another provider")

@@ -41,7 +41,7 @@ var (
 	// ErrForeign means that the database belongs to another program.
 	ErrForeign = errors.New("not a providerd database")
 	// ErrInsecureMode means that users other than its owner can write to the database.
-	ErrInsecureMode = errors.New("database is writable by others")
+	ErrInsecureMode = errors.New("other users can write to the database")
 	// ErrInUse means that a program has the database open, or left files of it behind.
 	ErrInUse = errors.New("database is in use")
 	// ErrOlder means that the database must be migrated before this version of providerd can use it.

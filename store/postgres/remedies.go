@@ -134,7 +134,7 @@ func remedyOfCode(code string) string {
 		"57P03":           "wait until the server accepts connections, or name all servers in the URL",
 		"26000":           pooler,
 		"42P05":           pooler,
-		sequenceLimit:     "its MAXVALUE was changed; restore that of the migrations with ALTER SEQUENCE",
+		sequenceLimit:     "its MAXVALUE was changed; restore the value in the migrations with ALTER SEQUENCE",
 		idleInTransaction: "set idle_in_transaction_session_timeout of the role to 0, or to 10s",
 		readOnly:          "start the primary, or name all servers in the URL",
 		lockNotAvailable:  "end the transaction that holds the lock: see pg_blocking_pids",

@@ -40,21 +40,21 @@ func ReadMasterKeys(path string) (*MasterKeys, error) {
 	content, err := files.ReadSmall(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%w: %s; put it back, or pass its path with --keyset; without it the secrets in the "+
+		return nil, fmt.Errorf("%w: %s; restore it, or pass its path with --keyset; without it the secrets in the "+
 			"database cannot be decrypted", ErrNoKeyset, path)
 	case errors.Is(err, fs.ErrPermission):
 		return nil, fmt.Errorf("%w: %w", ErrKeysetUnusable, err)
 	case err != nil:
-		return nil, fmt.Errorf("%w: %s; put the right one in its place", ErrKeysetUnusable, err.Error())
+		return nil, fmt.Errorf("%w: %s; restore the right one", ErrKeysetUnusable, err.Error())
 	}
 	const groupOrOthers = 0o077
 	if file, err := os.Stat(path); err != nil || file.Mode().Perm()&groupOrOthers != 0 {
-		return nil, fmt.Errorf("%w: others can read %s; run chmod 600 on it", ErrKeysetUnusable, path)
+		return nil, fmt.Errorf("%w: other users can read %s; run chmod 600 on it", ErrKeysetUnusable, path)
 	}
 	// The errors of Tink may quote the content.
 	ring, err := keyringOf(insecurecleartextkeyset.Read(keyset.NewJSONReader(bytes.NewReader(content))))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s is not a Tink keyset of AEAD keys; put the right one in its place",
+		return nil, fmt.Errorf("%w: %s is not a Tink keyset of AEAD keys; restore the right one",
 			ErrKeysetUnusable, path)
 	}
 	return &MasterKeys{ring}, nil

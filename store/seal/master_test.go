@@ -37,11 +37,11 @@ func TestNonKeysetFileIsRejected(t *testing.T) {
 		"readable by the group": {func(path, _ string) error { return os.Chmod(path, 0o640) }, "run chmod 600"},
 		"readable by others":    {func(path, _ string) error { return os.Chmod(path, 0o604) }, "run chmod 600"},
 		"writable by others":    {func(path, _ string) error { return os.Chmod(path, 0o602) }, "run chmod 600"},
-		"FIFO":                  {func(path, _ string) error { return errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600)) }, "put the right one"},
-		"directory":             {func(path, _ string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) }, "put the right one"},
-		"device":                {func(path, _ string) error { return errors.Join(os.Remove(path), os.Symlink("/dev/zero", path)) }, "put the right one"},
+		"FIFO":                  {func(path, _ string) error { return errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600)) }, "restore the right one"},
+		"directory":             {func(path, _ string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) }, "restore the right one"},
+		"device":                {func(path, _ string) error { return errors.Join(os.Remove(path), os.Symlink("/dev/zero", path)) }, "restore the right one"},
 		"link to itself":        {func(path, _ string) error { return errors.Join(os.Remove(path), os.Symlink(path, path)) }, "too many levels"},
-		"too large":             {func(path, good string) error { return os.WriteFile(path, []byte(good+large), 0o600) }, "more than 1048576 bytes.*put the right one"},
+		"too large":             {func(path, good string) error { return os.WriteFile(path, []byte(good+large), 0o600) }, "more than 1048576 bytes.*restore the right one"},
 	} {
 		master, path := newFile(t)
 		good := read(t, path)
@@ -83,7 +83,7 @@ func unfit(good string) map[string]string {
 // refusal matches errors that quote nothing of the file.
 func refusal(path string) string {
 	return "^keyset cannot be used: " + regexp.QuoteMeta(path) +
-		" is not a Tink keyset of AEAD keys; put the right one in its place$"
+		" is not a Tink keyset of AEAD keys; restore the right one$"
 }
 
 func TestInvalidContentIsRejectedAndNotQuoted(t *testing.T) {

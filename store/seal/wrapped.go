@@ -49,7 +49,7 @@ func (w Wrapped) Open(master *MasterKeys, databaseID []byte) (*Keys, error) {
 	id, ok := w.MasterID()
 	if ok && !slices.Contains(master.IDs(), id) {
 		return nil, fmt.Errorf("%w: it lacks master key %d, which encrypts the data keys of the database; "+
-			"put a keyset with this key in its place, or pass it with --keyset", ErrKeysetUnusable, id)
+			"restore a keyset with this key, or pass it with --keyset", ErrKeysetUnusable, id)
 	}
 	read := func(wrapped []byte) (*keyset.Handle, error) {
 		return keyset.ReadWithAssociatedData(keyset.NewBinaryReader(bytes.NewReader(wrapped)), master.aead, databaseID)
@@ -58,7 +58,7 @@ func (w Wrapped) Open(master *MasterKeys, databaseID []byte) (*Keys, error) {
 	digest, digestErr := read(w.DigestKey)
 	keys, err := keysOf(secrets, digest, errors.Join(err, digestErr))
 	if err != nil {
-		return nil, fmt.Errorf("%w: the data keys in the database are damaged, or those of another database; "+
+		return nil, fmt.Errorf("%w: the data keys in the database are damaged, or belong to another database; "+
 			"restore a backup", ErrKeysetUnusable)
 	}
 	return keys, nil

@@ -58,7 +58,7 @@ func openDatabaseFile(path string) (*guardedFile, error) {
 	}
 	const othersMayWrite = 0o022
 	if file.opened.Mode()&othersMayWrite != 0 {
-		err = fmt.Errorf("%w: others can write to %s; run chmod 600 on it", database.ErrInsecureMode, path)
+		err = fmt.Errorf("%w; run chmod 600 %s", database.ErrInsecureMode, path)
 	} else {
 		err = checkDir(filepath.Dir(path))
 	}
@@ -76,7 +76,8 @@ func checkDir(dir string) error {
 	}
 	const anyoneMayWrite = 0o002
 	if info.Mode()&anyoneMayWrite != 0 && info.Mode()&fs.ModeSticky == 0 {
-		return fmt.Errorf("%w: anyone can replace the files in %s; run chmod o-w on it", database.ErrInsecureMode, dir)
+		return fmt.Errorf("%w, because they can replace files in its directory; run chmod o-w %s",
+			database.ErrInsecureMode, dir)
 	}
 	return nil
 }

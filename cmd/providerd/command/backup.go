@@ -33,10 +33,10 @@ func (backupCommand) Help() string {
 	return "Writes a snapshot of a SQLite database to a file that only its owner can read, while a server keeps " +
 		"running. The file gets its name once it is on disk and verified: its pages and indexes are intact, it has as many " +
 		"rows as the database, and each provider can be read, with its secret. Then the name is printed. The backup does " +
-		"not contain the keyset: keep a copy of that elsewhere. If providers cannot be read, they are named and the " +
+		"not contain the keyset: keep a copy of that elsewhere. If providers cannot be read, they are reported and the " +
 		"exit status is 1; the file is kept, because it holds what the database holds.\n\nWith --every, the first backup " +
-		"is written at once, unless the newest in the directory is recent enough. File names contain the time in UTC. If a " +
-		"backup fails, the next one is still attempted. Stop the command with a signal."
+		"is written immediately, unless the newest in the directory is recent enough. File names contain the time in UTC. " +
+		"If a backup fails, the next one is still attempted. Stop the command with a signal."
 }
 
 // AfterApply refuses a PostgreSQL database, an invalid schedule, and a path that the database or its keyset uses.
@@ -136,7 +136,7 @@ func (c *backupCommand) backUp(
 	if proof.damaged != nil {
 		return fmt.Errorf("%s is a complete backup, but %w", path, proof.damaged)
 	}
-	messages.Note("verified %s; it does not contain the keyset: keep a copy of %s, but not beside the backups",
+	messages.Note("verified %s; it does not contain the keyset: keep a copy of %s, but not next to the backups",
 		path, keyset)
 	return nil
 }

@@ -83,7 +83,7 @@ func memberOf(value string, isJSON bool) (json.RawMessage, error) {
 		return json.Marshal(value) //nolint:wrapcheck // It cannot fail.
 	}
 	if !json.Valid([]byte(value)) {
-		return nil, errors.New("not JSON; write = instead of := for a text")
+		return nil, errors.New("not JSON; write = instead of := for a string")
 	}
 	return json.RawMessage(value), nil
 }

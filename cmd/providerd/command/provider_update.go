@@ -24,8 +24,8 @@ type providerUpdateCommand struct {
 // Help is the long help text.
 func (*providerUpdateCommand) Help() string {
 	return "Changes a provider in place: its pk, its idempotency key and its links to applications stay, and so do " +
-		"the other fields. The new values are checked like those of a create, shown, and stored once you confirm. A retry " +
-		"of the create with the old body is then refused and names the fields; \"providerd audit\" shows who changed " +
+		"the other fields. The new values are checked like a create, shown, and stored once you confirm. A retry " +
+		"of the create with the old body is then refused and lists the fields; \"providerd audit\" shows who changed " +
 		"which fields."
 }
 

@@ -119,7 +119,7 @@ func revokeUnprinted(ctx context.Context, database *store.Store, id int64, cause
 type tokenRenewCommand struct {
 	flags.DatabaseFlags
 	ID      int64                  `arg:"" help:"id of the token, from \"providerd token list\"."`
-	Overlap flags.OptionalDuration `default:"24h" placeholder:"TIME" help:"How long the old token stays valid, at most until it expires; 0s revokes it at once (default ${default})."`
+	Overlap flags.OptionalDuration `default:"24h" placeholder:"TIME" help:"How long the old token stays valid, at most until it expires; 0s revokes it immediately (default ${default})."`
 	tokenFlags
 }
 

@@ -22,7 +22,7 @@ import (
 // Command has the flags of "providerd doctor".
 type Command struct {
 	Database uncheckedURL  `default:"${database}" env:"PROVIDERD_DATABASE" placeholder:"URL" help:"The database: sqlite:PATH or postgres://USER@HOST/DATABASE (${env}; default ${default})."`
-	Keyset   uncheckedPath `env:"PROVIDERD_KEYSET" placeholder:"PATH" help:"Keyset file of the database (${env}; default keyset.json beside a SQLite database)."`
+	Keyset   uncheckedPath `env:"PROVIDERD_KEYSET" placeholder:"PATH" help:"Keyset file of the database (${env}; default keyset.json next to a SQLite database)."`
 	TLSCert  uncheckedPath `env:"PROVIDERD_TLS_CERT" placeholder:"PATH" help:"PEM certificate chain of the server (${env}; default none)."`
 	TLSKey   uncheckedPath `env:"PROVIDERD_TLS_KEY" placeholder:"PATH" help:"PEM private key of the certificate (${env}; default none)."`
 	flags.ListFormat

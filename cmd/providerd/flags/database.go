@@ -23,7 +23,7 @@ const DefaultDatabase = "sqlite:data/providerd.db"
 // DatabaseFlags are the flags of every command that opens the database.
 type DatabaseFlags struct {
 	Database DatabaseURL `default:"${database}" env:"PROVIDERD_DATABASE" placeholder:"URL" help:"The database: sqlite:PATH or postgres://USER@HOST/DATABASE (${env}; default ${default})."`
-	Keyset   string      `env:"PROVIDERD_KEYSET" type:"path" placeholder:"PATH" help:"Keyset file of the database (${env}; default keyset.json beside a SQLite database)."`
+	Keyset   string      `env:"PROVIDERD_KEYSET" type:"path" placeholder:"PATH" help:"Keyset file of the database (${env}; default keyset.json next to a SQLite database)."`
 }
 
 // AfterApply refuses a PostgreSQL database without a keyset, a password that other users of the host could read, and

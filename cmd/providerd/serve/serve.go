@@ -72,9 +72,9 @@ type VariableWarnings []string
 func (Command) Help() string {
 	return "Creates the database if it does not exist, readable only by its owner, and migrates it to the schema " +
 		"version of this program. If a SQLite database has no token, writes one that allows all operations to the file " +
-		"initial-token beside it. Prints the address when ready. On SIGTERM, SIGINT or SIGHUP, /readyz fails at once, the " +
-		"address closes after --drain-delay, and requests in flight are finished; a second SIGTERM or SIGINT exits at " +
-		"once. Notifies systemd and its watchdog. Exports traces to the OpenTelemetry collector that " +
+		"initial-token next to it. Prints the address when ready. On SIGTERM, SIGINT or SIGHUP, /readyz fails immediately, " +
+		"the address closes after --drain-delay, and requests in flight are finished; a second SIGTERM or SIGINT exits " +
+		"immediately. Notifies systemd and its watchdog. Exports traces to the OpenTelemetry collector that " +
 		"OTEL_EXPORTER_OTLP_ENDPOINT names."
 }
 

@@ -99,7 +99,7 @@ func (s *site) interfere(t *testing.T, pks map[int]int64) {
 	t.Helper()
 	const updates = 5
 	for _, pk := range slices.Collect(maps.Values(pks))[:min(updates, len(pks))] {
-		s.try(t, "provider was changed or deleted meanwhile|no such record|"+busy,
+		s.try(t, "provider was changed or deleted in the meantime|no such record|"+busy,
 			"provider", "update", fmt.Sprint(pk), "redirect_uris=https://other.example.com/"+time.Now().Format("150405.000"), "--yes")
 	}
 }

@@ -74,13 +74,13 @@ func damagedSetUps() map[string]damagedSetUp {
 		"others write the directory": {shell("chmod 777 data"), fails("folder", "others can replace files in data; run chmod go-w")},
 		"others read the token":      {shell("chmod 604 data/initial-token"), fails("initial token", "others can access the token .*revoke")},
 		"others read the keyset": {shell("chmod 640 data/keyset.json"), []fault{
-			{"keyset file", healthFail, "others can access the keys .*chmod 600.*replace the master key.*key rotate --reseal"}, {"keyset", healthFail, "keyset cannot be used: others can read"},
+			{"keyset file", healthFail, "others can access the keys .*chmod 600.*replace the master key.*key rotate --reseal"}, {"keyset", healthFail, "keyset cannot be used: other users can read"},
 		}},
-		"no keyset":          {shell("rm -r data/keyset.json"), fails("keyset", "no keyset file: data/keyset.json; put it back")},
-		"rubbish for keyset": {write("data/keyset.json", "{}"), fails("keyset", "keyset.json is not a Tink keyset of AEAD keys; put the right one")},
+		"no keyset":          {shell("rm -r data/keyset.json"), fails("keyset", "no keyset file: data/keyset.json; restore it")},
+		"rubbish for keyset": {write("data/keyset.json", "{}"), fails("keyset", "keyset.json is not a Tink keyset of AEAD keys; restore the right one")},
 		"keyset of another database": {
 			shell("rm data/keyset.json; providerd key create --keyset data/keyset.json"),
-			fails("keyset", "it lacks master key [0-9]+, which encrypts the data keys of the database; put a keyset with this key"),
+			fails("keyset", "it lacks master key [0-9]+, which encrypts the data keys of the database; restore a keyset with this key"),
 		},
 		"older keyset": {
 			shell("providerd key create --keyset new --add data/keyset.json; providerd key rewrap --keyset new"),
@@ -88,7 +88,7 @@ func damagedSetUps() map[string]damagedSetUp {
 		},
 		"data keys of another database": {
 			statement("UPDATE keyset SET database_id = x'00'"),
-			fails("keyset", "the data keys in the database are damaged, or those of another database; restore a backup"),
+			fails("keyset", "the data keys in the database are damaged, or belong to another database; restore a backup"),
 		},
 		"key of one secret": {
 			statement("UPDATE providers SET secret = x'01010203044444444444444444'"),

@@ -13,7 +13,7 @@ func irregularFiles() map[string]damagedSetUp {
 	}
 	isNoDatabase := fault{"database", healthFail, "not a regular file; put the database there"}
 	const isNone = " is not a regular file; put the keyset in its place, or pass its path with --keyset$"
-	isNoKeyset := fault{"keyset", healthFail, "not a regular file; put the right one in its place"}
+	isNoKeyset := fault{"keyset", healthFail, "not a regular file; restore the right one"}
 	isNoToken := fault{"initial token", healthFail, "^data/initial-token is not a regular file; remove it"}
 	isNoKey := fault{"certificate", healthFail, "key.pem: not a regular file; replace them with a PEM certificate and its key"}
 	return map[string]damagedSetUp{
@@ -58,10 +58,10 @@ func wrongVariables() map[string]damagedSetUp {
 		"no URL":                                 {environment("PROVIDERD_DATABASE=foo"), []fault{noURL}},
 		"empty URL":                              {environment("PROVIDERD_DATABASE="), []fault{noURL}},
 		"no URL and no keyset": {environment("PROVIDERD_DATABASE=foo", "PROVIDERD_KEYSET=none.json"), []fault{
-			noURL, {"keyset", healthFail, "no keyset file: .*/none.json; put it back"},
+			noURL, {"keyset", healthFail, "no keyset file: .*/none.json; restore it"},
 		}},
 		"no URL and keyset that others read": {all(shell("chmod 644 data/keyset.json"), environment("PROVIDERD_DATABASE=foo", "PROVIDERD_KEYSET=data/keyset.json")), []fault{
-			noURL, {"keyset file", healthFail, "others can access the keys"}, {"keyset", healthFail, "others can read"},
+			noURL, {"keyset file", healthFail, "others can access the keys"}, {"keyset", healthFail, "other users can read"},
 		}},
 		"server without keyset": {environment("PROVIDERD_DATABASE=postgres://u@127.0.0.1:1/x"), []fault{
 			{"configuration", healthFail, `^--keyset is required with a PostgreSQL database, .*` + remedy},

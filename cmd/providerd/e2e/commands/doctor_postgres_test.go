@@ -34,7 +34,7 @@ func TestDoctorOverPostgreSQL(t *testing.T) {
 	expectOnly(t, examined, []fault{
 		standby, archive,
 		{"schema", healthFail, `no providerd database; run "providerd serve" to create one`},
-		{"keyset", healthFail, "no keyset file: .*k.json; put it back"},
+		{"keyset", healthFail, "no keyset file: .*k.json; restore it"},
 	})
 	providerdtest.RunCommand(t, dir, "key", "create", "--keyset", "k.json")
 	server := providerdtest.Serve(t, dir, examined.environment...)
