@@ -70,8 +70,6 @@ func createsTime(r roundResult) time.Duration { return r.creates }
 
 func slowestTime(r roundResult) time.Duration { return r.slowest }
 
-func refusalTime(r roundResult) time.Duration { return r.refusal }
-
 // failoverTable renders the figures in Markdown.
 func failoverTable(kinds []*kindResults) string {
 	all := &kindResults{kind: "all"}
@@ -80,21 +78,17 @@ func failoverTable(kinds []*kindResults) string {
 	}
 	var text strings.Builder
 	text.WriteString("| fault | rounds | acknowledged | unknown at first | missing | doubled | database stalled, s: median, longest | " +
-		"creates stalled | creates of the slowest replica | creates stalled longer by at most | slowest 503 |\n" +
-		"| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
+		"creates stalled |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n")
 	for _, kind := range append(kinds, all) {
 		databaseMedian, databaseLongest := kind.times(databaseTime)
 		createsMedian, createsLongest := kind.times(createsTime)
-		slowestMedian, slowestLongest := kind.times(slowestTime)
-		_, later := kind.times(func(r roundResult) time.Duration { return r.creates - r.database })
-		_, refusal := kind.times(refusalTime)
-		fmt.Fprintf(&text, "| %s | %d | %d | %d | %d | %d | %.1f, %.1f | %.1f, %.1f | %.1f, %.1f | %.1f | %.1f |\n",
+		fmt.Fprintf(&text, "| %s | %d | %d | %d | %d | %d | %.1f, %.1f | %.1f, %.1f |\n",
 			kind.kind, len(kind.rounds),
 			kind.sum(func(r roundResult) int { return r.acknowledged }),
 			kind.sum(func(r roundResult) int { return r.unknown }),
 			kind.sum(func(r roundResult) int { return r.missing }),
 			kind.sum(func(r roundResult) int { return r.double }),
-			databaseMedian, databaseLongest, createsMedian, createsLongest, slowestMedian, slowestLongest, later, refusal)
+			databaseMedian, databaseLongest, createsMedian, createsLongest)
 	}
 	return text.String()
 }
