@@ -23,7 +23,7 @@ const listOfApplications = `"providerd application list"`
 
 type applicationCreateCommand struct {
 	flags.DatabaseFlags
-	Slug flags.Slug  `required:"" placeholder:"SLUG" help:"Internal name, used in URLs; must be unique."`
+	Slug flags.Slug  `arg:"" placeholder:"SLUG" help:"Internal name, used in URLs; must be unique."`
 	Name flags.Label `required:"" placeholder:"NAME" help:"Display name."`
 	linkFlags
 }

@@ -16,7 +16,7 @@ import (
 type cli struct {
 	Serve       serve.Command       `cmd:"" group:"Serve" help:"Serve the API until a signal arrives."`
 	Migrate     migrateCommand      `cmd:"" group:"Serve" help:"Show or migrate the schema of the database."`
-	Provider    providerCommands    `cmd:"" group:"Providers" help:"List, show, check, export, update and delete stored providers."`
+	Provider    providerCommands    `cmd:"" group:"Providers" help:"Create, list, show, update, delete and export providers."`
 	Apply       apply.Command       `cmd:"" group:"Providers" help:"Create and change providers as YAML files say."`
 	Application applicationCommands `cmd:"" group:"Providers" help:"Manage applications and their links to providers."`
 	Token       tokenCommands       `cmd:"" group:"Access" help:"Create, list, renew and revoke access tokens."`
@@ -29,7 +29,7 @@ type cli struct {
 	Health      healthCommand       `cmd:"" group:"Diagnose" help:"Check whether the server on this host is ready."`
 	Version     versionCommand      `cmd:"" group:"Diagnose" help:"Print the versions of the program and its parts."`
 	Help        helpCommand         `cmd:"" group:"Help" help:"Show the help of a command."`
-	Man         manCommand          `cmd:"" group:"Help" help:"Print the manual page."`
+	Man         manCommand          `cmd:"" hidden:"" help:"Print the manual page."`
 	Completion  completionCommand   `cmd:"" group:"Help" help:"Print a shell completion script."`
 
 	PrintVersion versionFlag `name:"version" help:"Print the version."`

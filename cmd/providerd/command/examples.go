@@ -28,13 +28,13 @@ func examples() map[string][]string {
 		"providerd provider list": {
 			"providerd provider list --kind oauth2 --since 30d",
 			"providerd provider list --output json --limit 1000 --after 17",
+			"providerd provider list --advice",
 		},
-		"providerd provider show":   {"providerd provider show 17", "providerd provider show 17 --reveal --output json"},
-		"providerd provider advise": {"providerd provider advise", "providerd provider advise 17 --output json"},
+		"providerd provider show": {"providerd provider show 17", "providerd provider show 17 --reveal --output json"},
 		"providerd provider export": {
 			"providerd provider export >providers.yaml",
-			"providerd provider export --reveal --output providers.yaml",
-			"providerd provider export --ids providers/ --output exported.yaml",
+			"providerd provider export --reveal --to providers.yaml",
+			"providerd provider export --ids providers/ --to exported.yaml",
 		},
 		"providerd provider create": {
 			"providerd provider create oauth2 --as ci name=Wiki authorization_flow=3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01",
@@ -51,7 +51,7 @@ func examples() map[string][]string {
 		"providerd application link":   {"providerd application link wiki --provider 17 --backchannel 18"},
 		"providerd application unlink": {"providerd application unlink wiki --provider 17"},
 		"providerd application delete": {"providerd application delete wiki"},
-		"providerd application create": {"providerd application create --slug wiki --name Wiki --provider 17"},
+		"providerd application create": {"providerd application create wiki --name Wiki --provider 17"},
 		"providerd apply": {
 			"providerd apply -f providers.yaml --dry-run",
 			"providerd apply -f providers/ --server https://providers.example.com --dry-run --strict",
@@ -82,14 +82,13 @@ func examples() map[string][]string {
 		"providerd restore": {"providerd restore backup.db", "providerd restore backup.db --replace"},
 		"providerd doctor":  {"providerd doctor", "providerd doctor --tls-cert cert.pem --tls-key key.pem --output json"},
 		"providerd health":  {"providerd health", "PROVIDERD_LISTEN=0.0.0.0:8443 providerd health --tls-cert cert.pem"},
-		"providerd migrate": {"providerd migrate --status", "providerd migrate --to 1"},
+		"providerd migrate": {"providerd migrate", "providerd migrate --to 1"},
 		"providerd completion": {
 			"source <(providerd completion bash)",
 			"source <(providerd completion zsh)",
 			"providerd completion fish | source",
 		},
 		"providerd version": {"providerd version", "providerd version -o json"},
-		"providerd man":     {"providerd man | man --local-file -"},
 		"providerd help":    {"providerd help token create"},
 	}
 }

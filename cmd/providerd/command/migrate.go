@@ -13,20 +13,20 @@ import (
 
 type migrateCommand struct {
 	flags.DatabaseFlags
-	Status bool     `required:"" xor:"what" help:"Show the migrations and which of them were applied."`
-	To     positive `required:"" xor:"what" placeholder:"VERSION" help:"Apply the migrations up to this schema version; none is undone."`
+	To positive `placeholder:"VERSION" help:"Apply the migrations up to this schema version; none is undone."`
 	flags.ListFormat
 }
 
 // Help is the long help text.
 func (migrateCommand) Help() string {
-	return "\"providerd serve\" migrates the database when it starts. Run this before if your servers are not allowed " +
-		"to change tables. A PostgreSQL database may be empty; a SQLite database is only created by \"providerd serve\"."
+	return "Without --to, shows which migrations were applied. \"providerd serve\" migrates the database when it " +
+		"starts. Run this before if your servers are not allowed to change tables. A PostgreSQL database may be empty; a " +
+		"SQLite database is only created by \"providerd serve\"."
 }
 
 // Run shows or applies migrations.
 func (c *migrateCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
-	if c.Status {
+	if c.To == 0 {
 		return c.show(ctx, out, messages)
 	}
 	logger := slog.New(slog.NewTextHandler(messages.File, &slog.HandlerOptions{Level: slog.LevelWarn}))

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 
@@ -19,26 +20,21 @@ import (
 type providerCommands struct {
 	List   providerListCommand   `cmd:"" aliases:"ls" help:"List providers, ordered by pk."`
 	Show   providerShowCommand   `cmd:"" help:"Show one provider with all its fields."`
-	Advise providerAdviseCommand `cmd:"" help:"Check stored providers against best practice."`
 	Export providerExportCommand `cmd:"" help:"Write providers to a file for \"providerd apply\"."`
 	Create providerCreateCommand `cmd:"" help:"Create a provider."`
 	Update providerUpdateCommand `cmd:"" help:"Change fields of a provider."`
 	Delete providerDeleteCommand `cmd:"" aliases:"rm" help:"Delete providers."`
 }
 
-// revealFlag is the flag of commands that can print secrets.
-type revealFlag struct {
-	Reveal bool `help:"Print secrets. Without this flag they are masked."`
-}
-
 type providerListCommand struct {
 	flags.DatabaseFlags
 	providerFlags
 	flags.ListFormat
-	revealFlag
+	Reveal bool `xor:"what" help:"Print secrets. Without this flag they are masked."`
+	Advice bool `xor:"what" help:"List what deviates from best practice instead, without values."`
 }
 
-// Run lists the providers.
+// Run lists the providers, or advice for them.
 func (c *providerListCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	providers := console.List[store.Record]{
 		Headings: "PK,KIND,NAME,CLIENT ID OR SUBJECT,SECRET,APPLICATION,BACKCHANNEL,CREATED,BY",
@@ -47,11 +43,42 @@ func (c *providerListCommand) Run(ctx context.Context, out *console.Output, mess
 	}
 	return c.WithStore(ctx, func(database *store.Store) error {
 		records := c.records(ctx, database, messages)
-		if c.Reveal {
+		if c.Reveal || c.Advice {
 			records = database.Opened(ctx, records)
+		}
+		if c.Advice {
+			return c.advise(out, messages, records)
 		}
 		return providers.Print(out, messages, c.Output, records)
 	})
+}
+
+func (c *providerListCommand) advise(
+	out *console.Output, messages *console.Messages, records iter.Seq2[store.Record, error],
+) error {
+	read, found := 0, 0
+	list := console.List[advised]{
+		Headings: "PK,KIND,FIELD,CODE,SECTION,ADVICE", Rows: advised.rows, Value: func(a advised) any { return a },
+	}
+	err := list.Print(out, messages, c.Output, func(yield func(advised, error) bool) {
+		for record, err := range records {
+			var provider advised
+			if err == nil {
+				read++
+				if provider = adviceFor(record); len(provider.Advice) == 0 {
+					continue
+				}
+				found++
+			}
+			if !yield(provider, err) {
+				return
+			}
+		}
+	})
+	if err == nil {
+		messages.Note("advice for %d of %s", found, console.Count(read, "provider"))
+	}
+	return err
 }
 
 func (c *providerListCommand) rows(record store.Record) [][]string {
@@ -66,7 +93,7 @@ func (c *providerListCommand) rows(record store.Record) [][]string {
 type providerShowCommand struct {
 	flags.DatabaseFlags
 	flags.ListFormat
-	revealFlag
+	Reveal   bool   `help:"Print secrets. Without this flag they are masked."`
 	PK       int64  `arg:"" optional:"" help:"pk of the provider."`
 	ClientID string `placeholder:"ID" help:"client_id of the provider, instead of its pk."`
 }

@@ -57,7 +57,7 @@ func (c *providerCreateCommand) Run(
 		if err != nil {
 			return explainConflict(err)
 		}
-		tellAdvice(messages, created)
+		noteAdvice(messages, created)
 		common := created.Common()
 		messages.Note("created provider %d (%s)", common.PK, console.Printable(common.Name))
 		if err := out.Line(fmt.Sprint(common.PK)); err != nil {
@@ -78,11 +78,4 @@ func checkBody(ctx context.Context, document *contract.Document, kind apply.Kind
 		details[i] = strings.TrimSuffix(violation.Detail, ".")
 	}
 	return errors.New(strings.Join(details, "; "))
-}
-
-// tellAdvice prints the advice for the settings of a record.
-func tellAdvice(messages *console.Messages, record store.Record) {
-	for _, advice := range advise(record).Advice {
-		messages.Note("advice: %s: %s (%s)", advice.Pointer, advice.Detail, advice.Section)
-	}
 }

@@ -29,7 +29,7 @@ type providerExportCommand struct {
 	flags.DatabaseFlags
 	providerFlags
 	IDs    []string       `name:"ids" sep:"none" placeholder:"FILE" help:"Name providers by the entries of this file, or of the files below this directory, that created them; repeatable."`
-	Output flags.FilePath `placeholder:"FILE" help:"Write to this file, readable only by its owner, instead of standard output. It must not exist; if the export fails, it is not created."`
+	To     flags.FilePath `placeholder:"FILE" help:"Write to this file, readable only by its owner, instead of standard output. It must not exist; if the export fails, it is not created."`
 	Reveal bool           `help:"Write secrets in plain text. Without this flag, references such as $${NAME} replace them, which are listed on standard error."`
 }
 
@@ -49,7 +49,7 @@ func (c *providerExportCommand) Validate() error {
 	if c.Limit > 0 && c.Kind == "" {
 		return errors.New("--limit requires --kind")
 	}
-	return flags.CheckDistinctPaths(c.Database, c.Keyset, string(c.Output))
+	return flags.CheckDistinctPaths(c.Database, c.Keyset, string(c.To))
 }
 
 // Run writes the file.
@@ -69,10 +69,10 @@ func (c *providerExportCommand) Run(
 		}
 	}
 	err := c.WithStore(ctx, func(database *store.Store) error {
-		if c.Output == "" {
+		if c.To == "" {
 			return c.write(ctx, database, &to, out)
 		}
-		return files.Create(string(c.Output), files.Owner{}, func(file io.Writer) error {
+		return files.Create(string(c.To), files.Owner{}, func(file io.Writer) error {
 			buffered := console.NewOutput(file)
 			err := c.write(ctx, database, &to, buffered)
 			return errors.Join(err, buffered.Flush())

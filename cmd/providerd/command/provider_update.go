@@ -138,7 +138,7 @@ func (u *update) read(ctx context.Context, body []byte, messages *console.Messag
 	}
 	op, _ := u.contract.Operation(u.kind.Operation)
 	u.diffs = apply.Diff(op.FieldNames(), secret, before, after)
-	tellAdvice(messages, u.requested)
+	noteAdvice(messages, u.requested)
 	return nil
 }
 

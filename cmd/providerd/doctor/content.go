@@ -86,7 +86,7 @@ func checkRecords(ctx context.Context, inspection store.Inspection, path string)
 	total, err := inspection.Providers(ctx, path, func(_, _ int64) {})
 	if damaged, ok := errors.AsType[*store.DamagedError](err); ok {
 		return failed(check, `restore a backup, or delete those providers and create them again; `+
-			`"providerd provider advise" names them`,
+			`"providerd provider list --advice" names them`,
 			"%d of %d providers cannot be read, such as %v", damaged.Damaged, damaged.Total, damaged.First[0])
 	}
 	if err != nil {

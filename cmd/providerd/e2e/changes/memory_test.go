@@ -138,7 +138,7 @@ func TestListsInLittleMemory(t *testing.T) {
 		{"provider list", []string{"table", "json"}, rows},
 		{"provider list --since 1d --created-by ci --after 1", []string{"table"}, rows - 1},
 		{"provider list --name nobody", []string{"json"}, 0},
-		{"provider advise", []string{"table", "json"}, rows - rows/10},
+		{"provider list --advice", []string{"table", "json"}, rows - rows/10},
 		{"provider export", []string{""}, rows},
 		{"provider export --reveal", []string{""}, rows},
 		{"token list", []string{"table", "json"}, rows},

@@ -233,6 +233,6 @@ func serveIn(t *testing.T, s *setUp) {
 func crash(t *testing.T, s *setUp) {
 	t.Helper()
 	server := providerdtest.Serve(t, s.dir)
-	providerdtest.RunCommand(t, s.dir, strings.Fields("application create --slug s --name n")...)
+	providerdtest.RunCommand(t, s.dir, strings.Fields("application create s --name n")...)
 	server.Kill(t)
 }

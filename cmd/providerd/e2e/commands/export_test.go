@@ -56,7 +56,7 @@ func TestExportedRecordsComeBack(t *testing.T) {
 	for round, flags := range [][]string{{"--reveal"}, nil} {
 		environment := append(os.Environ(), "PROVIDERD_TOKEN="+providerdtest.Token(t, dir))
 		file := filepath.Join(dir, fmt.Sprint("providers", round, ".yaml"))
-		export := providerdtest.Command(t.Context(), dir, append([]string{"provider", "export", "--output", file}, flags...)...)
+		export := providerdtest.Command(t.Context(), dir, append([]string{"provider", "export", "--to", file}, flags...)...)
 		output, err := export.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v: %s", err, output)

@@ -63,7 +63,7 @@ func TestRootBesideServerOfAnotherUser(t *testing.T) {
 	server := serveAsOtherUser(t, dir)
 	for _, command := range []string{
 		"key rotate", "key reseal", "key rewrap", "token create --name n --allow all", "token list",
-		"application create --slug s --name n", "provider list", "audit", "backup backup.db",
+		"application create s --name n", "provider list", "audit", "backup backup.db",
 	} {
 		expectCreates(t, server)
 		providerdtest.RunCommand(t, dir, strings.Fields(command)...)

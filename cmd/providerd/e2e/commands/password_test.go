@@ -32,7 +32,7 @@ func TestInvalidURLsAreNotPrinted(t *testing.T) {
 	some := []string{all[0], all[len(all)-4], all[len(all)-1]}
 	for variable, commands := range map[string]map[string][]string{
 		"PROVIDERD_DATABASE": {
-			"serve --listen 127.0.0.1:0": some, "doctor": all, "token list": all, "migrate --status": some, "backup x.db": some,
+			"serve --listen 127.0.0.1:0": some, "doctor": all, "token list": all, "migrate": some, "backup x.db": some,
 		},
 		"PROVIDERD_FROM": {"copy --to " + good: some},
 		"PROVIDERD_TO":   {"copy --from " + good: some},

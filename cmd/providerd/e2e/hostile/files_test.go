@@ -74,7 +74,7 @@ func (f *damagedFiles) refusesEverything(t *testing.T, words string) {
 		{"token", "revoke", "1"},
 		{"token", "create", "--name", "x", "--allow", "providers_oauth2_create"},
 		{"key", "rotate"},
-		{"application", "create", "--slug", "x", "--name", "x"},
+		{"application", "create", "x", "--name", "x"},
 	} {
 		output, err := providerdtest.Command(t.Context(), f.dir, arguments...).CombinedOutput()
 		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != providerdtest.ExitFailed ||

@@ -149,8 +149,8 @@ func (s *search) commands() {
 		"token list --output json", "provider list", "provider list --output json",
 		"provider list --name x --limit 1", "provider show 1", "provider show 1 --output json",
 		"provider show 3", "provider show 3 --output json", "provider show 99",
-		"provider advise", "provider advise --output json", "provider advise 1",
-		"provider advise 99", "provider export", "provider export --output exported.yaml", "application create --slug s --name n --backchannel 3",
+		"provider list --advice", "provider list --advice --output json", "provider list --advice 1",
+		"provider list --advice 99", "provider export", "provider export --to exported.yaml", "application create s --name n --backchannel 3",
 		"application link s --provider 1", "application list", "application list --output json",
 		"provider delete 1 3 --yes", "application unlink s --provider 1",
 		"application delete s --yes", "provider delete 3 --yes", "provider delete 3", "audit", "audit --output json",
@@ -158,7 +158,7 @@ func (s *search) commands() {
 		"key create --keyset x.json", "key list --keyset x.json", "nonsense", "serve --listen x",
 		"backup --help", "backup early.db", "restore --help", "restore early.db --replace",
 		"copy --help", "copy --to sqlite:copied.db", "copy --to sqlite:copied.db",
-		"doctor", "doctor --output json", "doctor --tls-key x.json", "migrate --status", "migrate --to 1",
+		"doctor", "doctor --output json", "doctor --tls-key x.json", "migrate", "migrate --to 1",
 		"health", "health --tls-cert x.json",
 	} {
 		s.run(strings.Fields(line)...)
