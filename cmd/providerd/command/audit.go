@@ -7,15 +7,14 @@ import (
 	"strings"
 	"time"
 
-	"example.com/providerd/cmd/providerd/audit"
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/store"
 )
 
 type auditCommands struct {
-	List   auditCommand        `cmd:"" aliases:"ls" default:"withargs" help:"Show events, or print or follow the log of events line by line."`
-	Verify audit.VerifyCommand `cmd:"" help:"Compare the database with lines that were kept elsewhere."`
+	List   auditCommand       `cmd:"" aliases:"ls" default:"withargs" help:"Show events, or print or follow the log of events line by line."`
+	Verify auditVerifyCommand `cmd:"" help:"Compare the database with lines that were kept elsewhere."`
 }
 
 type auditCommand struct {
@@ -78,11 +77,8 @@ func (c *auditCommand) Run(ctx context.Context, out *console.Output, messages *c
 	}
 	return c.WithStore(ctx, func(database *store.Store) error {
 		if c.Output == formatJSONL {
-			log := audit.Log{
-				Filter: c.filter(), Follow: c.Follow, CursorFile: c.CursorFile, Out: out, Messages: messages,
-				After: store.Cursor{ID: int64(c.After)},
-			}
-			return log.Print(ctx, database)
+			log := eventLog{auditCommand: c, out: out, messages: messages, after: store.Cursor{ID: int64(c.After)}}
+			return log.print(ctx, database)
 		}
 		found := database.Events(ctx, c.filter(), int64(c.After))
 		return events.Print(out, messages, c.Output, console.Limit(found, int64(c.Limit), func(last store.Event) {

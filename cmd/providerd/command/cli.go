@@ -2,13 +2,11 @@ package command
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
 
 	"example.com/providerd/cmd/providerd/apply"
-	"example.com/providerd/cmd/providerd/doctor"
 	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/cmd/providerd/serve"
 )
@@ -25,7 +23,7 @@ type cli struct {
 	Backup      backupCommand       `cmd:"" group:"Data" help:"Back up a SQLite database, and verify the backup."`
 	Restore     restoreCommand      `cmd:"" group:"Data" help:"Restore a SQLite database from a backup."`
 	Copy        copyCommand         `cmd:"" group:"Data" help:"Copy a database, such as from SQLite to PostgreSQL."`
-	Doctor      doctor.Command      `cmd:"" group:"Diagnose" help:"Check configuration, files, database and disk."`
+	Doctor      doctorCommand       `cmd:"" group:"Diagnose" help:"Check configuration, files, database and disk."`
 	Health      healthCommand       `cmd:"" group:"Diagnose" help:"Check whether the server on this host is ready."`
 	Version     versionCommand      `cmd:"" group:"Diagnose" help:"Print the versions of the program and its parts."`
 	Help        helpCommand         `cmd:"" group:"Help" help:"Show the help of a command."`
@@ -52,26 +50,10 @@ func newParser(root *cli) (*kong.Kong, error) {
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.Help(printHelp),
 		kong.NamedMapper("path", kong.MapperFunc(flags.DecodePath)),
-		kong.Vars{"operations": strings.Join(apply.Operations(), ","), "database": flags.DefaultDatabase},
+		kong.Vars{"operations": strings.Join(apply.Operations(), ","), databaseFlag: flags.DefaultDatabase},
 	)
 	if err != nil {
 		return nil, fmt.Errorf("build command line: %w", err)
 	}
 	return parser, nil
-}
-
-// checkServe lets doctor parse flags and variables as "serve" does.
-func checkServe() (doctor.Configuration, error) {
-	parser, err := newParser(&cli{})
-	if err != nil {
-		return doctor.Configuration{}, err
-	}
-	check := func(arguments []string) []string {
-		problems := invalidVariables(parser, nil)
-		if _, err := parser.Parse(arguments); err != nil && !slices.Contains(problems, describeUsageError(err)) {
-			problems = append(problems, describeUsageError(err))
-		}
-		return problems
-	}
-	return doctor.Configuration{Check: check, Variables: knownVariables(parser)}, nil
 }

@@ -1,5 +1,5 @@
 // Package command is the command line of providerd: the parser and the short commands. The large ones are packages of
-// their own: serve, doctor and apply. Package console prints, and package flags parses values.
+// their own: serve and apply. Package console prints, and package flags parses values.
 //
 // Start with cli.go, which lists the commands, and with Main, which runs one.
 package command
@@ -18,7 +18,6 @@ import (
 	kongcompletion "github.com/jotaen/kong-completion"
 
 	"example.com/providerd/cmd/providerd/apply"
-	"example.com/providerd/cmd/providerd/audit"
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/cmd/providerd/serve"
 	"example.com/providerd/server/contract"
@@ -54,7 +53,7 @@ func run(ctx context.Context, arguments []string) int {
 		return failure(err)
 	}
 	messages := &console.Messages{File: os.Stderr, IsQuiet: root.Quiet}
-	warnings := variableWarnings(parser)
+	warnings := unknownVariables(parser)
 	// serve logs the warnings, and doctor reports the variables in its table.
 	if err != nil || !slices.Contains([]string{"serve", "doctor"}, command.Command()) {
 		for _, warning := range warnings {
@@ -78,7 +77,7 @@ func failure(err error) int {
 		return 0
 	case errors.Is(err, console.ErrReported), console.IsBrokenPipe(err):
 		return exitFailed
-	case errors.Is(err, apply.ErrDiffers), errors.Is(err, audit.ErrDiffers):
+	case errors.Is(err, apply.ErrDiffers), errors.Is(err, errAuditDiffers):
 		return printError(err, exitDiffers)
 	default:
 		return printError(console.Explain(err), exitFailed)
@@ -90,10 +89,10 @@ func runCommand(ctx context.Context, command *kong.Context) error {
 	out := console.NewOutput(os.Stdout)
 	// Most commands need neither, and a contract takes longer to parse than they take to run.
 	loadContract := func() (*contract.Document, error) { return contract.Load(ctx) }
-	if err := errors.Join(command.BindToProvider(checkServe), command.BindToProvider(loadContract)); err != nil {
-		return fmt.Errorf("bind what commands need: %w", err)
+	err := command.BindToProvider(loadContract)
+	if err == nil {
+		err = command.Run(out)
 	}
-	err := command.Run(out)
 	if flushErr := out.Flush(); err == nil {
 		err = flushErr
 	}

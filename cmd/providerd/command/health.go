@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/cmd/providerd/flags"
+	"example.com/providerd/store/files"
 )
 
 type healthCommand struct {
@@ -78,7 +80,7 @@ func reasonOfRefusal(response *http.Response) string {
 
 // trustOnly returns a configuration that trusts only the certificate in a file, whatever its name.
 func trustOnly(path string) (*tls.Config, error) {
-	wanted, err := flags.ReadCertificate(path)
+	wanted, err := readCertificate(path)
 	if err != nil {
 		return nil, err
 	}
@@ -92,4 +94,18 @@ func trustOnly(path string) (*tls.Config, error) {
 			return nil
 		},
 	}, nil
+}
+
+// readCertificate returns the first certificate of a PEM file, in DER.
+func readCertificate(path string) ([]byte, error) {
+	text, err := files.ReadSmall(path)
+	if err != nil {
+		return nil, fmt.Errorf("read certificate: %w", err)
+	}
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type == "CERTIFICATE" {
+			return block.Bytes, nil
+		}
+	}
+	return nil, fmt.Errorf("%s does not contain a certificate in PEM", path)
 }

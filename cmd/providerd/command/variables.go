@@ -5,13 +5,15 @@ import (
 	"iter"
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/alecthomas/kong"
 
 	"example.com/providerd/cmd/providerd/apply"
 	"example.com/providerd/cmd/providerd/console"
-	"example.com/providerd/cmd/providerd/doctor"
+	"example.com/providerd/server/contract"
 )
 
 // invalidVariables describes the environment variables that flags of a command, or of any if it is nil, do not accept.
@@ -48,23 +50,37 @@ func flagsWithVariables(parser *kong.Kong) iter.Seq[*kong.Flag] {
 	}
 }
 
-// knownVariables returns the environment variables that the program reads.
-func knownVariables(parser *kong.Kong) []string {
-	known := []string{apply.TokenVariable}
+// unknownVariables returns a warning for each variable of the environment that begins with PROVIDERD_ and that no
+// command reads, except those that Kubernetes sets for a Service.
+func unknownVariables(parser *kong.Kong) (warnings []string) {
+	const prefix = "PROVIDERD_"
+	// With the prefix, even short names would be similar.
+	known := []string{strings.TrimPrefix(apply.TokenVariable, prefix)}
 	for flag := range flagsWithVariables(parser) {
-		known = append(known, flag.Envs...)
+		known = append(known, strings.TrimPrefix(flag.Envs[0], prefix))
 	}
-	return known
-}
-
-// variableWarnings returns a warning for each variable of the environment that is unknown but similar to a known one.
-// Other unknown variables get none, because Kubernetes sets such variables for a Service named providerd.
-func variableWarnings(parser *kong.Kong) []string {
-	var warnings []string
-	for problem, remedy := range doctor.UnknownVariables(knownVariables(parser)) {
-		if remedy != "" {
-			warnings = append(warnings, console.Printable(problem)+"; "+remedy)
+	service := regexp.MustCompile(`^(\w+_)?(SERVICE_HOST=|SERVICE_PORT(_\w+)?=|PORT(_\d+_(TCP|UDP|SCTP))?=` +
+		`(tcp|udp|sctp)://|PORT_\d+_(TCP|UDP|SCTP)_(PROTO|PORT|ADDR)=)`)
+	for _, variable := range slices.Sorted(slices.Values(os.Environ())) {
+		variable, isOurs := strings.CutPrefix(variable, prefix)
+		name, _, _ := strings.Cut(variable, "=")
+		if !isOurs || slices.Contains(known, name) || service.MatchString(variable) {
+			continue
 		}
+		remedy := `"providerd serve --help" lists the variables`
+		meant := contract.MostSimilar(name, known)
+		for variable, others := range map[string]string{
+			"DATABASE": "DATABASE_URL DB DB_URL DSN URL", "LISTEN": "PORT ADDR ADDRESS HOST", "TOKEN": "API_TOKEN",
+		} {
+			if slices.Contains(strings.Fields(others), name) {
+				meant = variable
+			}
+		}
+		if meant != "" {
+			remedy = "did you mean " + prefix + meant + "?"
+		}
+		warnings = append(warnings, fmt.Sprintf("%s%s is set, but providerd has no such variable; %s", prefix,
+			console.Printable(name), remedy))
 	}
 	return warnings
 }

@@ -18,9 +18,16 @@ import (
 // environment variables, as in a shell.
 func Command(ctx context.Context, dir string, words ...string) *exec.Cmd {
 	command, arguments := exec.CommandContext(ctx, os.Args[0]), slices.IndexFunc(words, isArgument)
-	command.Dir, command.Env = dir, append(os.Environ(), words[:arguments]...)
+	command.Dir, command.Env = dir, append(environment(), words[:arguments]...)
 	command.Args = append([]string{"providerd"}, words[arguments:]...)
 	return command
+}
+
+// environment returns the environment without the variables that set the extent of tests, of which each command would
+// warn.
+func environment() []string {
+	extent := regexp.MustCompile(`^PROVIDERD_(TEST_\w+|\w+_(ROUNDS|ROWS|BODIES|DURATION)|EXCHANGES|WRITE_GOLDEN)=`)
+	return slices.DeleteFunc(os.Environ(), extent.MatchString)
 }
 
 func isArgument(word string) bool { return !regexp.MustCompile(`^[A-Z_]+=`).MatchString(word) }

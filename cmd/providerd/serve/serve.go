@@ -23,7 +23,6 @@ import (
 
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/cmd/providerd/flags"
-	"example.com/providerd/cmd/providerd/tracing"
 	"example.com/providerd/server"
 	"example.com/providerd/server/contract"
 	"example.com/providerd/server/listener"
@@ -233,7 +232,7 @@ func (c *Command) serve(
 		watchExpiry(registry, at.security)
 		config.Metrics = server.NewMetrics(registry, config.Contract, config.Store)
 	}
-	traces, flushTraces := tracing.Start(ctx, log.Logger, log.notify, string(version))
+	traces, flushTraces := startTraces(ctx, log, version)
 	defer flushTraces()
 	if traces != nil {
 		config.Traces = server.NewTraces(traces)

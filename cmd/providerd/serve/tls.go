@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"example.com/providerd/cmd/providerd/console"
-	"example.com/providerd/cmd/providerd/flags"
+	"example.com/providerd/store/files"
 )
 
 // reloadInterval is how often the files are read at most, however many handshakes arrive.
@@ -46,20 +46,40 @@ func watchExpiry(registry *prometheus.Registry, security *tls.Config) {
 	})
 }
 
+// LoadCertificate loads a certificate chain and its key, both in PEM. It returns console.ErrCertificate.
+func LoadCertificate(certPath, keyPath string) (tls.Certificate, error) {
+	certificate, err := loadCertificate(certPath, keyPath)
+	if err != nil {
+		err = fmt.Errorf("%w: load the chain %s and its key %s: %w", console.ErrCertificate, certPath, keyPath, err)
+	}
+	return certificate, err
+}
+
+func loadCertificate(certPath, keyPath string) (tls.Certificate, error) {
+	chain, err := files.ReadSmall(certPath)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	key, err := files.ReadSmall(keyPath)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(chain, key) //nolint:wrapcheck // Its callers name the files.
+}
+
 // newTLSConfig loads the certificate. It returns nil, for plain HTTP, if the paths are empty.
 func newTLSConfig(certPath, keyPath string, logger *slog.Logger) (*tls.Config, error) {
 	if certPath == "" {
 		return nil, nil //nolint:nilnil // Nil means plain HTTP, as in net/http.
 	}
-	certificate, err := flags.LoadCertificate(certPath, keyPath)
+	certificate, err := LoadCertificate(certPath, keyPath)
 	if err != nil {
-		return nil, fmt.Errorf("%w: load the chain %s and its key %s: %w", console.ErrCertificate, certPath,
-			keyPath, err)
+		return nil, err
 	}
-	files := &certificateFiles{
+	loaded := &certificateFiles{
 		certPath: certPath, keyPath: keyPath, logger: logger, certificate: &certificate, readAt: time.Now(),
 	}
-	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: files.current}, nil
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: loaded.current}, nil
 }
 
 // current returns the certificate in the files or, if they cannot be loaded, the previous one: while the files are
@@ -76,7 +96,7 @@ func (f *certificateFiles) current(*tls.ClientHelloInfo) (*tls.Certificate, erro
 
 // reload loads the files, and logs what has changed.
 func (f *certificateFiles) reload() {
-	certificate, err := flags.LoadCertificate(f.certPath, f.keyPath)
+	certificate, err := loadCertificate(f.certPath, f.keyPath)
 	if err != nil {
 		if problem := err.Error(); problem != f.problem {
 			f.logger.Error("cannot load certificate; keeping the previous one", slog.String("error", problem))

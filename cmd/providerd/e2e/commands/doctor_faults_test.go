@@ -148,7 +148,7 @@ func damagedSetUps() map[string]damagedSetUp {
 		}, fails("configuration", "--tls-cert and --tls-key must be used together; correct the variable or flag")},
 		"certificate without key": {
 			all(certificate(-time.Hour, 90*day), write("key.pem", "rubbish")),
-			fails("certificate", "cannot load certificate .* with key \".*key.pem\".*; replace them with"),
+			fails("certificate", "cannot load certificate: load the chain .*cert.pem and its key .*key.pem: .*; pass a certificate chain and its key, both in PEM"),
 		},
 	})
 	if os.Geteuid() == 0 {

@@ -15,7 +15,7 @@ func irregularFiles() map[string]damagedSetUp {
 	const isNone = " is not a regular file; put the keyset in its place, or pass its path with --keyset$"
 	isNoKeyset := fault{"keyset", healthFail, "not a regular file; restore the right one"}
 	isNoToken := fault{"initial token", healthFail, "^data/initial-token is not a regular file; remove it"}
-	isNoKey := fault{"certificate", healthFail, "key.pem: not a regular file; replace them with a PEM certificate and its key"}
+	isNoKey := fault{"certificate", healthFail, "key.pem: not a regular file; pass a certificate chain and its key, both in PEM"}
 	return map[string]damagedSetUp{
 		"directory for database": {directoryAt("data/providerd.db"), []fault{database("providerd.db"), isNoDatabase}},
 		"FIFO for database":      {fifoAt("data/providerd.db"), []fault{database("providerd.db"), isNoDatabase}},

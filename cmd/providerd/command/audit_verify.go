@@ -1,7 +1,10 @@
-package audit
+package command
 
 import (
+	"bufio"
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,18 +17,17 @@ import (
 	"example.com/providerd/store"
 )
 
-// ErrDiffers means that nothing failed, but the database differs from what was kept.
-var ErrDiffers = errors.New("the database differs")
+// errAuditDiffers means that nothing failed, but the database differs from what was kept.
+var errAuditDiffers = errors.New("the database differs")
 
-// VerifyCommand is "providerd audit verify" with its flags.
-type VerifyCommand struct {
+type auditVerifyCommand struct {
 	flags.DatabaseFlags
 	File string `arg:"" type:"path" help:"Lines that \"audit list --output jsonl\" has printed."`
 	flags.ListFormat
 }
 
 // Help is the long help text.
-func (*VerifyCommand) Help() string {
+func (*auditVerifyCommand) Help() string {
 	return "Compares the database with lines that were kept elsewhere. It names each record that was changed, removed " +
 		"or inserted without an event, and each event that was changed, removed or inserted. Lines may be repeated, but " +
 		"must be in order, without gaps. The exit status is 0 if nothing differs, 3 if something differs, and 1 if " +
@@ -33,7 +35,7 @@ func (*VerifyCommand) Help() string {
 }
 
 // Run compares the database with the file.
-func (c *VerifyCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
+func (c *auditVerifyCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	// Do not wait for the writer of a FIFO.
 	file, err := os.OpenFile(c.File, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -59,10 +61,10 @@ func (c *VerifyCommand) Run(ctx context.Context, out *console.Output, messages *
 			},
 		}
 		defer func() { compared.stop() }()
-		list := console.List[finding]{
-			Headings: "PROVIDER,EVENT,FINDING", Rows: rowsOf, Value: func(f finding) any { return f },
+		list := console.List[difference]{
+			Headings: "PROVIDER,EVENT,FINDING", Rows: rowsOf, Value: func(f difference) any { return f },
 		}
-		err := list.Print(out, messages, c.Output, func(yield func(finding, error) bool) {
+		err := list.Print(out, messages, c.Output, func(yield func(difference, error) bool) {
 			compared.yield = yield
 			err := compared.compare(lines)
 			report.Clear()
@@ -70,7 +72,7 @@ func (c *VerifyCommand) Run(ctx context.Context, out *console.Output, messages *
 				err = compared.addContradictions(database.Contradictions(ctx))
 			}
 			if err != nil {
-				yield(finding{}, err)
+				yield(difference{}, err)
 			}
 		})
 		if err != nil {
@@ -80,7 +82,7 @@ func (c *VerifyCommand) Run(ctx context.Context, out *console.Output, messages *
 	})
 }
 
-func rowsOf(f finding) [][]string {
+func rowsOf(f difference) [][]string {
 	cells := []string{"", "", f.Finding}
 	for i, number := range []int64{f.Provider, f.Event} {
 		if number != 0 {
@@ -109,5 +111,53 @@ func entriesAfter(
 				}
 			}
 		}
+	}
+}
+
+// maxLine is the longest line in bytes.
+const maxLine = 1 << 20
+
+// readLines yields the complete lines of a file, and calls progress with the number of bytes read. A program may be
+// writing the last line.
+func readLines(from io.Reader, progress func(read int64)) iter.Seq2[store.LogEntry, error] {
+	return func(yield func(store.LogEntry, error) bool) {
+		reader, read := bufio.NewReaderSize(from, maxLine), int64(0)
+		for number := 1; ; number++ {
+			text, err := reader.ReadSlice('\n')
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if errors.Is(err, bufio.ErrBufferFull) {
+				err = fmt.Errorf("it is longer than %d bytes", maxLine)
+			}
+			var line store.LogEntry
+			if err == nil {
+				line, err = parseLine(bytes.TrimSuffix(text, []byte("\n")))
+			}
+			if err != nil {
+				err = fmt.Errorf("line %d is not a line of \"audit list --output jsonl\": %w", number, err)
+			}
+			read += int64(len(text))
+			progress(read)
+			if !yield(line, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func parseLine(text []byte) (line store.LogEntry, err error) {
+	// After a kill, the beginning of a line can be left before the next one.
+	text = text[max(0, bytes.LastIndex(text, []byte(`{"id":`))):]
+	if err := json.Unmarshal(text, &line); err != nil {
+		return line, err //nolint:wrapcheck // The caller adds which line it is.
+	}
+	switch {
+	case line.ID < 1, line.Event.Event == "":
+		return line, errors.New("it has no id or no event")
+	case line.Kind != "" && line.RecordState == nil:
+		return line, errors.New("it has no digest, because it was printed with a filter")
+	default:
+		return line, nil
 	}
 }

@@ -1,8 +1,4 @@
-// Package tracing exports traces to the OpenTelemetry collector that the environment names. Package server creates the
-// spans.
-//
-// Start with Start.
-package tracing
+package serve
 
 import (
 	"context"
@@ -38,33 +34,30 @@ const (
 	generalEndpoint = "OTEL_EXPORTER_OTLP_ENDPOINT"
 )
 
-// Notify tells the operator text or, in a JSON log, logs msg with attributes instead.
-type Notify func(level slog.Level, text, msg string, attributes ...slog.Attr)
-
-// Start exports traces until stop is called, if the environment names a collector. If the collector cannot be used,
-// Start notifies the operator and returns a nil provider: the server must work without it.
-func Start(
-	ctx context.Context, logger *slog.Logger, notify Notify, version string,
+// startTraces exports traces until stop is called, if the environment names a collector. If the collector cannot be
+// used, it notifies the operator and returns a nil provider: the server must work without it.
+func startTraces(
+	ctx context.Context, log *serveLog, version Version,
 ) (provider *sdktrace.TracerProvider, stop func()) {
-	endpoint, err := Endpoint()
+	endpoint, err := TraceEndpoint()
 	if err == nil && endpoint == nil {
 		return nil, func() {}
 	}
 	if err == nil {
-		provider, err = newTracerProvider(ctx, endpoint, version, logger)
+		provider, err = newTracerProvider(ctx, endpoint, version, log.Logger)
 	}
 	if err != nil {
-		notify(slog.LevelWarn, "traces are not exported: "+err.Error(),
+		log.notify(slog.LevelWarn, "traces are not exported: "+err.Error(),
 			"traces are not exported", slog.String("error", err.Error()))
 		return nil, func() {}
 	}
-	notify(slog.LevelInfo, "exporting traces to "+originOf(endpoint),
+	log.notify(slog.LevelInfo, "exporting traces to "+originOf(endpoint),
 		"exporting traces", slog.String("collector", originOf(endpoint)))
 	return provider, func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), collectorTimeout)
 		defer cancel()
 		if err := provider.Shutdown(ctx); err != nil {
-			logger.Warn("cannot export last traces", slog.String("error", err.Error()))
+			log.Warn("cannot export last traces", slog.String("error", err.Error()))
 		}
 	}
 }
@@ -72,7 +65,7 @@ func Start(
 // newTracerProvider returns a new provider that exports to endpoint. The SDK and its exporter also read the
 // environment.
 func newTracerProvider(
-	ctx context.Context, endpoint *url.URL, version string, logger *slog.Logger,
+	ctx context.Context, endpoint *url.URL, version Version, logger *slog.Logger,
 ) (*sdktrace.TracerProvider, error) {
 	// The SDK reports errors only to these process-wide handlers, which write to standard error by default.
 	otel.SetLogger(logr.FromSlogHandler(messagesOnly{logger.Handler()}))
@@ -85,7 +78,7 @@ func newTracerProvider(
 		return nil, fmt.Errorf("start exporter: %w", err)
 	}
 	program, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithAttributes(
-		semconv.ServiceName("providerd"), semconv.ServiceVersion(version),
+		semconv.ServiceName("providerd"), semconv.ServiceVersion(string(version)),
 		semconv.ServiceInstanceID(uuid.NewString()),
 	), resource.WithFromEnv())
 	if err != nil {
@@ -113,9 +106,9 @@ func proxyExceptRedirects(r *http.Request) (*url.URL, error) {
 	return http.ProxyFromEnvironment(r) //nolint:wrapcheck // The transport adds the context.
 }
 
-// Endpoint returns the collector's endpoint for traces, or nil if they are off. An error does not contain the URL,
+// TraceEndpoint returns the collector's endpoint for traces, or nil if they are off. An error does not contain the URL,
 // which may hold a secret.
-func Endpoint() (*url.URL, error) {
+func TraceEndpoint() (*url.URL, error) {
 	if strings.EqualFold(variable("OTEL_SDK_DISABLED"), "true") ||
 		strings.EqualFold(variable("OTEL_TRACES_EXPORTER"), "none") {
 		return nil, nil

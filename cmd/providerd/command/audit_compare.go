@@ -1,4 +1,4 @@
-package audit
+package command
 
 import (
 	"errors"
@@ -12,8 +12,8 @@ import (
 	"example.com/providerd/store"
 )
 
-// finding is a difference between lines and the database.
-type finding struct {
+// difference is one between lines and the database.
+type difference struct {
 	Provider int64  `json:"provider,omitempty"`
 	Event    int64  `json:"event,omitempty"`
 	Finding  string `json:"finding"`
@@ -34,13 +34,13 @@ type comparison struct {
 	// first and last are the ids of the first line, and of the last one that was compared. Lines can be repeated.
 	first, last int64
 	// yield takes findings until it returns false, which sets ended.
-	yield func(finding, error) bool
+	yield func(difference, error) bool
 	ended bool
 }
 
 // found yields a finding.
 func (c *comparison) found(event store.Event, format string, values ...any) {
-	f := finding{Event: event.ID, Finding: fmt.Sprintf(format, values...)}
+	f := difference{Event: event.ID, Finding: fmt.Sprintf(format, values...)}
 	if event.Kind != "" {
 		f.Provider = event.Subject
 	}
@@ -113,7 +113,7 @@ func (c *comparison) compareEntry(line store.LogEntry) {
 		c.messages.Warn("event %d: provider %d could not be read when the line was printed", line.ID, line.Subject)
 	case entry.Damaged != nil:
 		c.found(entry.Event, "cannot be read: %v", entry.Damaged)
-	case version(*line.Digest) != version(*entry.Digest):
+	case digestVersion(*line.Digest) != digestVersion(*entry.Digest):
 		c.incomparable++
 		c.messages.Warn("event %d: its digest is from another version of providerd", line.ID)
 	case *line.Digest != *entry.Digest:
@@ -121,8 +121,8 @@ func (c *comparison) compareEntry(line store.LogEntry) {
 	}
 }
 
-// version returns the version of a digest.
-func version(digest string) string {
+// digestVersion returns the version of a digest.
+func digestVersion(digest string) string {
 	version, _, _ := strings.Cut(digest, ":")
 	return version
 }
@@ -142,16 +142,16 @@ func (c *comparison) addContradictions(contradictions iter.Seq2[store.Contradict
 			return err
 		}
 		c.findings++
-		c.ended = !c.yield(finding{Provider: found.PK, Finding: found.Detail}, nil)
+		c.ended = !c.yield(difference{Provider: found.PK, Finding: found.Detail}, nil)
 	}
 	return nil
 }
 
-// result returns ErrDiffers if anything differs, and another error if anything could not be compared.
+// result returns errAuditDiffers if anything differs, and another error if anything could not be compared.
 func (c *comparison) result() error {
 	switch {
 	case c.findings > 0:
-		return fmt.Errorf("%w from the lines: %s", ErrDiffers, console.Count(c.findings, "finding"))
+		return fmt.Errorf("%w from the lines: %s", errAuditDiffers, console.Count(c.findings, "finding"))
 	case c.incomparable > 0:
 		return fmt.Errorf("nothing differs, but %s could not be compared", console.Count(c.incomparable, "line"))
 	case c.count == 0:

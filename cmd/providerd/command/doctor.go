@@ -1,0 +1,367 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"example.com/providerd/cmd/providerd/console"
+	"example.com/providerd/cmd/providerd/flags"
+	"example.com/providerd/cmd/providerd/serve"
+	"example.com/providerd/store"
+	"example.com/providerd/store/database"
+	"example.com/providerd/store/postgres"
+	"example.com/providerd/store/seal"
+	"example.com/providerd/store/sqlite"
+)
+
+// doctorCommand takes any value, because one that "serve" would refuse is a finding.
+type doctorCommand struct {
+	Database string `default:"${database}" env:"PROVIDERD_DATABASE" placeholder:"URL" help:"The database: sqlite:PATH or postgres://USER@HOST/DATABASE (${env}; default ${default})."`
+	Keyset   string `env:"PROVIDERD_KEYSET" placeholder:"PATH" help:"Keyset file of the database (${env}; default keyset.json beside a SQLite database)."`
+	TLSCert  string `env:"PROVIDERD_TLS_CERT" placeholder:"PATH" help:"PEM certificate chain of the server (${env}; default none)."`
+	TLSKey   string `env:"PROVIDERD_TLS_KEY" placeholder:"PATH" help:"PEM private key of the certificate (${env}; default none)."`
+	flags.ListFormat
+}
+
+const (
+	checkConfiguration = "configuration"
+	// databaseFlag is the flag and its check.
+	databaseFlag = "database"
+	checkKeyset  = "keyset"
+	// expiryNotice is how long before their expiry tokens and certificates are warned of.
+	expiryNotice = 14 * flags.Day
+	// postgresTimeout is how long the checks of a server may take.
+	postgresTimeout = 10 * time.Second
+)
+
+// Help is the long help text.
+func (doctorCommand) Help() string {
+	return "Checks the configuration, files, keyset, database and disk, and reports what is wrong and what to do. It " +
+		"can run beside a server: it changes nothing, creates no file and takes no lock that others wait for. Run it as " +
+		"the server's user, with the server's environment. The exit status is 1 if a check failed, and 0 if there are only " +
+		"warnings."
+}
+
+// AfterApply refuses an invalid flag; an invalid variable is a finding, because it is also the server's.
+func (c *doctorCommand) AfterApply(command *kong.Context) error {
+	var url flags.DatabaseURL
+	urlErr := url.UnmarshalText([]byte(c.Database))
+	for _, element := range command.Path {
+		switch {
+		case element.Flag == nil:
+		case element.Flag.Name == databaseFlag && urlErr != nil:
+			return fmt.Errorf("--database: %w", urlErr)
+		case strings.HasSuffix(element.Flag.PlaceHolder, "PATH") && element.Flag.Target.String() == "":
+			return fmt.Errorf("--%s: must not be empty", element.Flag.Name)
+		}
+	}
+	if urlErr != nil {
+		return nil //nolint:nilerr // It is a finding.
+	}
+	return url.CheckPassword(databaseFlag, command.Args)
+}
+
+// Run makes every check, except those that depend on one that failed.
+func (c *doctorCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
+	found := &findings{}
+	if err := c.configuration(found); err != nil {
+		return err
+	}
+	for _, path := range []*string{&c.Keyset, &c.TLSCert, &c.TLSKey} {
+		if *path != "" {
+			*path = kong.ExpandPath(*path)
+		}
+	}
+	if c.TLSCert != "" && c.TLSKey != "" {
+		found.certificate(c.TLSCert, c.TLSKey)
+	}
+	c.database(ctx, found)
+	table := console.List[finding]{
+		Headings: "STATUS,CHECK,FINDING", Rows: finding.cells, Value: func(f finding) any { return f }, Color: finding.color,
+	}
+	if err := table.Print(out, messages, c.Output, console.Values(*found...)); err != nil {
+		return err
+	}
+	*found = slices.DeleteFunc(*found, func(f finding) bool { return f.Status != healthFail })
+	if len(*found) > 0 {
+		return errors.New(console.Count(len(*found), "check") + " failed")
+	}
+	return nil
+}
+
+// configuration parses the flags and the environment as "serve" would. Values of variables stay in the environment,
+// because a password must not be in an argument.
+func (c *doctorCommand) configuration(found *findings) error {
+	parser, err := newParser(&cli{})
+	if err != nil {
+		return err
+	}
+	line := []string{"serve"}
+	for _, flag := range [][3]string{
+		{"--database", "PROVIDERD_DATABASE", c.Database},
+		{"--keyset", "PROVIDERD_KEYSET", c.Keyset},
+		{"--tls-cert", "PROVIDERD_TLS_CERT", c.TLSCert},
+		{"--tls-key", "PROVIDERD_TLS_KEY", c.TLSKey},
+	} {
+		if flag[2] != "" && flag[2] != os.Getenv(flag[1]) {
+			line = append(line, flag[0]+"="+flag[2])
+		}
+	}
+	problems := invalidVariables(parser, nil)
+	if _, err := parser.Parse(line); err != nil && !slices.Contains(problems, describeUsageError(err)) {
+		problems = append(problems, describeUsageError(err))
+	}
+	for _, problem := range problems {
+		found.fail(checkConfiguration, "%s; correct the variable or flag", problem)
+	}
+	for _, warning := range unknownVariables(parser) {
+		found.warn(checkConfiguration, "%s", warning)
+	}
+	if _, err := serve.TraceEndpoint(); err != nil {
+		found.warn(checkConfiguration, "traces are not exported: %v", err)
+	}
+	if len(*found) == 0 {
+		found.ok(checkConfiguration, "flags and environment variables are valid")
+	}
+	return nil
+}
+
+// certificate checks the certificate that the server would present.
+func (f *findings) certificate(certPath, keyPath string) {
+	const check, renew = "certificate", "; renew it, and the server reloads it"
+	pair, err := serve.LoadCertificate(certPath, keyPath)
+	if err != nil {
+		f.err(check, err)
+		return
+	}
+	begins, ends := pair.Leaf.NotBefore, pair.Leaf.NotAfter
+	switch left := time.Until(ends); {
+	case time.Now().Before(begins):
+		f.fail(check, "%s is not valid before %s; check the system clock", certPath, console.Timestamp(begins))
+	case left <= 0:
+		f.fail(check, "%s expired at %s"+renew, certPath, console.Timestamp(ends))
+	case left < expiryNotice:
+		f.warn(check, "%s expires at %s"+renew, certPath, console.Timestamp(ends))
+	default:
+		f.ok(check, "%s is valid until %s", certPath, console.Timestamp(ends))
+	}
+	const everyUser = 0o007
+	if info, err := os.Stat(keyPath); err == nil && info.Mode().Perm()&everyUser != 0 {
+		f.fail(check, "every user can read the private key %s; run chmod 600 on it, and get a certificate for a new key",
+			keyPath)
+	}
+}
+
+// database checks the database, its files and its content. configuration has reported an invalid URL.
+func (c *doctorCommand) database(ctx context.Context, found *findings) {
+	var url flags.DatabaseURL
+	if err := url.UnmarshalText([]byte(c.Database)); err != nil {
+		found.keysetFile(c.Keyset, userOf(c.Keyset))
+		found.keysetAlone(c.Keyset)
+		return
+	}
+	if flags.CheckDistinctPaths(url, c.Keyset, "") != nil {
+		return
+	}
+	keyset := cmp.Or(c.Keyset, url.DefaultKeyset())
+	open := found.openPostgreSQL
+	if url.Path() != "" {
+		open = found.openSQLite
+	}
+	view, err := open(ctx, url, keyset)
+	if err != nil {
+		found.err(databaseFlag, err)
+		if !errors.Is(err, database.ErrNoDatabase) {
+			found.keysetAlone(keyset)
+		}
+		return
+	}
+	defer func() { _ = view.Close() }()
+	if !found.schema(ctx, view) {
+		found.keysetAlone(keyset)
+		return
+	}
+	inspection := store.Inspect(view)
+	if keyset != "" {
+		found.keyset(ctx, inspection, keyset)
+	}
+	found.tokens(ctx, inspection)
+}
+
+func (f *findings) openSQLite(ctx context.Context, url flags.DatabaseURL, keyset string) (database.View, error) {
+	path, dir := url.Path(), url.Dir()
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
+	if _, err := os.Stat(dir); err == nil {
+		f.files(path, dir, keyset)
+	}
+	view, err := sqlite.OpenReadOnly(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	use := map[bool]string{true: "in use by another program", false: "not in use"}
+	f.ok(databaseFlag, "%s is %s", path, use[view.IsInUse()])
+	if err := view.CheckIntegrity(ctx); err != nil {
+		f.fail("integrity", "%v; restore a backup", err)
+	} else {
+		f.ok("integrity", "SQLite finds each page, row and index intact")
+	}
+	return view, nil
+}
+
+func (f *findings) openPostgreSQL(ctx context.Context, url flags.DatabaseURL, keyset string) (database.View, error) {
+	f.keysetFile(keyset, userOf(keyset))
+	ctx, cancel := context.WithTimeout(ctx, postgresTimeout)
+	defer cancel()
+	view, err := postgres.OpenReadOnly(ctx, url.Location.(flags.PostgresURL).URL)
+	if err != nil {
+		return nil, err
+	}
+	f.ok(databaseFlag, "connected to %s", url.Location)
+	faults, err := view.Faults(ctx)
+	safeguards, safeguardsErr := view.Safeguards(ctx)
+	if err = cmp.Or(err, safeguardsErr); err != nil {
+		faults = append(faults, err)
+	}
+	for _, fault := range faults {
+		f.err("settings", fault)
+	}
+	if len(faults) == 0 {
+		f.ok("settings", "the server accepts writes, and acknowledged commits are durable")
+	}
+	if err == nil {
+		f.safeguards(safeguards)
+	}
+	return view, nil
+}
+
+func (f *findings) safeguards(safeguards postgres.Safeguards) {
+	const standbys, archive, connections, needed = "standbys", "archive", "connections", postgres.MaxConnectionsPerReplica
+	if safeguards.Standbys == "" {
+		f.warn(standbys, "synchronous_standby_names is empty: a failover loses commits that no standby has received; "+
+			"run a synchronous standby and list it there")
+	} else {
+		f.ok(standbys, "commits wait for %s", safeguards.Standbys)
+	}
+	switch {
+	case safeguards.Archiving == "off":
+		f.warn(archive, "archive_mode is off: without a WAL archive, everything since the last backup can be lost; "+
+			"set it to on, with an archive_command such as pgBackRest's")
+	case !safeguards.HasArchive:
+		f.warn(archive, "archive_command is empty: nothing is archived, and WAL accumulates; set it or archive_library")
+	case safeguards.IsArchiveFailing:
+		f.fail(archive, "archive_command fails, and WAL accumulates; see PostgreSQL's log")
+	default:
+		f.ok(archive, "the WAL is archived")
+	}
+	if allowed := safeguards.MaxConnections; allowed < needed {
+		f.warn(connections, "a replica may open up to %d connections, but the server allows %d: creates, tokens and /readyz "+
+			"wait for one; raise max_connections or the role's limit, or put PgBouncer in front", needed, allowed)
+	} else {
+		f.ok(connections, "the server allows %d connections, enough for %s of up to %d each", allowed,
+			console.Count(allowed/needed, "replica"), needed)
+	}
+}
+
+// userOf returns the user that a keyset file must belong to: this user or, for root, which checks on behalf of another
+// user, any.
+func userOf(keyset string) uint32 {
+	if _, owner, err := stat(keyset); err == nil && os.Geteuid() == 0 {
+		return owner
+	}
+	return uint32(os.Geteuid()) //nolint:gosec // A user's number is not negative.
+}
+
+// schema reports whether this program can read the tables.
+func (f *findings) schema(ctx context.Context, view database.View) (isReadable bool) {
+	const check = "schema"
+	schema, err := view.Schema(ctx)
+	err = cmp.Or(err, schema.Check())
+	isOlder := errors.Is(err, database.ErrOlder) && schema.Version > 0
+	var drift []string
+	if err == nil && schema.Version == schema.ProgramVersion() {
+		drift, err = view.Drift(ctx)
+		isReadable = true
+	}
+	switch version := schema.Version; {
+	case isOlder:
+		f.warn(check, `%v; "providerd serve" migrates it at startup, "providerd migrate" at once`, err)
+		return true
+	case err != nil:
+		f.err(check, err)
+		return isReadable
+	case len(drift) > 0:
+		f.fail(check, "schema version %d differs from what this program creates: %s; undo what another program has changed, "+
+			"or restore a backup", version, strings.Join(drift, ", "))
+	case version > schema.ProgramVersion():
+		f.ok(check, "schema version %d is newer than this program's %d, but compatible", version, schema.ProgramVersion())
+	default:
+		f.ok(check, "schema version is %d, the same as this program's", version)
+	}
+	return true
+}
+
+// keyset compares the keyset with the database, and reads every provider with its secret.
+func (f *findings) keyset(ctx context.Context, inspection store.Inspection, path string) {
+	keys, err := inspection.Keys(ctx, path)
+	if errors.Is(err, database.ErrOlder) {
+		f.warn(checkKeyset, `the database has no data keys yet; "providerd serve" creates them`)
+		return
+	}
+	if err != nil {
+		f.err(checkKeyset, err)
+		return
+	}
+	f.ok(checkKeyset, "%s opens %s of the database", path, console.Count(len(keys.IDs()), "data key"))
+	const check = "records"
+	total, err := inspection.Providers(ctx, path, func(_, _ int64) {})
+	if damaged, ok := errors.AsType[*store.DamagedError](err); ok {
+		f.fail(check, "%d of %d providers cannot be read, such as %v; restore a backup, or delete those providers and "+
+			`create them again: "providerd provider list --reveal" names them`, damaged.Damaged, damaged.Total, damaged.First[0])
+	} else if err != nil {
+		f.err(check, err)
+	} else {
+		f.ok(check, "all providers can be read, with their secrets (%d)", total)
+	}
+}
+
+// keysetAlone checks the keyset of a database that cannot be read. Another check finds a missing --keyset.
+func (f *findings) keysetAlone(path string) {
+	if path == "" {
+		return
+	}
+	if _, err := seal.ReadMasterKeys(path); err != nil {
+		f.err(checkKeyset, err)
+	}
+}
+
+func (f *findings) tokens(ctx context.Context, inspection store.Inspection) {
+	const check, maxCallers = "tokens", 5
+	now := time.Now()
+	exist, err := inspection.HasActiveTokens(ctx, now)
+	callers, listErr := inspection.Expiring(ctx, now, now.Add(expiryNotice), maxCallers+1)
+	if len(callers) > maxCallers {
+		callers[maxCallers] = "others"
+	}
+	switch err = cmp.Or(err, listErr); {
+	case err != nil:
+		f.err(check, err)
+	case !exist:
+		f.warn(check, `no token is valid, so nobody can create anything; run "providerd token create"`)
+	case len(callers) > 0:
+		f.warn(check, `the tokens of these callers expire before %s: %s; run "providerd token renew" with the ids of their `+
+			"newest tokens", console.Timestamp(now.Add(expiryNotice)), strings.Join(callers, ", "))
+	default:
+		f.ok(check, "each caller with a valid token has one for more than 14 days")
+	}
+}
