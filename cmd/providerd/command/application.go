@@ -14,8 +14,8 @@ import (
 type applicationCommands struct {
 	Create applicationCreateCommand `cmd:"" help:"Create an application and link providers to it."`
 	List   applicationListCommand   `cmd:"" aliases:"ls" help:"List all applications with their providers."`
-	Link   applicationLinkCommand   `cmd:"" help:"Link more providers to an application."`
-	Unlink applicationUnlinkCommand `cmd:"" help:"Remove links to providers from an application."`
+	Link   applicationLinkCommand   `cmd:"" usage:"<slug> [--provider=PK] [--backchannel=PK ...] [flags]" help:"Link more providers to an application."`
+	Unlink applicationUnlinkCommand `cmd:"" usage:"<slug> [--provider=PK] [--backchannel=PK ...] [flags]" help:"Remove links to providers from an application."`
 	Delete applicationDeleteCommand `cmd:"" aliases:"rm" help:"Delete applications. Their providers stay."`
 }
 

@@ -25,7 +25,7 @@ type auditCommand struct {
 	By         filterText   `placeholder:"NAME" help:"Only what was done with a token of this name, or by this user of the operating system."`
 	Request    filterText   `placeholder:"ID" help:"Only what a request with this X-Request-Id did."`
 	After      positive     `placeholder:"ID" help:"Only events after the one with this id."`
-	Limit      rowLimit     `placeholder:"N" help:"Print at most N; if there are more, the next --after is printed on standard error."`
+	Limit      positive     `placeholder:"N" help:"Print at most N; if there are more, the next --after is printed on standard error."`
 	Follow     bool         `help:"With --output jsonl, wait for more events until a signal arrives."`
 	CursorFile string       `type:"path" placeholder:"FILE" help:"With --output jsonl, continue after the event whose id is in this file, and update it."`
 	Output     string       `short:"o" default:"table" enum:"table,json,jsonl" help:"Output format: ${enum} (default ${default}). jsonl prints an object for each event, with what verify needs unless there is a filter."`

@@ -30,13 +30,8 @@ type cli struct {
 	Man         manCommand          `cmd:"" hidden:"" help:"Print the manual page."`
 	Completion  completionCommand   `cmd:"" group:"Help" help:"Print a shell completion script."`
 
-	PrintVersion versionFlag `name:"version" help:"Print the version."`
-	Quiet        bool        `short:"q" help:"Print only warnings and errors on standard error; serve logs nothing below warn."`
-}
-
-// helpCommand lists "help" among the commands; withHelpFlag implements it.
-type helpCommand struct {
-	Command []string `arg:"" optional:"" help:"The command, such as token create."`
+	PrintVersion versionFlag `name:"version" group:"Flags of all commands:" help:"Print the version."`
+	Quiet        bool        `short:"q" group:"Flags of all commands:" help:"Print and log only warnings and errors."`
 }
 
 const description = "Provider configuration server: creates OAuth2 and workspace directory-sync providers over an " +
@@ -47,7 +42,7 @@ func newParser(root *cli) (*kong.Kong, error) {
 	parser, err := kong.New(root,
 		kong.Name("providerd"),
 		kong.Description(description),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),
 		kong.Help(printHelp),
 		kong.NamedMapper("path", kong.MapperFunc(flags.DecodePath)),
 		kong.Vars{"operations": strings.Join(apply.Operations(), ","), databaseFlag: flags.DefaultDatabase},
@@ -55,5 +50,6 @@ func newParser(root *cli) (*kong.Kong, error) {
 	if err != nil {
 		return nil, fmt.Errorf("build command line: %w", err)
 	}
+	parser.Model.HelpFlag.Group = parser.Model.Flags[len(parser.Model.Flags)-1].Group
 	return parser, nil
 }

@@ -61,7 +61,7 @@ func run(ctx context.Context, arguments []string) int {
 		}
 	}
 	if err != nil {
-		return printUsageError(err, invalidVariables(parser, selectedIn(err))...)
+		return printUsageError(err, invalidVariables(parser, failedCommand(err))...)
 	}
 	command.BindTo(ctx, (*context.Context)(nil))
 	version, _ := builtFrom()
@@ -111,7 +111,7 @@ func printUsageError(err error, variables ...string) int {
 		problems = variables
 	}
 	for _, problem := range problems {
-		printError(errors.New(problem), exitUsage)
+		printError(errors.New(console.Printable(problem)), exitUsage)
 	}
 	fmt.Fprintln(os.Stderr, helpHint(err))
 	return exitUsage

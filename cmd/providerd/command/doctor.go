@@ -26,7 +26,7 @@ import (
 // doctorCommand takes any value, because one that "serve" would refuse is a finding.
 type doctorCommand struct {
 	Database string `default:"${database}" env:"PROVIDERD_DATABASE" placeholder:"URL" help:"The database: sqlite:PATH or postgres://USER@HOST/DATABASE (${env}; default ${default})."`
-	Keyset   string `env:"PROVIDERD_KEYSET" placeholder:"PATH" help:"Keyset file of the database (${env}; default keyset.json beside a SQLite database)."`
+	Keyset   string `env:"PROVIDERD_KEYSET" placeholder:"PATH" help:"Keyset file of the database (${env}; default keyset.json next to a SQLite database)."`
 	TLSCert  string `env:"PROVIDERD_TLS_CERT" placeholder:"PATH" help:"PEM certificate chain of the server (${env}; default none)."`
 	TLSKey   string `env:"PROVIDERD_TLS_KEY" placeholder:"PATH" help:"PEM private key of the certificate (${env}; default none)."`
 	flags.ListFormat

@@ -1,11 +1,5 @@
 package command
 
-import (
-	"fmt"
-	"io"
-	"strings"
-)
-
 // examples returns the example command lines of each command.
 //
 //nolint:funlen // A table is as long as its rows are many.
@@ -91,16 +85,4 @@ func examples() map[string][]string {
 		"providerd version": {"providerd version", "providerd version -o json"},
 		"providerd help":    {"providerd help token create"},
 	}
-}
-
-// printExamples prints the examples of a command.
-func printExamples(to io.Writer, command string) error {
-	lines := examples()[command]
-	if len(lines) == 0 {
-		return nil
-	}
-	if _, err := fmt.Fprintf(to, "\nExamples:\n  %s\n", strings.Join(lines, "\n  ")); err != nil {
-		return fmt.Errorf("print examples: %w", err)
-	}
-	return nil
 }

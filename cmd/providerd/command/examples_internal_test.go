@@ -14,9 +14,9 @@ func TestExamplesAreCommandLines(t *testing.T) {
 	parser := newTestParser(t)
 	known := map[string]bool{parser.Model.Name: true}
 	for _, leaf := range parser.Model.Leaves(true) {
-		known[fullPath(leaf)] = true
-		if len(examples()[fullPath(leaf)]) == 0 {
-			t.Errorf("%s has no example", fullPath(leaf))
+		known[pathOf(leaf)] = true
+		if len(examples()[pathOf(leaf)]) == 0 {
+			t.Errorf("%s has no example", pathOf(leaf))
 		}
 	}
 	for command, lines := range examples() {
@@ -35,8 +35,11 @@ func TestExamplesAreCommandLines(t *testing.T) {
 				t.Errorf("%q: %v, %v", line, err, trace.Error)
 				continue
 			}
-			if command != parser.Model.Name && command != "providerd help" && commandPath(trace) != strings.TrimSuffix(command, " list") && commandPath(trace) != command {
-				t.Errorf("%q is an example of %s", line, commandPath(trace))
+			if command == parser.Model.Name || command == "providerd help" {
+				continue
+			}
+			if path := pathOf(trace.Selected()); path != strings.TrimSuffix(command, " list") && path != command {
+				t.Errorf("%q is an example of %s", line, path)
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,7 @@ type filterFlags struct {
 	Name      filterText   `placeholder:"NAME" help:"Only providers with exactly this name."`
 	ClientID  filterText   `placeholder:"ID" help:"Only the OAuth2 provider with exactly this client_id."`
 	CreatedBy filterText   `placeholder:"NAME" help:"Only providers created with a token of this name."`
-	Limit     rowLimit     `placeholder:"N" help:"Print at most N; if there are more, the next --after is printed on standard error."`
+	Limit     positive     `placeholder:"N" help:"Print at most N; if there are more, the next --after is printed on standard error."`
 }
 
 func (f filterFlags) filter(since flags.Time) store.Filter {
@@ -60,6 +61,9 @@ func (k *providerKind) UnmarshalText(text []byte) error {
 		*k = providerKind(kind)
 		return nil
 	default:
+		if isItem(text) {
+			return errors.New("the kind is missing before the fields; write oauth2 or workspace_directory first")
+		}
 		return fmt.Errorf("%q is not a kind of provider: oauth2 or workspace_directory", text)
 	}
 }
@@ -80,6 +84,23 @@ func (f *filterText) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// providerPK is the pk of a provider.
+type providerPK int64
+
+// UnmarshalText parses a pk. It does not repeat an item, which may be a secret.
+func (p *providerPK) UnmarshalText(text []byte) error {
+	if isItem(text) {
+		return errors.New("the pk is missing before the fields, such as 17 in 17 name=Wiki")
+	}
+	if err := (*positive)(p).UnmarshalText(text); err != nil {
+		return fmt.Errorf("%w; \"providerd provider list --name NAME\" shows the pk of a provider", err)
+	}
+	return nil
+}
+
+// isItem reports whether an argument looks like an item for a field.
+func isItem(text []byte) bool { return bytes.ContainsRune(text, '=') }
+
 // positive is a whole number of at least 1, such as a pk; 0 if the flag is absent.
 type positive int64
 
@@ -90,18 +111,5 @@ func (p *positive) UnmarshalText(text []byte) error {
 		return fmt.Errorf("%q is not a whole number from 1 to %d", text, math.MaxInt64)
 	}
 	*p = positive(number)
-	return nil
-}
-
-// rowLimit is the largest number of rows to print; 0 for no limit.
-type rowLimit int64
-
-// UnmarshalText parses a positive number.
-func (l *rowLimit) UnmarshalText(text []byte) error {
-	number, err := strconv.ParseUint(string(text), 10, 63)
-	if err != nil || number == 0 {
-		return fmt.Errorf("%q is not a whole number from 1 to %d", text, math.MaxInt64)
-	}
-	*l = rowLimit(number)
 	return nil
 }

@@ -3,6 +3,7 @@ package command
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -11,39 +12,63 @@ import (
 	"example.com/providerd/cmd/providerd/console"
 )
 
+// helpCommand lists "help" among the commands; withHelpFlag implements it.
+type helpCommand struct {
+	Command []string `arg:"" optional:"" help:"The command, such as token create."`
+}
+
 // printHelp prints help unbuffered, because kong reads the width of the terminal from standard output.
 func printHelp(options kong.HelpOptions, command *kong.Context) error {
-	if err := kong.DefaultHelpPrinter(options, command); err != nil {
-		return console.WrapPrintError(err)
+	node := command.Selected()
+	if node == nil {
+		node = command.Model.Node
 	}
-	return console.WrapPrintError(printExamples(command.Stdout, commandPath(command)))
+	_, err := fmt.Fprintf(command.Stdout, "Usage: %s\n", usageOf(node))
+	if err == nil {
+		options.NoAppSummary = true
+		err = kong.DefaultHelpPrinter(options, command)
+	}
+	if lines := examples()[pathOf(node)]; len(lines) > 0 && err == nil {
+		_, err = fmt.Fprintf(command.Stdout, "\nExamples:\n  %s\n", strings.Join(lines, "\n  "))
+	}
+	return console.WrapPrintError(err)
 }
 
-// withHelpFlag turns "help COMMAND" into "COMMAND --help".
+// usageOf returns the command line of a command. A command with alternatives has them in a tag of its own.
+func usageOf(node *kong.Node) string {
+	if node.Parent == nil {
+		return node.Name + " <command> [flags]"
+	}
+	if usage := node.Tag.Get("usage"); usage != "" {
+		return pathOf(node) + " " + usage
+	}
+	return "providerd " + withoutAliases(node.Summary())
+}
+
+// pathOf returns the name of a command, with that of the program and without aliases.
+func pathOf(node *kong.Node) string { return withoutAliases(node.FullPath()) }
+
+func withoutAliases(path string) string {
+	return regexp.MustCompile(` \([a-z,]+\)`).ReplaceAllString(path, "")
+}
+
+// withHelpFlag turns "help COMMAND" into "COMMAND --help". Without arguments, help is printed.
 func withHelpFlag(arguments []string) []string {
-	if len(arguments) == 0 || arguments[0] != "help" {
+	switch {
+	case len(arguments) == 0:
+		return []string{"--help"}
+	case arguments[0] != "help":
 		return arguments
+	default:
+		return append(slices.Clone(arguments[1:]), "--help")
 	}
-	return append(slices.Clone(arguments[1:]), "--help")
-}
-
-// commandPath returns the command of a parsed command line without its arguments.
-func commandPath(command *kong.Context) string {
-	path := []string{command.Model.Name}
-	for _, element := range command.Path {
-		if element.Command != nil {
-			path = append(path, element.Command.Name)
-		}
-	}
-	return strings.Join(path, " ")
 }
 
 // helpHint returns how to get the help of the command.
 func helpHint(err error) string {
 	command := "providerd"
-	var usage *kong.ParseError
-	if errors.As(err, &usage) && usage.Context != nil && usage.Context.Command() != "" {
-		command = commandPath(usage.Context)
+	if usage, ok := errors.AsType[*kong.ParseError](err); ok && usage.Context != nil && usage.Context.Selected() != nil {
+		command = pathOf(usage.Context.Selected())
 	}
 	return fmt.Sprintf("Run %q for help.", command+" --help")
 }

@@ -16,7 +16,7 @@ import (
 )
 
 type keyCommands struct {
-	Create keyCreateCommand `cmd:"" help:"Create the keyset file of a PostgreSQL database, or a changed copy of one."`
+	Create keyCreateCommand `cmd:"" usage:"--keyset=PATH [--add=FILE | --drop=FILE] [flags]" help:"Create the keyset file of a PostgreSQL database, or a changed copy of one."`
 	List   keyListCommand   `cmd:"" help:"List the data keys of the database and the master keys of the keyset file."`
 	Rotate keyRotateCommand `cmd:"" help:"Add a data key, which encrypts new secrets."`
 	Reseal keyResealCommand `cmd:"" help:"Re-encrypt older secrets with the newest data key, and remove keys that no secret needs."`

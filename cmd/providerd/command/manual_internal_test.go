@@ -76,16 +76,16 @@ func flagItem(flag *kong.Flag) string {
 	return "- " + strings.Join(names, ", ") + ": " + meaning(flag) + "\n"
 }
 
-// fullPath returns the name of a command, with that of the program and without aliases.
-func fullPath(command *kong.Node) string {
-	return regexp.MustCompile(` \([^)]*\)`).ReplaceAllString(command.FullPath(), "")
+// commandName returns the name of a command without that of the program.
+func commandName(command *kong.Node) string {
+	return strings.TrimPrefix(pathOf(command), "providerd ")
 }
 
 func code(text string) string { return "`" + text + "`" }
 
 // usage returns the command line with all that the command requires. Of flags that exclude each other it has the first.
 func usage(command *kong.Node) string {
-	words, chosen := []string{fullPath(command)}, map[string]bool{}
+	words, chosen := []string{pathOf(command)}, map[string]bool{}
 	for _, flag := range command.Flags {
 		group := strings.Join(flag.Xor, "")
 		if flag.Required && !chosen[group] {

@@ -19,7 +19,7 @@ import (
 
 type providerCommands struct {
 	List   providerListCommand   `cmd:"" aliases:"ls" help:"List providers, ordered by pk."`
-	Show   providerShowCommand   `cmd:"" help:"Show one provider with all its fields."`
+	Show   providerShowCommand   `cmd:"" usage:"(<pk> | --client-id=ID) [flags]" help:"Show one provider with all its fields."`
 	Export providerExportCommand `cmd:"" help:"Write providers to a file for \"providerd apply\"."`
 	Create providerCreateCommand `cmd:"" help:"Create a provider."`
 	Update providerUpdateCommand `cmd:"" help:"Change fields of a provider."`
@@ -93,9 +93,9 @@ func (c *providerListCommand) rows(record store.Record) [][]string {
 type providerShowCommand struct {
 	flags.DatabaseFlags
 	flags.ListFormat
-	Reveal   bool   `help:"Print secrets. Without this flag they are masked."`
-	PK       int64  `arg:"" optional:"" help:"pk of the provider."`
-	ClientID string `placeholder:"ID" help:"client_id of the provider, instead of its pk."`
+	Reveal   bool       `help:"Print secrets. Without this flag they are masked."`
+	PK       providerPK `arg:"" optional:"" help:"pk of the provider."`
+	ClientID string     `placeholder:"ID" help:"client_id of the provider, instead of its pk."`
 }
 
 // Validate requires exactly one of pk and client_id.
@@ -114,7 +114,7 @@ func (c *providerShowCommand) Run(ctx context.Context, out *console.Output) erro
 		if c.ClientID != "" {
 			record, err = database.ProviderByClientID(ctx, c.ClientID)
 		} else {
-			record, err = database.Provider(ctx, c.PK)
+			record, err = database.Provider(ctx, int64(c.PK))
 		}
 		if err != nil {
 			return console.SuggestList(err, listOfProviders)

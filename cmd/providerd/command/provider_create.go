@@ -15,9 +15,9 @@ import (
 
 type providerCreateCommand struct {
 	flags.DatabaseFlags
-	As    flags.Label `required:"" placeholder:"NAME" help:"Name of the tokens whose callers own the provider."`
-	Kind  string      `arg:"" enum:"oauth2,workspace_directory" help:"Kind of provider: ${enum}."`
-	Items items       `arg:"" optional:"" name:"item" help:"Fields: NAME=TEXT, NAME:=JSON, NAME=@FILE or NAME:=@FILE. A secret must be in a file."`
+	As    flags.Label  `required:"" placeholder:"NAME" help:"Name of the tokens whose callers own the provider."`
+	Kind  providerKind `arg:"" help:"Kind of provider: oauth2 or workspace_directory."`
+	Items items        `arg:"" optional:"" name:"item" help:"Fields: NAME=TEXT, NAME:=JSON, NAME=@FILE or NAME:=@FILE. A secret must be in a file."`
 }
 
 // Help is the long help text.

@@ -16,7 +16,7 @@ const maxDeleted = 1000
 type providerDeleteCommand struct {
 	flags.DatabaseFlags
 	flags.ConsentFlag
-	PKs []positive `arg:"" name:"pk" help:"pks of up to 1000 providers. If one does not exist or is linked to an application, none is deleted."`
+	PKs []providerPK `arg:"" name:"pk" help:"pks of up to 1000 providers. If one does not exist or is linked to an application, none is deleted."`
 }
 
 // Help is the long help text.

@@ -17,8 +17,8 @@ import (
 type providerUpdateCommand struct {
 	flags.DatabaseFlags
 	flags.ConsentFlag
-	PK    int64 `arg:"" help:"pk of the provider."`
-	Items items `arg:"" optional:"" name:"item" help:"Fields: NAME=TEXT, NAME:=JSON, NAME=@FILE or NAME:=@FILE. A secret must be in a file."`
+	PK    providerPK `arg:"" help:"pk of the provider."`
+	Items items      `arg:"" optional:"" name:"item" help:"Fields: NAME=TEXT, NAME:=JSON, NAME=@FILE or NAME:=@FILE. A secret must be in a file."`
 }
 
 // Help is the long help text.
@@ -39,7 +39,7 @@ func (c *providerUpdateCommand) Run(
 	ctx context.Context, contract *contract.Document, out *console.Output, messages *console.Messages,
 ) error {
 	return c.WithStore(ctx, func(database *store.Store) error {
-		planned, err := database.Provider(ctx, c.PK)
+		planned, err := database.Provider(ctx, int64(c.PK))
 		if err != nil {
 			return console.SuggestList(err, listOfProviders)
 		}

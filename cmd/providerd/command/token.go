@@ -21,7 +21,7 @@ type tokenCommands struct {
 	Create tokenCreateCommand `cmd:"" help:"Create a token and print it, once."`
 	List   tokenListCommand   `cmd:"" aliases:"ls" help:"List all tokens, without their text."`
 	Renew  tokenRenewCommand  `cmd:"" help:"Replace a token by a new one, and print that."`
-	Revoke tokenRevokeCommand `cmd:"" aliases:"rm" help:"Revoke tokens."`
+	Revoke tokenRevokeCommand `cmd:"" aliases:"rm" usage:"(<id> | --name=NAME) [flags]" help:"Revoke tokens."`
 }
 
 // tokenFlags are the flags of commands that print a new token.

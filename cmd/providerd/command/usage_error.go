@@ -3,6 +3,7 @@ package command
 import (
 	"errors"
 	"fmt"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,72 +11,104 @@ import (
 	"github.com/alecthomas/kong"
 
 	"example.com/providerd/cmd/providerd/console"
+	"example.com/providerd/server/contract"
 )
 
-// describeUsageError rewords an error of the parser for users. It omits values of variables, which may contain a
-// password.
+const missingCommand = "missing command"
+
+// describeUsageError rewords an error of the parser for users. It omits what may be a secret: values of variables, of
+// items and of URLs.
 func describeUsageError(err error) string {
 	const quoted = `"(?:[^"\\]|\\.)*"`
 	text := err.Error()
-	for pattern, plain := range map[string]string{
-		`(?s)unexpected argument .*://.*$`: "unexpected argument; --database takes a URL",
-
-		`(?s) \(from envar (\w+)=.*\)$`:                                           " (from the environment variable $1)",
-		`expected a valid \d+ bit u?int but got (` + quoted + `)`:                 "$1 is not a whole number in its range",
-		`expected duration but got (` + quoted + `): time: .* duration ` + quoted: "$1 is not a duration such as 5s",
-		`expected \w+ value but got (` + quoted + `) \(short flag\); perhaps try (--[\w-]+)=.*$`: "" +
+	for _, reworded := range [][2]string{
+		{`(?s)unexpected argument .*://.*$`, "unexpected argument; --database takes a URL"},
+		{`(?s)(unexpected argument [^=]*)=.*$`, "$1=…"},
+		{`, did you mean ".*"\?$`, ""},
+		{`^((?:[a-z]+ )+[a-z]+) \([a-z]+\):`, "$1:"},
+		{`^\[?(<[a-z]+>)\]?(?: \.\.\.)?:`, "$1:"},
+		{`^expected "(<[^"]+)"$`, "missing argument: $1"},
+		{`^expected one of .*`, missingCommand},
+		{`(?s) \(from envar (\w+)=.*\)$`, " (from the environment variable $1)"},
+		{`expected a valid \d+ bit u?int but got (` + quoted + `)`, "$1 is not a whole number in its range"},
+		{`expected duration but got (` + quoted + `): time: .* duration ` + quoted, "$1 is not a duration such as 5s"},
+		{
+			`expected \w+ value but got (` + quoted + `) \(short flag\); perhaps try (--[\w-]+)=.*$`,
 			"write a value that begins with a hyphen as $2=VALUE",
+		},
 	} {
-		text = regexp.MustCompile(pattern).ReplaceAllString(text, plain)
+		text = regexp.MustCompile(reworded[0]).ReplaceAllString(text, reworded[1])
 	}
 	if flag, _, isMissing := strings.Cut(text, `: expected `); isMissing && strings.HasSuffix(text, `"EOL" (<EOL>)`) {
 		return flag + " needs a value"
 	}
-	if unknown := regexp.MustCompile(`^unknown flag (--?)([^ ,=]+)`).FindStringSubmatch(text); unknown != nil {
-		if remedy := remedyForFlag(err, unknown[2]); remedy != "" || unknown[1] == "-" {
-			// For a flag of one letter, the parser would suggest any other.
-			return unknown[0] + remedy
-		}
+	command := failedCommand(err)
+	if command == nil {
+		return text
 	}
-	return text + commandsAfter(err)
+	if unknown := regexp.MustCompile(`^unknown flag (--?)([^ ,=]+)`).FindStringSubmatch(text); unknown != nil {
+		return unknown[0] + remedyForFlag(command, unknown[1], unknown[2])
+	}
+	if argument, ok := strings.CutPrefix(text, "unexpected argument "); ok || text == missingCommand {
+		return text + remedyForArgument(command, argument)
+	}
+	return text + variableOf(err, command, text)
 }
 
-// selectedIn returns the command of a usage error; nil if there is none.
-func selectedIn(err error) *kong.Node {
-	var usage *kong.ParseError
-	if !errors.As(err, &usage) || usage.Context == nil {
+// failedCommand returns the command of a usage error, or the program; nil if the error is another one.
+func failedCommand(err error) *kong.Node {
+	usage, ok := errors.AsType[*kong.ParseError](err)
+	if !ok || usage.Context == nil {
 		return nil
 	}
-	return usage.Context.Selected()
-}
-
-// commandsAfter returns what to write instead of an unknown command.
-func commandsAfter(err error) string {
-	var usage *kong.ParseError
-	if !errors.As(err, &usage) || usage.Context == nil || !strings.HasPrefix(err.Error(), "unexpected argument") ||
-		strings.Contains(err.Error(), "did you mean") {
-		return ""
-	}
-	parent := usage.Context.Model.Node
 	if selected := usage.Context.Selected(); selected != nil {
-		parent = selected
+		return selected
 	}
-	var names []string
-	for _, child := range parent.Children {
-		names = append(names, child.Name)
-	}
-	if len(names) == 0 {
-		return ""
-	}
-	return "; the commands are " + strings.Join(names, ", ")
+	return usage.Context.Model.Node
 }
 
-// remedyForFlag returns the flag that other programs call by an unknown name; "" if there is none.
-func remedyForFlag(err error, unknown string) string {
-	selected := selectedIn(err)
-	if selected == nil {
+// variableOf names the variable of a flag that an error is about, unless the flag is on the command line.
+func variableOf(err error, command *kong.Node, text string) string {
+	usage, _ := errors.AsType[*kong.ParseError](err)
+	if strings.Contains(text, "(from the environment") || strings.HasPrefix(text, "missing flags") {
 		return ""
 	}
+	for _, flag := range slices.Concat(command.AllFlags(false)...) {
+		isGiven := slices.ContainsFunc(usage.Context.Path, func(path *kong.Path) bool { return path.Flag == flag })
+		isGiven = isGiven || strings.HasPrefix(text, "--"+flag.Name+": ")
+		if isGiven || len(flag.Envs) == 0 || !regexp.MustCompile("--"+flag.Name+`\b`).MatchString(text) {
+			continue
+		}
+		if _, isSet := os.LookupEnv(flag.Envs[0]); isSet {
+			return " (from the environment variable " + flag.Envs[0] + ")"
+		}
+	}
+	return ""
+}
+
+// remedyForArgument returns what to write instead of an unexpected argument.
+func remedyForArgument(command *kong.Node, argument string) string {
+	var names []string
+	for _, child := range command.Children {
+		if !child.Hidden {
+			names = append(names, child.Name)
+		}
+	}
+	similar := contract.MostSimilar(argument, names)
+	switch {
+	case similar != "":
+		return fmt.Sprintf("; did you mean %q?", similar)
+	case len(names) > 0:
+		return "; the commands are " + strings.Join(names, ", ")
+	case hasFlag(command, "file", ""):
+		return "; pass files with --file"
+	default:
+		return ""
+	}
+}
+
+// remedyForFlag returns the flag that is meant by an unknown one, perhaps that of another program; "" if there is none.
+func remedyForFlag(command *kong.Node, hyphens, unknown string) string {
 	for _, known := range []struct{ names, flag, example string }{
 		{"port p host addr address bind", "listen", "127.0.0.1:8080"},
 		{"format f json o", "output", console.FormatJSON},
@@ -94,9 +127,16 @@ func remedyForFlag(err error, unknown string) string {
 		{"secrets show-secrets", "reveal", ""},
 	} {
 		isName := slices.Contains(strings.Fields(known.names), unknown)
-		if isName && hasFlag(selected, known.flag, known.example) {
+		if isName && hasFlag(command, known.flag, known.example) {
 			return strings.TrimSuffix(fmt.Sprintf("; use --%s %s", known.flag, known.example), " ")
 		}
+	}
+	var names []string
+	for _, flag := range slices.Concat(command.AllFlags(true)...) {
+		names = append(names, flag.Name)
+	}
+	if similar := contract.MostSimilar(unknown, names); similar != "" && hyphens == "--" {
+		return fmt.Sprintf("; did you mean --%s?", similar)
 	}
 	return ""
 }

@@ -21,18 +21,18 @@ type Messages struct {
 // Note prints what was done or what to do next, unless the output is quiet.
 func (m *Messages) Note(format string, values ...any) {
 	if !m.IsQuiet {
-		_, _ = fmt.Fprintf(m.File, format+"\n", values...)
+		_, _ = fmt.Fprintln(m.File, Visible(fmt.Sprintf(format, values...)))
 	}
 }
 
 // Warn prints a warning.
 func (m *Messages) Warn(format string, values ...any) {
-	_, _ = fmt.Fprintln(m.File, Yellow.paint(m.File, "warning:")+" "+fmt.Sprintf(format, values...))
+	_, _ = fmt.Fprintln(m.File, Yellow.paint(m.File, "warning:")+" "+Visible(fmt.Sprintf(format, values...)))
 }
 
 // Error prints an error.
 func (m *Messages) Error(err error) {
-	_, _ = fmt.Fprintln(m.File, Red.paint(m.File, ErrorPrefix)+err.Error())
+	_, _ = fmt.Fprintln(m.File, Red.paint(m.File, ErrorPrefix)+Visible(err.Error()))
 }
 
 // Progress returns a new display of the progress of something.

@@ -20,6 +20,15 @@ func Printable(text string) string {
 	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
 }
 
+// Visible is like Printable for a text of several lines.
+func Visible(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = Printable(line)
+	}
+	return strings.Join(lines, "\n")
+}
+
 // Truncate shortens a text to at most maxBytes and an ellipsis, at the end of a character.
 func Truncate(text string, maxBytes int) string {
 	if len(text) <= maxBytes {

@@ -59,6 +59,12 @@ func (u *DatabaseURL) UnmarshalText(text []byte) error {
 	if err != nil {
 		return fmt.Errorf("%w, such as sqlite:data/providerd.db, nor does it begin with postgres://", err)
 	}
+	switch {
+	case strings.Contains(path, "?"):
+		return errors.New("sqlite: is followed by a path without parameters; remove the question mark and what follows it")
+	case path == ":memory:":
+		return errors.New("sqlite::memory: would be lost when the program ends; use the path of a file")
+	}
 	if strings.Contains(path, "://") || strings.HasPrefix(path, "//") {
 		return errors.New("sqlite: is followed by a path, not by a URL")
 	}

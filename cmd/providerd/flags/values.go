@@ -25,7 +25,11 @@ type ListenAddress string
 
 // UnmarshalText checks the form of the address.
 func (a *ListenAddress) UnmarshalText(text []byte) error {
-	_, port, err := net.SplitHostPort(string(text))
+	host, port, err := net.SplitHostPort(string(text))
+	if host == "*" {
+		return fmt.Errorf("%q is not of the form HOST:PORT; use 0.0.0.0:%s for all IPv4 addresses or [::]:%s for all", text,
+			port, port)
+	}
 	if err != nil {
 		return fmt.Errorf("%q is not of the form HOST:PORT, such as 127.0.0.1:8080", text)
 	}

@@ -53,5 +53,5 @@ func (l *serveLog) notify(level slog.Level, text, msg string, attributes ...slog
 		return
 	}
 	prefixes := map[slog.Level]string{slog.LevelWarn: "warning: ", slog.LevelError: console.ErrorPrefix}
-	_, _ = io.WriteString(l.output, prefixes[level]+text+"\n")
+	_, _ = io.WriteString(l.output, prefixes[level]+console.Visible(text)+"\n")
 }
