@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,7 +72,7 @@ func (c *auditCommand) filter() store.EventFilter {
 // Run prints the events.
 func (c *auditCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	events := console.List[store.Event]{
-		Headings: "ID,TIME,EVENT,SUBJECT,KIND,NAME,FIELDS,CALLER,REQUEST,FROM,OS USER",
+		Headings: "ID,TIME,EVENT,SUBJECT,FIELDS,BY,REQUEST,FROM",
 		Rows:     func(event store.Event) [][]string { return [][]string{eventCells(event)} },
 		Value:    func(event store.Event) any { return event },
 	}
@@ -88,12 +89,16 @@ func (c *auditCommand) Run(ctx context.Context, out *console.Output, messages *c
 }
 
 func eventCells(event store.Event) []string {
-	subject := ""
+	subject := strings.TrimSpace(string(event.Kind) + " " + event.Name)
 	if event.Subject != 0 {
-		subject = fmt.Sprint(event.Subject)
+		subject = strings.TrimSpace(fmt.Sprint(event.Subject, " ", subject))
+	}
+	by := cmp.Or(event.Caller, event.OSUser)
+	if event.Caller != "" && event.OSUser != "" {
+		by = fmt.Sprintf("%s (%s)", event.Caller, event.OSUser)
 	}
 	return []string{
-		fmt.Sprint(event.ID), console.Timestamp(event.At.Time), string(event.Event), subject, string(event.Kind), event.Name,
-		strings.Join(event.Fields, ", "), event.Caller, event.RequestID, event.RemoteAddress, event.OSUser,
+		fmt.Sprint(event.ID), console.Timestamp(event.At.Time), string(event.Event), subject,
+		strings.Join(event.Fields, ", "), by, event.RequestID, event.RemoteAddress,
 	}
 }

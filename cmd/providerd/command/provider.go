@@ -37,7 +37,7 @@ type providerListCommand struct {
 // Run lists the providers, or advice for them.
 func (c *providerListCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	providers := console.List[store.Record]{
-		Headings: "PK,KIND,NAME,CLIENT ID OR SUBJECT,SECRET,APPLICATION,BACKCHANNEL,CREATED,BY",
+		Headings: "PK,KIND,NAME,CLIENT ID OR SUBJECT,SECRET,APPLICATION,BACKCHANNEL,BY,CREATED",
 		Rows:     c.rows,
 		Value:    func(record store.Record) any { return contract.ToAPI(record, c.Reveal) },
 	}
@@ -84,9 +84,12 @@ func (c *providerListCommand) advise(
 func (c *providerListCommand) rows(record store.Record) [][]string {
 	common := record.Common()
 	identity, secret := identify(contract.ToAPI(record, c.Reveal))
+	if !c.Reveal {
+		secret = ""
+	}
 	return [][]string{{
 		fmt.Sprint(common.PK), string(common.Kind), common.Name, identity, secret, common.Application.Slug,
-		common.Backchannel.Application.Slug, console.Timestamp(common.CreatedAt.Time), common.CreatedBy,
+		common.Backchannel.Application.Slug, common.CreatedBy, console.Timestamp(common.CreatedAt.Time),
 	}}
 }
 
@@ -135,19 +138,33 @@ func (c *providerShowCommand) show(out *console.Output, record store.Record) err
 		}
 		return out.Line(indented.String())
 	}
-	common := record.Common()
-	list := console.NewTable(out)
-	list.Row("kind", string(common.Kind))
-	list.Row("created_at", console.Timestamp(common.CreatedAt.Time))
-	list.Row("created_by", common.CreatedBy)
-	list.Row("request_id", common.RequestID)
-	list.Row("remote_address", common.RemoteAddress)
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(text, &fields); err != nil {
 		return fmt.Errorf("render provider: %w", err)
 	}
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		list.Row(name, console.Unquote(fields[name]))
+	common := record.Common()
+	list := console.NewTable(out)
+	show := func(name string, value string) {
+		if value != "" {
+			list.Row(name, value)
+		}
+		delete(fields, name)
 	}
+	show("pk", fmt.Sprint(common.PK))
+	show("kind", string(common.Kind))
+	for _, name := range []string{"name", "client_id", "client_secret", "delegated_subject"} {
+		show(name, console.Unquote(fields[name]))
+	}
+	// These are the same for each provider of a kind.
+	for _, name := range []string{"component", "meta_model_name", "verbose_name", "verbose_name_plural"} {
+		delete(fields, name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		show(name, console.Unquote(fields[name]))
+	}
+	show("created_at", console.Timestamp(common.CreatedAt.Time))
+	show("created_by", common.CreatedBy)
+	show("request_id", common.RequestID)
+	show("remote_address", common.RemoteAddress)
 	return list.Flush()
 }
