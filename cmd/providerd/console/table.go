@@ -20,8 +20,8 @@ const (
 	tableBytes = 1 << 20
 	// maxColumn limits the width of a column. A wider cell shifts the cells after it.
 	maxColumn = 255
-	// minColumn is the least width to which a column is shortened, that of a date, and minText that of the last column before its text is
-	// wrapped.
+	// minColumn is the least width to which a column is shortened, that of a date, and minText that of the last column
+	// before its text is wrapped.
 	minColumn = 10
 	minText   = 32
 	columnGap = 2
