@@ -165,7 +165,6 @@ func (r *bodyReservation) resize(bytes, kept int64) error {
 	return nil
 }
 
-// release releases the reservation.
 func (r *bodyReservation) release() { _ = r.resize(0, 0) }
 
 // beginWriting releases the memory that was needed only to build the response.

@@ -80,7 +80,6 @@ const problemMediaType = "application/problem+json"
 const damagedDetail = "The record that the Idempotency-Key created is damaged; trying again does not help. " +
 	"Nothing was stored. Report this to the operator of the server."
 
-// asRefusal returns the refusal for any error.
 func asRefusal(err error) *refusal {
 	if known, ok := errors.AsType[*refusal](err); ok {
 		return known
@@ -110,7 +109,6 @@ func toAPIViolations(list []contract.Violation) []model.Violation {
 	return violations
 }
 
-// storeRefusal returns the refusal for an error of the store.
 func storeRefusal(err error) *refusal {
 	switch {
 	case errors.Is(err, store.ErrClientIDTaken):

@@ -204,7 +204,6 @@ func set(name string, values ...string) func(*http.Request) {
 	}
 }
 
-// record returns the record of the response.
 func (a answer) record(t testing.TB) map[string]any {
 	t.Helper()
 	if a.status != http.StatusCreated {

@@ -16,7 +16,6 @@ import (
 	"example.com/providerd/server/advice"
 )
 
-// pageExample returns the bad and the good example of a page.
 func pageExample(t *testing.T, page []byte) (bad, good string) {
 	t.Helper()
 	examples := regexp.MustCompile(`(?s)<pre class="(?:bad|good)">(.*?)</pre>`).FindAllSubmatch(page, -1)

@@ -127,7 +127,6 @@ func (s *Server) operationMiddlewares() map[string][]echo.MiddlewareFunc {
 	return chains
 }
 
-// setOperation sets the operation of the exchange.
 func setOperation(op *contract.Operation) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {

@@ -15,7 +15,6 @@ import (
 	"example.com/providerd/store/sqlite"
 )
 
-// startCounted starts a server with metrics.
 func (h *harness) startCounted(t *testing.T, failedAttempts int) (*server.Server, *prometheus.Registry) {
 	t.Helper()
 	registry := prometheus.NewRegistry()

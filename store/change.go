@@ -26,7 +26,6 @@ type Change struct {
 	Fields []string
 }
 
-// pk returns the pk of the provider.
 func (c Change) pk() int64 { return c.Planned.Common().PK }
 
 // isRename reports whether the change replaces the idempotency key.
@@ -183,7 +182,6 @@ func (c changing) update(change Change) error {
 	return ErrClientIDTaken
 }
 
-// eventsOf returns the events of updates.
 func eventsOf(updated []Change) (events []Event) {
 	for _, change := range updated {
 		event := Event{Subject: change.pk(), Kind: change.Planned.Common().Kind}

@@ -64,7 +64,6 @@ type Event struct {
 	OSUser string `gorm:"column:os_user" json:"os_user,omitempty"`
 }
 
-// eventsTable is the table of events.
 const eventsTable = "events"
 
 // isIndexed is the condition of the index of events. Creates are not in it, because it would slow them down.

@@ -188,7 +188,6 @@ func scanRecord(into func(model any) error) (record Record, err error) {
 	return record, nil
 }
 
-// selectLinks selects the applications of providers.
 const selectLinks = `SELECT applications.*, provider_pk AS served_by, 1 = 0 AS is_backchannel FROM applications
 	WHERE provider_pk IN ?
 	UNION ALL SELECT applications.*, backchannels.provider_pk, 1 = 1 FROM backchannels

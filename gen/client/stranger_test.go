@@ -67,7 +67,6 @@ func withHeader(name, value string, next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// redirecting returns a handler that redirects.
 func redirecting(status int, location string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Location", location)

@@ -38,7 +38,6 @@ func (c shortReadsConn) Read(into []byte) (int, error) {
 	return c.Conn.Read(into[:min(len(into), c.atMost)])
 }
 
-// connect serves a handler and connects to it.
 func connect(t *testing.T, atMost int, limits listener.Limits, security *tls.Config, handler http.HandlerFunc) net.Conn {
 	t.Helper()
 	open, err := net.Listen("tcp", "127.0.0.1:0")

@@ -17,7 +17,6 @@ import (
 	"example.com/providerd/store/postgres/postgrestest"
 )
 
-// tablesOf returns the tables of a database.
 func tablesOf(t *testing.T, url string) (tables []string) {
 	t.Helper()
 	connection, err := pgx.Connect(t.Context(), url)

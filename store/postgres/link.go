@@ -100,7 +100,6 @@ type link struct {
 	prepared map[string]string
 }
 
-// linkOf returns the link of a connection.
 func linkOf(conn *pgconn.PgConn) *link {
 	if encrypted, ok := conn.Conn().(*tls.Conn); ok {
 		return encrypted.NetConn().(*link)

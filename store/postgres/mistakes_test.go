@@ -190,7 +190,6 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// mistakeOf returns the error of a URL.
 func mistakeOf(t *testing.T, url string) string {
 	t.Helper()
 	parsed, err := postgres.ParseURL(url)

@@ -94,10 +94,8 @@ func openRig(ctx context.Context, path string) (*rig, error) {
 	return &rig{Database: opened, path: path}, err
 }
 
-// openFunc opens a database.
 type openFunc func(ctx context.Context, path string, logger *slog.Logger) (*sqlite.Database, error)
 
-// commit inserts an entry.
 func (r *rig) commit(ctx context.Context, slug string) error { return r.insertRow(ctx, slug, "") }
 
 // insert inserts an entry with a name of so many bytes.
@@ -120,7 +118,6 @@ func insertEntry(tx *gorm.DB, slug string) error {
 	return tx.Exec("INSERT INTO entries (slug, name) VALUES (?, '')", slug).Error
 }
 
-// slugs returns the stored slugs.
 func (r *rig) slugs(t *testing.T) []string {
 	t.Helper()
 	var slugs []string

@@ -22,7 +22,6 @@ func createKeyed(t *testing.T, database *store.Store, key, clientID string) stor
 	return record
 }
 
-// withClientID returns a change of a client_id.
 func withClientID(record store.OAuth2Provider, clientID string) store.Change {
 	requested := record
 	requested.ClientID = clientID

@@ -157,7 +157,6 @@ func concurrently(count int, work func(i int)) {
 	group.Wait()
 }
 
-// stored returns all records.
 func stored(t *testing.T, database *store.Store) []store.Record {
 	t.Helper()
 	return Collect(t, database.Providers(t.Context(), store.Filter{}, 0))

@@ -33,7 +33,6 @@ func connect(t *testing.T, url string) *pgx.Conn {
 	return connection
 }
 
-// queryText returns the text that a query returns.
 func queryText(t *testing.T, connection *pgx.Conn, query string) string {
 	t.Helper()
 	var text string
@@ -43,7 +42,6 @@ func queryText(t *testing.T, connection *pgx.Conn, query string) string {
 	return text
 }
 
-// name returns the database name of a URL.
 func name(t *testing.T, url string) string {
 	t.Helper()
 	config, err := pgx.ParseConfig(url)
