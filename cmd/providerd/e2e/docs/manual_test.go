@@ -25,7 +25,8 @@ const firstPage = "../../../README.md"
 
 // TestManual follows the README, and then the pages of the manual in the order of their links, as a reader would: in one
 // directory, with one database and one server. A block that starts a server replaces that server. What a page shows
-// after a block must be printed by it. A block that another test runs must name a test that exists.
+// after a block must be printed by it. No page may harm what an earlier one needs. A block that another test runs must
+// name a test that exists.
 func TestManual(t *testing.T) {
 	t.Parallel()
 	tests := testNames(t)
@@ -50,6 +51,24 @@ func TestManual(t *testing.T) {
 				t.Errorf("%s: %s does not exist; it should run: %s", page, example.RunBy, example.Commands)
 			}
 		}
+		r.checkUnharmed(t, page)
+	}
+}
+
+// checkUnharmed fails t if a page has renewed or revoked the token of the README, or created a provider twice.
+func (r *reader) checkUnharmed(t *testing.T, page string) {
+	t.Helper()
+	tokens := providerdtest.RunCommand(t, r.dir, "token", "list")
+	initial := regexp.MustCompile(`(?m)^\d+ +\S+ +initial .*$`).FindAllString(tokens, -1)
+	if len(initial) != 1 || !strings.HasSuffix(initial[0], " active") {
+		t.Errorf("after %s, the tokens of the first start are %q", page, initial)
+	}
+	names := map[string]bool{}
+	for _, record := range providerdtest.Stored(t, r.dir) {
+		if names[record.Name] {
+			t.Errorf("after %s, %s is stored twice", page, record.Name)
+		}
+		names[record.Name] = true
 	}
 }
 
@@ -156,6 +175,9 @@ func TestManualIsShort(t *testing.T) {
 				if isInBlock != slices.Contains([]string{"sh", "text", "yaml", "json", "ini", "go", "mermaid"}, language) {
 					t.Errorf("%s:%d has a block in %q", page, i+1, language)
 				}
+			}
+			if strings.Contains(line, "/var/lib/private") {
+				t.Errorf("%s:%d has another path than the other pages", page, i+1)
 			}
 			// A row of a table cannot be broken, and neither can what a program prints or a generated list.
 			isProse := !isInBlock && !strings.HasPrefix(line, "|") && page != "reference.md"
