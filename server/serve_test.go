@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -188,6 +189,38 @@ func TestMalformedHTTPHasNoRequestID(t *testing.T) {
 	pipelined := connect(t, address).send(t, request+"\r\n"+h.head()+fmt.Sprintf("Content-Length: %d\r\n\r\n", len(body)))
 	pipelined.want(t, http.StatusOK)
 	pipelined.send(t, body).want(t, http.StatusCreated)
+}
+
+// The body of a pipelined request is never taken for a request, even if its lines are counted as those of a header: the
+// end of the header is the first that is read after the request before.
+func TestBodyIsNoRequest(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	address := h.listen(t, listener.DefaultLimits())
+	const read, request = 4096, "GET /healthz HTTP/1.1\r\nHost: x\r\n"
+	for shift := range 5 {
+		body := "{" + strings.Repeat(" \n", 300)
+		body += strings.Repeat(" ", read-len("\r\n")-len(body)) + request + "\r\n"
+		head := h.head() + fmt.Sprintf("Content-Length: %d\r\n", len(body))
+		padding := read - 2 + shift - len(request+"X: \r\n\r\n"+head)
+		sent := request + "X: " + strings.Repeat("x", padding) + "\r\n\r\n" + head + "\r\n" + body
+		caller := connect(t, address).send(t, sent+request+"Connection: close\r\n\r\n")
+		var statuses []int
+		for {
+			got, err := http.ReadResponse(caller.answers, nil)
+			if err != nil {
+				break
+			}
+			statuses = append(statuses, got.StatusCode)
+			_, _ = io.Copy(io.Discard, got.Body)
+		}
+		// The second request is refused; the last one is answered, or the connection is closed before it.
+		whole := []int{http.StatusOK, http.StatusBadRequest, http.StatusOK}
+		closed := []int{http.StatusOK, http.StatusRequestHeaderFieldsTooLarge}
+		if !slices.Equal(statuses, whole) && !slices.Equal(statuses, closed) {
+			t.Errorf("shift %d: the statuses are %v", shift, statuses)
+		}
+	}
 }
 
 // A server that stops ends a request that does not, and says so.

@@ -91,13 +91,11 @@ func (c *Conn) Read(into []byte) (int, error) {
 	if len(into) == 1 && !c.owner.limits.NoticeHangUps && c.hasNoReadDeadline.Load() {
 		return 0, nil
 	}
-	if c.header.isTooLong() {
-		c.header.read(into)
-		return len(into), nil
-	}
 	count, err := c.Conn.Read(into)
 	if count > 0 {
-		c.header.read(into[:count])
+		if c.header.read(into[:count]) {
+			return 0, c.refuse()
+		}
 		c.owner.mutex.Lock()
 		defer c.owner.mutex.Unlock()
 		if c.phase == idle {

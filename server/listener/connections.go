@@ -172,8 +172,13 @@ func (c *connections) closeWhileWaiting(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// The header of a pipelined request may have been read with the previous one.
 		FromContext(r.Context()).header.isComplete = true
-		if c.waits.Load() {
+		isTooLong := hasTooManyLines(r)
+		if isTooLong || c.waits.Load() {
 			w.Header().Set("Connection", "close")
+		}
+		if isTooLong {
+			http.Error(w, tooLong, http.StatusRequestHeaderFieldsTooLarge)
+			return
 		}
 		next.ServeHTTP(w, r)
 	})

@@ -51,7 +51,7 @@ func migratedObjects(ctx context.Context) (objects database.Objects, err error) 
 		return nil, err
 	}
 	const path = ":memory:"
-	pool, err := connectWith(path, "", 1)
+	pool, err := connectWith(path, "")
 	if err != nil {
 		return nil, wrapPath(path, err)
 	}

@@ -1,11 +1,10 @@
 package sqlite
 
 import (
-	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,8 +20,8 @@ type guard struct {
 	mutex                sync.Mutex
 	// seen is the wal-index, and size and generation are those of the database file, at the last successful check.
 	seen walIndex
-	// seenPages are the page numbers of the last frames of seen.
-	seenPages  []byte
+	// samples are those of seen.
+	samples    []sample
 	checked    time.Time
 	size       int64
 	generation uint32
@@ -160,12 +159,12 @@ func (g *guard) checkWAL() (walIndex, error) {
 			waitToReread(number)
 			continue
 		}
-		pages, changed, err := g.compare(index)
+		samples, changed, err := g.compare(index)
 		if err != nil {
 			return index, err
 		}
 		if changed == nil {
-			g.seen, g.seenPages = index, pages
+			g.seen, g.samples = index, samples
 			return index, nil
 		}
 		if again, isWhole, err := readWALIndex(g.index); err == nil && isWhole && again == index {
@@ -175,11 +174,11 @@ func (g *guard) checkWAL() (walIndex, error) {
 	return walIndex{}, inconsistentError(g.index)
 }
 
-// compare returns the page numbers of the last frames, or the file that was changed: the WAL must contain the last
-// committed frame and still have the one that was last at the previous check, because a WAL that was truncated and then
-// appended to has a hole there. The wal-index must have the same page numbers for both: after an older copy was written
-// over it, the next commit writes a new header, but the numbers of earlier frames are still missing.
-func (g *guard) compare(index walIndex) (pages []byte, changed *guardedFile, err error) {
+// compare returns samples of the page numbers, or the file that was changed: the WAL must contain the last committed
+// frame and still have the one that was last at the previous check, because a WAL that was truncated and then appended
+// to has a hole there. The wal-index must have the same page numbers as then: after an older copy was written over it,
+// the next commit writes a new header, but each block of the copy lacks the numbers of later frames.
+func (g *guard) compare(index walIndex) (samples []sample, changed *guardedFile, err error) {
 	if begins, err := index.begins(g.wal); err != nil || !begins {
 		return nil, g.wal, err
 	}
@@ -187,16 +186,16 @@ func (g *guard) compare(index walIndex) (pages []byte, changed *guardedFile, err
 	if err != nil || page == 0 && index.frames > 0 {
 		return nil, g.wal, err
 	}
-	pages, err = index.pageNumbers(g.index)
-	if err != nil || page != 0 && binary.NativeEndian.Uint32(pages[len(pages)-4:]) != page {
+	samples, err = index.samples(g.index)
+	if err != nil || page != 0 && samples[len(samples)-1][len(sample{})-1] != page {
 		return nil, g.index, err
 	}
-	changed, err = g.compareSeen(index)
-	return pages, changed, err
+	changed, err = g.compareSeen(index, samples)
+	return samples, changed, err
 }
 
 // compareSeen compares what was seen at the previous check.
-func (g *guard) compareSeen(index walIndex) (changed *guardedFile, err error) {
+func (g *guard) compareSeen(index walIndex, samples []sample) (changed *guardedFile, err error) {
 	if g.seen.salts != index.salts || g.seen.frames == 0 {
 		return nil, nil
 	}
@@ -206,9 +205,13 @@ func (g *guard) compareSeen(index walIndex) (changed *guardedFile, err error) {
 	if page, err := g.seen.lastPage(g.wal); err != nil || page == 0 {
 		return g.wal, err
 	}
-	pages, err := g.seen.pageNumbers(g.index)
-	if err != nil || !bytes.Equal(pages, g.seenPages) {
-		return g.index, err
+	block, count := g.seen.lastPlace()
+	var last sample
+	if err := last.read(g.index, block, count); err != nil {
+		return nil, err
+	}
+	if last != g.samples[block] || !slices.Equal(samples[:block], g.samples[:block]) {
+		return g.index, nil
 	}
 	return nil, nil
 }

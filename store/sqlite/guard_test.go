@@ -166,6 +166,44 @@ func TestDamageIsDetected(t *testing.T) {
 	})
 }
 
+// While a database is moved away, connections that a pool opens create no other one in its place, beside which SQLite
+// would delete the WAL.
+func TestMovedDatabaseIsNotCreatedAgain(t *testing.T) {
+	t.Parallel()
+	for name, put := range map[string]func(path string) error{
+		"nothing in its place": func(string) error { return nil },
+		"an empty file":        func(path string) error { return os.WriteFile(path, nil, 0o600) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			if err := errors.Join(r.commit(t.Context(), "a"), os.Rename(r.path, r.path+".moved"), put(r.path)); err != nil {
+				t.Fatal(err)
+			}
+			before := sizeOfFile(r.path + "-wal")
+			refused := 0
+			for range 4 {
+				reading := r.Reader().WithContext(t.Context()).Begin()
+				if err := reading.Error; errors.Is(err, database.ErrUnavailable) {
+					refused++
+				} else if err != nil {
+					t.Fatal(err)
+				}
+				defer reading.Rollback()
+			}
+			if after := sizeOfFile(r.path + "-wal"); refused == 0 || before == 0 || after != before || sizeOfFile(r.path) > 0 {
+				t.Errorf("%d connections were refused, and the WAL has %d bytes instead of %d", refused, after, before)
+			}
+			if err := os.Rename(r.path+".moved", r.path); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.commit(t.Context(), "b"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // Open stops waiting for damaged files when its context ends.
 func TestOpenStopsWithContext(t *testing.T) {
 	t.Parallel()

@@ -1,12 +1,15 @@
 package sqlite
 
 import (
+	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"net/url"
 	"time"
 
+	"github.com/mattn/go-sqlite3"
 	gormsqlite "gorm.io/driver/sqlite"
 
 	"example.com/providerd/store/database"
@@ -21,36 +24,66 @@ const (
 	busyTimeout = 5 * time.Second
 )
 
-// connect opens a pool. Settings are in the DSN, because a PRAGMA would reach only one of its connections.
-// synchronous=FULL is explicit because the driver is compiled with NORMAL for WAL mode, which can lose commits. SQLite
-// needs no mutexes: database/sql never uses a connection from two goroutines simultaneously.
-func connect(path, setting string, connections int) (database.Pool, error) {
-	return connectWith(path, fmt.Sprintf(
-		"_journal_mode=WAL&_synchronous=FULL&_busy_timeout=%d&_foreign_keys=on&_mutex=no&%s",
-		busyTimeout.Milliseconds(), setting), connections)
+// connector opens connections, unless allow returns an error. A connection that a pool opens again would otherwise
+// create a database that was moved away, and SQLite deletes the WAL beside an empty one.
+type connector struct {
+	sqlite3.SQLiteDriver
+
+	dsn   string
+	allow func() error
+}
+
+// Connect implements driver.Connector.
+func (c *connector) Connect(context.Context) (driver.Conn, error) {
+	if err := c.allow(); err != nil {
+		return nil, err
+	}
+	return c.Open(c.dsn) //nolint:wrapcheck // Callers do.
+}
+
+// Driver implements driver.Connector.
+func (c *connector) Driver() driver.Driver { return &c.SQLiteDriver }
+
+// connect opens a pool for an existing database, whose connections allow permits. Settings are in the DSN, because a
+// PRAGMA would reach only one of its connections. synchronous=FULL is explicit because the driver is compiled with
+// NORMAL for WAL mode, which can lose commits. SQLite needs no mutexes: database/sql never uses a connection from two
+// goroutines simultaneously.
+func connect(path, setting string, connections int, allow func() error) (database.Pool, error) {
+	return poolOf(sql.OpenDB(&connector{dsn: dsn(path, fmt.Sprintf(
+		"mode=rw&_journal_mode=WAL&_synchronous=FULL&_busy_timeout=%d&_foreign_keys=on&_mutex=no&%s",
+		busyTimeout.Milliseconds(), setting)), allow: allow}), connections)
 }
 
 // connectImmutable opens a file that no program changes. SQLite takes no locks and creates no files next to it.
 func connectImmutable(path string) (database.Pool, error) {
-	return connectWith(path, "mode=ro&immutable=1&_mutex=no", 1)
+	return connectWith(path, "mode=ro&immutable=1&_mutex=no")
 }
 
 // connectReadOnly opens a database that other programs may be writing to. It reads their WAL and creates no wal-index.
 func connectReadOnly(path string) (database.Pool, error) {
 	return connectWith(path, fmt.Sprintf("mode=ro&_query_only=on&readonly_shm=1&_busy_timeout=%d&_mutex=no",
-		busyTimeout.Milliseconds()), 1)
+		busyTimeout.Milliseconds()))
 }
 
 // openDSN opens a database file with settings of the driver.
 func openDSN(path, settings string) (*sql.DB, error) {
-	return sql.Open("sqlite3", "file:"+(&url.URL{Path: path}).EscapedPath()+"?"+settings) //nolint:wrapcheck // Callers do.
+	return sql.Open("sqlite3", dsn(path, settings)) //nolint:wrapcheck // Callers do.
 }
 
-func connectWith(path, settings string, connections int) (pool database.Pool, err error) {
-	pool.DB, err = openDSN(path, settings)
+func dsn(path, settings string) string {
+	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + settings
+}
+
+func connectWith(path, settings string) (database.Pool, error) {
+	opened, err := openDSN(path, settings)
 	if err != nil {
-		return pool, fmt.Errorf("open database: %w", err)
+		return database.Pool{}, fmt.Errorf("open database: %w", err)
 	}
+	return poolOf(opened, 1)
+}
+
+func poolOf(opened *sql.DB, connections int) (pool database.Pool, err error) {
+	pool.DB = opened
 	pool.SetMaxOpenConns(connections)
 	pool.SetMaxIdleConns(connections)
 	pool.GORM, err = database.OpenGORM(gormsqlite.Dialector{Conn: pool.DB}, classify, true)

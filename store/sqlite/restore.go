@@ -208,7 +208,7 @@ func (r Restoration) change(ctx context.Context, draft *files.Draft) error {
 	if _, err := draft.WriteAt([]byte{1, 1}, versions); err != nil {
 		return fmt.Errorf("write %s: %w", draft.Name(), err)
 	}
-	pool, err := connectWith(draft.Name(), "mode=rw&nolock=1&_journal_mode=MEMORY&_synchronous=OFF&_mutex=no", 1)
+	pool, err := connectWith(draft.Name(), "mode=rw&nolock=1&_journal_mode=MEMORY&_synchronous=OFF&_mutex=no")
 	if err != nil {
 		return err
 	}

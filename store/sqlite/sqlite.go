@@ -139,6 +139,14 @@ func open(
 	return opened, nil
 }
 
+// allowConnection checks the files once they are guarded.
+func (d *Database) allowConnection() error {
+	if d.files == nil {
+		return nil
+	}
+	return d.files.check()
+}
+
 func (d *Database) open(ctx context.Context, path string, prepare prepareFunc) (err error) {
 	if d.file, err = openDatabaseFile(path); err != nil {
 		return err
@@ -147,7 +155,7 @@ func (d *Database) open(ctx context.Context, path string, prepare prepareFunc) (
 	if err != nil {
 		return err
 	}
-	if d.writers, err = connect(path, "_txlock=immediate", maxWriters); err != nil {
+	if d.writers, err = connect(path, "_txlock=immediate", maxWriters, d.allowConnection); err != nil {
 		return wrapPath(path, err)
 	}
 	// SQLite creates the -wal and -shm files when the database is first read.
@@ -163,6 +171,6 @@ func (d *Database) open(ctx context.Context, path string, prepare prepareFunc) (
 	if err := prepare(ctx, d.writers.DB, path); err != nil {
 		return err
 	}
-	d.readers, err = connect(path, "_query_only=on", maxReaders)
+	d.readers, err = connect(path, "_query_only=on", maxReaders, d.allowConnection)
 	return wrapPath(path, err)
 }

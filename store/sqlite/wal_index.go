@@ -28,22 +28,6 @@ func (i walIndex) withoutBackfill() walIndex {
 	return i
 }
 
-// pageNumbers reads, from after the header of a wal-index, in native byte order, the page numbers of at most 16 frames,
-// up to the last one. They stay as they are until the WAL is reset.
-func (i walIndex) pageNumbers(file *guardedFile) ([]byte, error) {
-	if i.frames == 0 {
-		return nil, nil
-	}
-	// The file has blocks of 4096 page numbers and a hash table for them. The header takes 34 numbers of the first block.
-	const header, block, blockSize, number = 34, 4096, 32 << 10, 4
-	position := int64(i.frames) - 1 + header
-	count := min(16, int64(i.frames), position%block+1)
-	content := make([]byte, count*number)
-	first := position%block + 1 - count
-	_, err := file.read(content, position/block*blockSize+first*number)
-	return content, err
-}
-
 // readWALIndex reads the header of a wal-index. It is not whole while SQLite writes it: another read may succeed.
 func readWALIndex(file *guardedFile) (index walIndex, isWhole bool, err error) {
 	const size = 48
@@ -65,6 +49,55 @@ func readWALIndex(file *guardedFile) (index walIndex, isWhole bool, err error) {
 	binary.BigEndian.PutUint32(index.checksum[:4], native.Uint32(header[24:]))
 	binary.BigEndian.PutUint32(index.checksum[4:], native.Uint32(header[28:]))
 	return index, true, nil
+}
+
+// The page numbers of frames follow the header of a wal-index, in blocks with a hash table behind each. The header
+// takes the place of the first numbers of the first block. They stay as they are until the WAL is reset.
+const (
+	numberSize    = 4
+	headerNumbers = 34
+	blockNumbers  = 4096
+	blockSize     = 32 << 10
+)
+
+// sample is the last page numbers of a block, in native byte order; the first ones are 0 if it has fewer.
+type sample [16]uint32
+
+// lastPlace returns the block of the last frame's page number, and how many numbers the block has then.
+func (i walIndex) lastPlace() (block, count int64) {
+	position := int64(i.frames) - 1 + headerNumbers
+	return position / blockNumbers, position%blockNumbers + 1
+}
+
+// samples reads the sample of each block up to that of the last frame.
+func (i walIndex) samples(file *guardedFile) ([]sample, error) {
+	if i.frames == 0 {
+		return nil, nil
+	}
+	last, count := i.lastPlace()
+	samples := make([]sample, last+1)
+	for block := range samples[:last] {
+		if err := samples[block].read(file, int64(block), blockNumbers); err != nil {
+			return nil, err
+		}
+	}
+	return samples, samples[last].read(file, last, count)
+}
+
+// read reads the last of the numbers of a block, which are so many.
+func (s *sample) read(file *guardedFile, block, count int64) error {
+	length := min(int64(len(s)), count)
+	if block == 0 {
+		length = min(length, count-headerNumbers)
+	}
+	var content [len(s) * numberSize]byte
+	if _, err := file.read(content[:length*numberSize], block*blockSize+(count-length)*numberSize); err != nil {
+		return err
+	}
+	for i := range length {
+		s[int64(len(s))-length+i] = binary.NativeEndian.Uint32(content[i*numberSize:])
+	}
+	return nil
 }
 
 // The sizes of the header of a WAL and of each frame's, in bytes.
