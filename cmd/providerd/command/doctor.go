@@ -223,11 +223,11 @@ func (f *findings) openPostgreSQL(ctx context.Context, url flags.DatabaseURL, ke
 	f.keysetFile(keyset, userOf(keyset))
 	ctx, cancel := context.WithTimeout(ctx, postgresTimeout)
 	defer cancel()
-	view, err := postgres.OpenReadOnly(ctx, url.Location.(flags.PostgresURL).URL)
+	view, err := postgres.OpenReadOnly(ctx, url.Postgres())
 	if err != nil {
 		return nil, err
 	}
-	f.ok(databaseFlag, "connected to %s", url.Location)
+	f.ok(databaseFlag, "connected to %s", url.Postgres())
 	faults, err := view.Faults(ctx)
 	safeguards, safeguardsErr := view.Safeguards(ctx)
 	if err = cmp.Or(err, safeguardsErr); err != nil {

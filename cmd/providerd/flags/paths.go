@@ -1,35 +1,86 @@
 package flags
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
+	"path/filepath"
 	"reflect"
 
 	"github.com/alecthomas/kong"
+
+	"example.com/providerd/store/files"
+	"example.com/providerd/store/sqlite"
 )
+
+// InitialTokenFile is the name of the file with the initial token, in the directory of a SQLite database.
+const InitialTokenFile = "initial-token"
+
+// FilePath is the path of a file to write, or to read, that is not a file of a SQLite database.
+type FilePath string
+
+// UnmarshalText makes the checks of CheckFileName.
+func (p *FilePath) UnmarshalText(text []byte) error {
+	*p = FilePath(text)
+	return CheckFileName(string(text))
+}
 
 // DecodePath decodes the path of a file. The parser's own mapper would take an empty one, such as that of a variable
 // without a value, for the working directory.
 func DecodePath(context *kong.DecodeContext, target reflect.Value) error {
-	var text string
-	if err := context.Scan.PopValueInto("file", &text); err != nil {
+	var path string
+	if err := context.Scan.PopValueInto("file", &path); err != nil {
 		return err //nolint:wrapcheck // describeUsageError rewords errors of the parser.
 	}
-	path, err := AbsolutePath(text)
-	if err != nil {
-		return err
+	if path == "" {
+		return errors.New("must not be empty")
+	}
+	if path != "-" {
+		path = kong.ExpandPath(path)
 	}
 	target.SetString(path)
 	return nil
 }
 
-// AbsolutePath returns the absolute path. It leaves "-" unchanged and refuses an empty path.
-func AbsolutePath(text string) (string, error) {
-	switch text {
+// CheckDistinctPaths refuses a path that is used twice by the files of a database, its keyset, the initial token and
+// the output of a command, unless that is "".
+func CheckDistinctPaths(database DatabaseURL, keyset, output string) error {
+	if keyset = cmp.Or(keyset, database.DefaultKeyset()); keyset != "" {
+		if err := CheckFileName(keyset); err != nil {
+			return fmt.Errorf("--keyset: %w", err)
+		}
+	}
+	var initialToken string
+	if database.Path() != "" {
+		initialToken = filepath.Join(filepath.Dir(files.Resolve(database.Path())), InitialTokenFile)
+	}
+	used := map[string]string{}
+	for _, file := range [][2]string{
+		{"the database", database.Path()},
+		{"the initial token", initialToken},
+		{"the keyset", keyset},
+		{"the output file", output},
+	} {
+		if file[1] == "" {
+			continue
+		}
+		path := files.Resolve(file[1])
+		if other := used[path]; other != "" {
+			return fmt.Errorf("%s and %s would both be %s; use another file", other, file[0], path)
+		}
+		used[path] = file[0]
+	}
+	return nil
+}
+
+// CheckFileName refuses an empty path, "-" and names that SQLite treats specially.
+func CheckFileName(path string) error {
+	switch path {
 	case "":
-		return "", errors.New("must not be empty")
+		return errors.New("must not be empty")
 	case "-":
-		return text, nil
+		return errors.New(`"-" is not a file; pass the path of one`)
 	default:
-		return kong.ExpandPath(text), nil
+		return sqlite.CheckName(path)
 	}
 }

@@ -60,7 +60,7 @@ func (c *Command) ensureInitialToken(
 func (c *Command) tokenCommand() string {
 	quote := func(value string) string { return "'" + strings.ReplaceAll(value, "'", `'\''`) + "'" }
 	command := "providerd token create --name NAME --allow all"
-	if url, ok := c.Database.Location.(flags.PostgresURL); ok && url.HasPassword() {
+	if c.Database.Postgres().HasPassword() {
 		// The URL came from the environment: flags with a password are refused.
 		command = "PROVIDERD_DATABASE=URL " + command
 	} else if c.Database.Text != flags.DefaultDatabase {

@@ -16,7 +16,6 @@ import (
 	"github.com/gofrs/flock"
 
 	"example.com/providerd/cmd/providerd/console"
-	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/store/files"
 )
 
@@ -29,21 +28,21 @@ const stopTimeout = 35 * time.Second
 // lockDatabase waits until no other server serves a SQLite database, and returns a function that lets the next one
 // serve it. It returns an error if the other server does not stop. The lock ends with the process.
 func (c *Command) lockDatabase(ctx context.Context, log *serveLog) (unlock func() error, err error) {
-	file, ok := c.Database.Location.(flags.SQLiteFile)
-	if !ok {
+	database := c.Database.Path()
+	if database == "" {
 		return func() error { return nil }, nil
 	}
-	if err := os.MkdirAll(filepath.Dir(file.Path()), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(database), 0o700); err != nil {
 		return nil, fmt.Errorf("create the database directory: %w", err)
 	}
-	path := files.Resolve(file.Path()) + ".lock"
+	path := files.Resolve(database) + ".lock"
 	if err := errors.Join(createLockFile(path), checkLockFile(path)); err != nil {
 		return nil, fmt.Errorf("lock database: %w", err)
 	}
 	lock := flock.New(path, flock.SetFlag(os.O_RDWR|syscall.O_NOFOLLOW))
 	isLocked, err := lock.TryLock()
 	if err == nil && !isLocked {
-		err = c.waitForLock(ctx, lock, file, log)
+		err = c.waitForLock(ctx, lock, log)
 	}
 	if err == nil {
 		err = os.WriteFile(path, fmt.Appendln(nil, processName()), 0o600)
@@ -94,14 +93,15 @@ func checkLockFile(path string) error {
 }
 
 // waitForLock waits until the server that has the lock stops.
-func (c *Command) waitForLock(ctx context.Context, lock *flock.Flock, file flags.SQLiteFile, log *serveLog) error {
+func (c *Command) waitForLock(ctx context.Context, lock *flock.Flock, log *serveLog) error {
 	server := "another server"
 	if name, err := files.ReadSmall(lock.Path()); err == nil && len(name) > 0 {
 		server = console.Printable(strings.TrimSpace(string(name)))
 	}
 	wait := c.DrainDelay + stopTimeout
-	log.notify(slog.LevelWarn, fmt.Sprintf("%s serves %s; waiting up to %s for it to stop", server, file.Path(), wait),
-		"waiting for other server", slog.String("database", file.Path()), slog.String("server", server))
+	database := c.Database.Path()
+	log.notify(slog.LevelWarn, fmt.Sprintf("%s serves %s; waiting up to %s for it to stop", server, database, wait),
+		"waiting for other server", slog.String("database", database), slog.String("server", server))
 	const retry = 100 * time.Millisecond
 	limited, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
@@ -112,5 +112,5 @@ func (c *Command) waitForLock(ctx context.Context, lock *flock.Flock, file flags
 	case !errors.Is(err, context.DeadlineExceeded):
 		return err //nolint:wrapcheck // The caller wraps it.
 	}
-	return fmt.Errorf("%s serves %s; stop it, or use PostgreSQL to run several servers", server, file.Path())
+	return fmt.Errorf("%s serves %s; stop it, or use PostgreSQL to run several servers", server, database)
 }
