@@ -74,7 +74,6 @@ func (c *auditCommand) Run(ctx context.Context, out *console.Output, messages *c
 	events := console.List[store.Event]{
 		Headings: "ID,TIME,EVENT,SUBJECT,FIELDS,BY,REQUEST,FROM",
 		Rows:     func(event store.Event) [][]string { return [][]string{eventCells(event)} },
-		Value:    func(event store.Event) any { return event },
 	}
 	return c.WithStore(ctx, func(database *store.Store) error {
 		if c.Output == formatJSONL {

@@ -62,7 +62,7 @@ func (c *auditVerifyCommand) Run(ctx context.Context, out *console.Output, messa
 		}
 		defer func() { compared.stop() }()
 		list := console.List[difference]{
-			Headings: "PROVIDER,EVENT,FINDING", Rows: rowsOf, Value: func(f difference) any { return f },
+			Headings: "PROVIDER,EVENT,FINDING", Rows: rowsOf,
 		}
 		err := list.Print(out, messages, c.Output, func(yield func(difference, error) bool) {
 			compared.yield = yield

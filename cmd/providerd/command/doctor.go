@@ -86,7 +86,7 @@ func (c *doctorCommand) Run(ctx context.Context, out *console.Output, messages *
 	}
 	c.database(ctx, found)
 	table := console.List[finding]{
-		Headings: "STATUS,CHECK,FINDING", Rows: finding.cells, Value: func(f finding) any { return f }, Color: finding.color,
+		Headings: "STATUS,CHECK,FINDING", Rows: finding.cells, Color: finding.color,
 	}
 	if err := table.Print(out, messages, c.Output, console.Values(*found...)); err != nil {
 		return err

@@ -102,7 +102,6 @@ func (c *keyListCommand) Run(ctx context.Context, out *console.Output, messages 
 	keys := console.List[store.Key]{
 		Headings: "KIND,ID,CREATED,SECRETS,IN USE",
 		Rows:     func(key store.Key) [][]string { return [][]string{keyRow(key)} },
-		Value:    func(key store.Key) any { return key },
 	}
 	return c.WithStore(ctx, func(database *store.Store) error {
 		list, err := database.Keys(ctx)

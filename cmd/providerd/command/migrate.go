@@ -60,7 +60,6 @@ func (c *migrateCommand) show(ctx context.Context, out *console.Output, messages
 		Rows: func(migration shownMigration) [][]string {
 			return [][]string{{strconv.FormatInt(migration.Level, 10), migration.Name, migration.State}}
 		},
-		Value: func(migration shownMigration) any { return migration },
 	}
 	if err := migrations.Print(out, messages, c.Output, console.Values(shownMigrations(schema)...)); err != nil {
 		return err

@@ -58,7 +58,7 @@ func (c *providerListCommand) advise(
 ) error {
 	read, found := 0, 0
 	list := console.List[advised]{
-		Headings: "PK,KIND,FIELD,CODE,SECTION,ADVICE", Rows: advised.rows, Value: func(a advised) any { return a },
+		Headings: "PK,KIND,FIELD,CODE,SECTION,ADVICE", Rows: advised.rows,
 	}
 	err := list.Print(out, messages, c.Output, func(yield func(advised, error) bool) {
 		for record, err := range records {

@@ -112,6 +112,7 @@ func remedyForFlag(command *kong.Node, hyphens, unknown string) string {
 	for _, known := range []struct{ names, flag, example string }{
 		{"port p host addr address bind", "listen", "127.0.0.1:8080"},
 		{"format f json o", "output", console.FormatJSON},
+		{"output o file f", "to", "providers.yaml"},
 		{"db dsn url database-url", databaseFlag, "sqlite:data/providerd.db"},
 		{"url u host address", "server", "http://127.0.0.1:8080"},
 		{"verbose v debug", "log-level", "debug"},

@@ -18,46 +18,70 @@ const FormatJSON = "json"
 type List[T any] struct {
 	// Headings are the headings of a table, separated by commas.
 	Headings string
-	// Rows returns the rows of an element in a table, and Value returns its value in JSON.
+	// Rows returns the rows of an element in a table, and Value returns its value in JSON; nil for the element itself.
 	Rows  func(element T) [][]string
 	Value func(element T) any
 	// Color returns the color of the first cell of a row; nil for none.
 	Color func(element T) Color
 }
 
-// printer prints elements one by one, so that memory does not limit their number.
-type printer interface {
-	add(value any, color Color, rows [][]string) error
-	// end prints what follows the last element. If it is not called, readers can tell that the output is incomplete, as
-	// far as the format allows.
-	end() error
-}
-
-// Print prints a list. It reports damaged elements and omits them; the error then counts them.
+// Print prints a list, element by element, so that memory does not limit their number. It reports damaged elements and
+// omits them; the error then counts them. If another error ends the list, readers can tell that JSON is incomplete.
 func (l List[T]) Print(out *Output, messages *Messages, format string, elements iter.Seq2[T, error]) error {
-	to := newPrinter(out, format, l.Headings)
-	damaged := 0
+	table, separator, damaged := NewTable(out, strings.Split(l.Headings, ",")...), "[", 0
 	for element, err := range elements {
-		if errors.Is(err, store.ErrDamaged) {
+		switch {
+		case errors.Is(err, store.ErrDamaged):
 			messages.Error(err)
 			damaged++
 			continue
-		}
-		if err == nil {
-			color := NoColor
-			if l.Color != nil {
-				color = l.Color(element)
-			}
-			err = to.add(l.Value(element), color, l.Rows(element))
+		case err == nil && format == FormatJSON:
+			err = l.printJSON(out, separator, element)
+			separator = ","
+		case err == nil:
+			l.addTo(table, element)
+			err = table.err
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := to.end(); err != nil {
+	var err error
+	switch {
+	case format != FormatJSON:
+		err = table.Flush()
+	case separator == "[":
+		err = out.Line("[\n]")
+	default:
+		err = out.Line("\n]")
+	}
+	if err != nil {
 		return err
 	}
 	return SkippedError(damaged)
+}
+
+func (l List[T]) printJSON(out *Output, separator string, element T) error {
+	value := any(element)
+	if l.Value != nil {
+		value = l.Value(element)
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("render: %w", err)
+	}
+	_, err = out.Write(append([]byte(separator+"\n"), escape.JSON(text)...))
+	return err
+}
+
+func (l List[T]) addTo(table *table, element T) {
+	color := NoColor
+	if l.Color != nil {
+		color = l.Color(element)
+	}
+	for _, cells := range l.Rows(element) {
+		table.ColoredRow(color, cells...)
+	}
 }
 
 // SkippedError returns the error of a command that omitted damaged records, or nil if there are none.
@@ -66,47 +90,6 @@ func SkippedError(damaged int) error {
 		return nil
 	}
 	return errors.New(Count(damaged, "damaged record was", "damaged records were") + " omitted")
-}
-
-func newPrinter(out *Output, format string, headings string) printer {
-	if format == FormatJSON {
-		return &jsonPrinter{out: out, separator: "["}
-	}
-	return tablePrinter{NewTable(out, strings.Split(headings, ",")...)}
-}
-
-type tablePrinter struct{ table *table }
-
-func (p tablePrinter) add(_ any, color Color, rows [][]string) error {
-	for _, cells := range rows {
-		p.table.ColoredRow(color, cells...)
-	}
-	return p.table.err
-}
-
-func (p tablePrinter) end() error { return p.table.Flush() }
-
-// jsonPrinter prints one array, with one element per line.
-type jsonPrinter struct {
-	out       *Output
-	separator string
-}
-
-func (p *jsonPrinter) add(value any, _ Color, _ [][]string) error {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return fmt.Errorf("render: %w", err)
-	}
-	_, err = p.out.Write(append([]byte(p.separator+"\n"), escape.JSON(text)...))
-	p.separator = ","
-	return err
-}
-
-func (p *jsonPrinter) end() error {
-	if p.separator == "[" {
-		return p.out.Line("[\n]")
-	}
-	return p.out.Line("\n]")
 }
 
 // Limit yields at most limit elements, or all if limit is 0. If there are more, it calls more with the last one

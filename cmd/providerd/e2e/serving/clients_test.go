@@ -41,7 +41,7 @@ func TestTrustedProxy(t *testing.T) {
 	}
 	audit := providerdtest.RunCommand(t, dir, "audit")
 	server.Stop(t)
-	for _, want := range []string{" 192.0.2.1 ", " 127.0.0.1 "} {
+	for _, want := range []string{" 192.0.2.1\n", " 127.0.0.1\n"} {
 		if !strings.Contains(audit, want) {
 			t.Errorf("the audit lacks %s: %s", want, audit)
 		}
