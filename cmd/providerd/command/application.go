@@ -133,7 +133,7 @@ func (c *applicationDeleteCommand) Run(ctx context.Context, messages *console.Me
 	})
 }
 
-// shownApplication is an application in JSON and YAML.
+// shownApplication is an application in JSON.
 type shownApplication struct {
 	Slug         string  `json:"slug"`
 	Name         string  `json:"name"`

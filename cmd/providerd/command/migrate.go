@@ -42,7 +42,7 @@ func (c *migrateCommand) Run(ctx context.Context, out *console.Output, messages 
 	return nil
 }
 
-// shownMigration is a migration in JSON and YAML.
+// shownMigration is a migration in JSON.
 type shownMigration struct {
 	Level int64  `json:"level"`
 	Name  string `json:"name"`

@@ -1,4 +1,4 @@
-// Package console prints the output of commands: data on standard output, as tables, JSON or YAML, and messages,
+// Package console prints the output of commands: data on standard output, as tables or JSON, and messages,
 // progress and remedies on standard error.
 //
 // Start with Output for data and Messages for people.
