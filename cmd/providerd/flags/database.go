@@ -26,15 +26,15 @@ type DatabaseFlags struct {
 	Keyset   string      `env:"PROVIDERD_KEYSET" type:"path" placeholder:"PATH" help:"Keyset file of the database (${env}; default keyset.json next to a SQLite database)."`
 }
 
-// AfterApply refuses a PostgreSQL database without a keyset, a password that other users of the host could read, and
+// AfterApply refuses a password that other users of the host could read, a PostgreSQL database without a keyset, and
 // one path for two files.
 func (f DatabaseFlags) AfterApply(command *kong.Context) error {
+	if err := f.Database.CheckPassword("database", command.Args); err != nil {
+		return err
+	}
 	if f.KeysetPath() == "" {
 		return errors.New("--keyset is required with a PostgreSQL database, the same file on each replica; " +
 			"create one with \"providerd key create --keyset PATH\"")
-	}
-	if err := f.Database.CheckPassword("database", command.Args); err != nil {
-		return err
 	}
 	return CheckDistinctPaths(f.Database, f.Keyset, "")
 }
