@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 
+	"github.com/google/uuid"
 	"gorm.io/gorm"
 )
 
@@ -15,77 +18,71 @@ var ErrChanged = errors.New("provider was changed or deleted in the meantime")
 // ErrKeyTaken means that another record of the caller has the idempotency key.
 var ErrKeyTaken = errors.New("idempotency key is taken by another provider")
 
-// Change is a change of a stored provider.
+// Change is a create, an update or a delete of a provider by an operator.
 type Change struct {
-	// Planned is the opened record that the change was planned with. If the stored one differs, the change is refused.
+	// Planned is the opened record that the change was planned with; nil for a create.
 	Planned Record
-	// Requested has the name, the idempotency key, what the server chose and the settings that the record gets; nil
-	// deletes it.
+	// Requested has the name, the caller, the idempotency key, what the server chose and the settings that the record
+	// gets; nil deletes it.
 	Requested Record
 	// Fields are the names of the fields that differ, for the log of events.
 	Fields []string
 }
 
-func (c Change) pk() int64 { return c.Planned.Common().PK }
-
-// isRename reports whether the change replaces the idempotency key.
+// isRename reports whether an update replaces the idempotency key, or the caller to whom it belongs.
 func (c Change) isRename() bool {
-	return comparePointers(c.Planned.Common().IdempotencyKey, c.Requested.Common().IdempotencyKey) != 0
+	before, after := c.Planned.Common(), c.Requested.Common()
+	return comparePointers(before.IdempotencyKey, after.IdempotencyKey) != 0 || before.CreatedBy != after.CreatedBy
 }
 
-// ChangeProviders makes changes of different providers, all or none, in one transaction; pass at most 200. Two of them
-// can swap their client_ids. The pk, the creation and the links to applications stay. The log gets an event of each.
-//
-// It returns ErrChanged, ErrClientIDTaken, ErrKeyTaken, ErrProviderInUse, ErrDamaged, ErrNoKeyset, ErrKeysetUnusable or
-// ErrUnavailable; nothing is changed then. It can also return ErrOutcomeUnknown.
+// replacesClientID reports whether an update replaces the client_id.
+func (c Change) replacesClientID() bool {
+	return comparePointers(c.Planned.clientID(), c.Requested.clientID()) != 0
+}
+
+// ChangeProviders makes changes of different stored providers as Change does. It returns ErrChanged if one is not the
+// planned one.
 func (s *Store) ChangeProviders(ctx context.Context, changes []Change) error {
-	if len(changes) == 0 {
-		return nil
-	}
-	err := s.database.Write(ctx, func(tx *gorm.DB) error {
+	_, err := s.Change(ctx, func(in *Store) ([]Change, error) { return changes, in.checkPlanned(ctx, changes) })
+	return err
+}
+
+// Change makes changes of different providers, all or none, in one transaction. It gets them from plan, which reads
+// from the store of that transaction, where no other program changes a provider, though some may be created. If plan
+// returns an error, nothing is changed. It may be called again. Any number of providers can exchange their client_ids.
+// The pk, the creation and the links to applications stay. The log gets an event of each change. Change returns the pks
+// of the changed providers, in the order of the changes.
+//
+// It returns the error of plan, ErrClientIDTaken, ErrKeyTaken, ErrProviderInUse, ErrNotFound, ErrNoKeyset,
+// ErrKeysetUnusable or ErrUnavailable; nothing is changed then. It can also return ErrOutcomeUnknown.
+func (s *Store) Change(ctx context.Context, plan func(in *Store) ([]Change, error)) (pks []int64, err error) {
+	err = s.database.Write(ctx, func(tx *gorm.DB) error {
 		keys, err := s.keys.latest(tx)
 		if err != nil {
 			return err
 		}
-		if err := checkPlanned(tx, keys, changes); err != nil {
-			return err
+		changes, err := plan(&Store{database: s.database, databaseID: s.databaseID, keys: s.keys, transaction: tx})
+		if err == nil {
+			pks, err = changing{tx, keys, newInserter(s.database, s.keys)}.apply(changes)
 		}
-		return changing{tx: tx, keys: keys}.apply(changes)
+		return err
 	})
 	if err != nil {
-		return fmt.Errorf("change providers: %w", err)
+		return nil, fmt.Errorf("change providers: %w", err)
 	}
-	return nil
+	return pks, nil
 }
 
 // checkPlanned returns ErrChanged unless each stored record is the planned one.
-func checkPlanned(tx *gorm.DB, keys *loadedKeys, changes []Change) error {
-	var pks []int64
+func (s *Store) checkPlanned(ctx context.Context, changes []Change) error {
 	for _, change := range changes {
-		pks = append(pks, change.pk())
-	}
-	rows, err := recordsIn(tx.Where("pk IN ?", pks))
-	if err != nil {
-		return err
-	}
-	stored := map[int64]readable[Record]{}
-	for _, row := range rows {
-		stored[row.value.Common().PK] = row
-	}
-	for _, change := range changes {
-		row, ok := stored[change.pk()]
-		if row.damaged != nil {
-			return row.damaged
-		}
-		if !ok {
-			return fmt.Errorf("provider %d: %w", change.pk(), ErrChanged)
-		}
-		record, err := open(keys, row.value)
-		if err != nil {
+		pk := change.Planned.Common().PK
+		record, err := s.Provider(ctx, pk)
+		switch {
+		case errors.Is(err, ErrNotFound), err == nil && !isSame(record, change.Planned):
+			return fmt.Errorf("provider %d: %w", pk, ErrChanged)
+		case err != nil:
 			return err
-		}
-		if !isSame(record, change.Planned) {
-			return fmt.Errorf("provider %d: %w", change.pk(), ErrChanged)
 		}
 	}
 	return nil
@@ -107,84 +104,159 @@ func isSame(a, b Record) bool {
 type changing struct {
 	tx   *gorm.DB
 	keys *loadedKeys
+	inserter
 }
 
-// apply deletes before it updates, and frees client_ids before it assigns them, so that each can pass to another
+// apply deletes before it writes, and frees unique values before it assigns them, so that each can pass to another
 // provider.
-func (c changing) apply(changes []Change) error {
+func (c changing) apply(changes []Change) ([]int64, error) {
+	pks := make([]int64, len(changes))
 	var deleted []int64
-	var updated []Change
-	for _, change := range changes {
-		if change.Requested == nil {
-			deleted = append(deleted, change.pk())
+	var updated, created []int
+	for i, change := range changes {
+		if change.Planned == nil {
+			created = append(created, i)
+			continue
+		}
+		if pks[i] = change.Planned.Common().PK; change.Requested == nil {
+			deleted = append(deleted, pks[i])
 		} else {
-			updated = append(updated, change)
+			updated = append(updated, i)
 		}
 	}
 	if err := deleteProviders(c.tx, deleted); err != nil {
-		return err
+		return nil, err
 	}
-	for _, change := range updated {
-		if err := c.free(change); err != nil {
-			return err
+	if err := c.free(changes, updated); err != nil {
+		return nil, err
+	}
+	for chunk := range slices.Chunk(updated, pageSize) {
+		if err := c.write(changes, chunk, pks); err != nil {
+			return nil, err
 		}
 	}
-	for _, change := range updated {
-		if err := c.update(change); err != nil {
-			return fmt.Errorf("provider %d: %w", change.pk(), err)
+	for chunk := range slices.Chunk(created, pageSize) {
+		if err := c.write(changes, chunk, pks); err != nil {
+			return nil, err
 		}
 	}
-	return addEvents(c.tx, eventsOf(updated)...)
+	return pks, c.addEvents(eventsOf(changes))
 }
 
-// free replaces the unique values that a change replaces by temporary ones.
-func (c changing) free(change Change) error {
-	freed := map[string]any{}
-	if comparePointers(change.Planned.clientID(), change.Requested.clientID()) != 0 {
-		const length = 64
-		freed["client_id"] = RandomAlphanumeric(length)
-	}
-	if change.isRename() {
-		freed["idempotency_key"] = nil
-	}
-	if len(freed) == 0 {
-		return nil
-	}
-	if err := c.tx.Table(providersTable).Where("pk = ?", change.pk()).UpdateColumns(freed).Error; err != nil {
-		return fmt.Errorf("free unique values of provider %d: %w", change.pk(), err)
+func (c changing) addEvents(events []Event) error {
+	for chunk := range slices.Chunk(events, pageSize) {
+		if err := addEvents(c.tx, chunk...); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// update writes the row of a provider.
-func (c changing) update(change Change) error {
-	common := change.Planned.Common()
-	requested := change.Requested.Common()
-	common.Name, common.IdempotencyKey, common.Generated = requested.Name, requested.IdempotencyKey, requested.Generated
-	_, secret := change.Requested.secret()
-	sealed, err := c.keys.Seal(secret, placeOf(common))
-	if err != nil {
-		return err
+// free removes the unique values that updates replace. A client_id is replaced by one that no caller can have, because
+// it contains a control character.
+func (c changing) free(changes []Change, updated []int) error {
+	var renamed, replaced []int64
+	for _, i := range updated {
+		pk := changes[i].Planned.Common().PK
+		if changes[i].isRename() {
+			renamed = append(renamed, pk)
+		}
+		if changes[i].replacesClientID() {
+			replaced = append(replaced, pk)
+		}
 	}
-	columns := map[string]any{
-		"name": common.Name, "idempotency_key": common.IdempotencyKey, "generated": common.Generated, "secret": sealed,
-	}
-	for _, column := range change.Requested.settings() {
-		columns[column.name] = column.value
-	}
-	err = c.tx.Table(providersTable).Where("pk = ?", change.pk()).UpdateColumns(columns).Error
-	if !errors.Is(err, gorm.ErrDuplicatedKey) {
-		return err
-	}
-	if change.isRename() && comparePointers(change.Planned.clientID(), change.Requested.clientID()) == 0 {
-		return ErrKeyTaken
-	}
-	return ErrClientIDTaken
+	placeholder := gorm.Expr("CAST(? AS TEXT) || uid", "\x01")
+	return errors.Join(c.set("idempotency_key", nil, renamed), c.set(clientIDColumn, placeholder, replaced))
 }
 
-func eventsOf(updated []Change) (events []Event) {
-	for _, change := range updated {
-		event := Event{Subject: change.pk(), Kind: change.Planned.Common().Kind}
+// set sets a column of some providers.
+func (c changing) set(column string, value any, pks []int64) error {
+	for chunk := range slices.Chunk(pks, pageSize) {
+		query := c.tx.Table(providersTable).Where("pk IN ?", chunk)
+		if err := query.UpdateColumn(column, value).Error; err != nil {
+			return fmt.Errorf("free the values of %s: %w", column, err)
+		}
+	}
+	return nil
+}
+
+// write writes the rows of some changes, which are all updates or all creates, with one statement, and sets their pks.
+func (c changing) write(changes []Change, chunk []int, pks []int64) error {
+	isUpdate, at := changes[chunk[0]].Planned != nil, now()
+	values, byUID := make([]any, 0, len(chunk)*(len(c.columns)+1)), map[uuid.UUID]int{}
+	for _, i := range chunk {
+		common := written(changes[i], at)
+		row := &create{requested: changes[i].Requested, common: &common}
+		if err := c.sealWith(row, c.keys); err != nil {
+			return err
+		}
+		// SQLite stores a time as an integer.
+		row.row[c.createdAt] = common.CreatedAt
+		values, byUID[common.UID] = append(values, row.row...), i
+		if isUpdate {
+			values = append(values, common.PK)
+		}
+	}
+	var rows []Provider
+	if err := c.tx.Raw(c.statement(len(chunk), isUpdate), values...).Scan(&rows).Error; err != nil {
+		isOfKey := func(i int) bool { return isUpdate && !changes[i].replacesClientID() }
+		return refusal(err, !slices.ContainsFunc(chunk, func(i int) bool { return !isOfKey(i) }))
+	}
+	for _, row := range rows {
+		pks[byUID[row.UID]] = row.PK
+	}
+	return nil
+}
+
+// refusal returns the error for one of an INSERT. A duplicate is a client_id unless none was written.
+func refusal(err error, isOfKey bool) error {
+	switch {
+	case isDuplicate(err) && isOfKey:
+		return ErrKeyTaken
+	case isDuplicate(err):
+		return ErrClientIDTaken
+	default:
+		return fmt.Errorf("write providers: %w", err)
+	}
+}
+
+// statement returns an INSERT that returns uids and pks. That of updates has the pk as the last column; for triggers it
+// is an UPDATE.
+func (c changing) statement(rows int, isUpdate bool) string {
+	columns, end := c.columns, ""
+	if isUpdate {
+		var assignments []string
+		for _, column := range columns {
+			assignments = append(assignments, column+" = excluded."+column)
+		}
+		columns = append(slices.Clip(columns), pkColumn)
+		end = " ON CONFLICT (pk) DO UPDATE SET " + strings.Join(assignments, ", ")
+	}
+	tuple := "(?" + strings.Repeat(", ?", len(columns)-1) + ")"
+	return "INSERT INTO " + providersTable + " (" + strings.Join(columns, ", ") + ") VALUES " +
+		tuple + strings.Repeat(", "+tuple, rows-1) + end + " RETURNING uid, pk"
+}
+
+// written returns what the provider of a create or an update has in common with those of the other kind.
+func written(change Change, at Time) Provider {
+	requested := change.Requested.Common()
+	if change.Planned == nil {
+		requested.UID, requested.CreatedAt = uuid.Must(uuid.NewV7()), at
+		return requested
+	}
+	common := change.Planned.Common()
+	common.Name, common.CreatedBy, common.Generated = requested.Name, requested.CreatedBy, requested.Generated
+	common.IdempotencyKey = requested.IdempotencyKey
+	return common
+}
+
+// eventsOf returns the events of updates; a trigger adds those of creates.
+func eventsOf(changes []Change) (events []Event) {
+	for _, change := range changes {
+		if change.Planned == nil || change.Requested == nil {
+			continue
+		}
+		event := Event{Subject: change.Planned.Common().PK, Kind: change.Planned.Common().Kind}
 		if change.isRename() {
 			event.Event = EventProviderRenamed
 			events = append(events, event)

@@ -18,7 +18,7 @@ func Differing(stored, requested Record) (fields []string, err error) {
 	}
 	wanted := requested.settings()
 	for i, column := range stored.settings() {
-		isChosen := column.name == "client_id" && chosen&GeneratedClientID != 0
+		isChosen := column.name == clientIDColumn && chosen&GeneratedClientID != 0
 		if column.value != wanted[i].value && !isChosen {
 			fields = append(fields, column.name)
 		}

@@ -105,7 +105,7 @@ type copiedTable struct {
 // copiedTables are the tables except the keyset, each after those that it refers to.
 func copiedTables() []copiedTable {
 	return []copiedTable{
-		{providersTable, "pk", true, copyProviders},
+		{providersTable, pkColumn, true, copyProviders},
 		{"applications", "id", true, copyAll[Application]},
 		{"backchannels", "provider_pk", false, copyAll[Backchannel]},
 		{"tokens", "id", true, copyAll[Token]},

@@ -38,7 +38,7 @@ func digestOf(keys *loadedKeys, row readable[Record]) (string, error) {
 func digestText(record Record) (string, error) {
 	common := record.Common()
 	_, secret := record.secret()
-	columns := map[string]any{"pk": common.PK}
+	columns := map[string]any{pkColumn: common.PK}
 	for _, column := range append(common.columns(), record.settings()...) {
 		if at, ok := column.value.(time.Time); ok {
 			column.value = at.UnixMicro()

@@ -3,9 +3,11 @@ package store
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 
 	"gorm.io/gorm"
@@ -108,6 +110,65 @@ func (s *Store) PKOfClientID(ctx context.Context, clientID string) (int64, error
 		return 0, fmt.Errorf("provider with client_id %q: %w", clientID, found(err))
 	}
 	return row.PK, nil
+}
+
+// Identity is what identifies a provider.
+type Identity struct {
+	PK                       int64
+	Kind                     Kind
+	Name, CreatedBy          string
+	IdempotencyKey, ClientID *string
+}
+
+// Identities returns the identities of the providers that the filter selects, in any order, and at most limit. It
+// returns ErrUnavailable.
+func (s *Store) Identities(ctx context.Context, filter Filter, limit int) (list []Identity, err error) {
+	query := filter.where(s.reader(ctx).Table(providersTable)).Limit(limit)
+	query = query.Select("pk, kind, name, created_by, idempotency_key, client_id")
+	if err := query.Scan(&list).Error; err != nil {
+		return nil, fmt.Errorf("read providers: %w", err)
+	}
+	return list, nil
+}
+
+// Versions returns the versions of providers by pk. A version changes when a provider does, or is resealed. It returns
+// ErrUnavailable.
+func (s *Store) Versions(ctx context.Context, pks []int64) (map[int64]string, error) {
+	versions := make(map[int64]string, len(pks))
+	for chunk := range slices.Chunk(pks, pageSize) {
+		if err := addVersions(s.reader(ctx).Where("pk IN ?", chunk), versions); err != nil {
+			return nil, fmt.Errorf("read versions: %w", err)
+		}
+	}
+	return versions, nil
+}
+
+func addVersions(query *gorm.DB, versions map[int64]string) error {
+	rows, err := query.Table(providersTable).Select("pk, providers.*").Rows()
+	if err != nil {
+		return err //nolint:wrapcheck // The caller wraps it.
+	}
+	defer func() { _ = rows.Close() }()
+	columns, err := rows.Columns()
+	if err != nil {
+		return err //nolint:wrapcheck // The caller wraps it.
+	}
+	values, into := make([]any, len(columns)), make([]any, len(columns))
+	for i := range values {
+		into[i] = &values[i]
+	}
+	for rows.Next() {
+		if err := rows.Scan(into...); err != nil {
+			return err //nolint:wrapcheck // The caller wraps it.
+		}
+		sum := sha256.New()
+		for _, value := range values {
+			_, _ = fmt.Fprintf(sum, "%T %[1]q,", value)
+		}
+		pk, _ := values[0].(int64)
+		versions[pk] = string(sum.Sum(nil))
+	}
+	return rows.Err() //nolint:wrapcheck // The caller wraps it.
 }
 
 // recordOf returns the record that a query selects. It returns ErrNotFound, ErrDamaged or ErrUnavailable.

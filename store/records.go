@@ -140,6 +140,9 @@ type column struct {
 // createdAt is the column that a create fills in when it is inserted.
 const createdAt = "created_at"
 
+// The names of columns.
+const pkColumn, clientIDColumn = "pk", "client_id"
+
 // columns returns the columns of both kinds, except pk.
 func (p Provider) columns() []column {
 	return []column{
@@ -158,7 +161,7 @@ func (p Provider) columns() []column {
 
 func (r OAuth2Provider) settings() []column {
 	return []column{
-		{"client_id", r.ClientID},
+		{clientIDColumn, r.ClientID},
 		{"property_mappings", r.PropertyMappings.text()},
 		{"authentication_flow", optional(r.AuthenticationFlow)},
 		{"authorization_flow", r.AuthorizationFlow},

@@ -31,6 +31,8 @@ type Store struct {
 	// comparing bounds the records that are compared with requests, and reordering those whose credentials are brought
 	// into the same order for that.
 	comparing, reordering *semaphore.Weighted
+	// transaction is what a store that is open only during Change reads from; nil for others.
+	transaction *gorm.DB
 }
 
 const (
@@ -107,7 +109,12 @@ func (s *Store) Close() error {
 	return s.database.Close()
 }
 
-func (s *Store) reader(ctx context.Context) *gorm.DB { return s.database.Reader().WithContext(ctx) }
+func (s *Store) reader(ctx context.Context) *gorm.DB {
+	if s.transaction != nil {
+		return s.transaction
+	}
+	return s.database.Reader().WithContext(ctx)
+}
 
 // Stats are statistics of a store.
 type Stats struct {

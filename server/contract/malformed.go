@@ -144,3 +144,23 @@ func afterSpace(text []byte) byte {
 func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// CheckJSON returns an error unless a text is one JSON value. The error has the position and the reason, and repeats no
+// value.
+func CheckJSON(text []byte) error {
+	decoder := jsontext.NewDecoder(bytes.NewReader(text))
+	_, err := decoder.ReadValue()
+	if err == nil {
+		if _, err = decoder.ReadToken(); errors.Is(err, io.EOF) {
+			return nil
+		}
+	}
+	offset := decoder.InputOffset()
+	if syntactic, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		offset = syntactic.ByteOffset
+	}
+	before := text[:min(offset, int64(len(text)))]
+	column := 1 + utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])
+	return fmt.Errorf("line %d, column %d: %s", 1+bytes.Count(before, []byte("\n")), column,
+		syntaxReason(text, decoder, offset))
+}

@@ -8,10 +8,13 @@ import (
 	"example.com/providerd/store"
 )
 
-// Requested returns the record that a valid body requests instead of a stored one, with an idempotency key if there is
-// one. A client_id and secret that the body omits are those of the stored record, from then on as if the server had
-// chosen them, or, if stored is nil, generated. It returns an error for a kind that the contract does not have.
-func Requested(kind store.Kind, key *string, body []byte, stored store.Record) (store.Record, error) {
+// Requested returns the record that a valid body requests instead of a stored one, for a caller and with an idempotency
+// key if there is one. A client_id and secret that the body omits are those of the stored record, from then on as if
+// the server had chosen them, or, if stored is nil, generated. It returns an error for a kind that the contract does
+// not have.
+func Requested(
+	kind store.Kind, caller string, key *string, body []byte, stored store.Record,
+) (store.Record, error) {
 	switch kind {
 	case store.KindOAuth2:
 		request, err := readRequest[model.OAuth2ProviderRequest](body)
@@ -23,8 +26,8 @@ func Requested(kind store.Kind, key *string, body []byte, stored store.Record) (
 		if isStored {
 			generated = keepChosen(&settings, generated, requested)
 		}
-		requested.Kind, requested.Name, requested.IdempotencyKey = kind, request.Name, key
-		requested.OAuth2Settings, requested.Generated = settings, generated
+		requested.Kind, requested.CreatedBy, requested.IdempotencyKey = kind, caller, key
+		requested.Name, requested.OAuth2Settings, requested.Generated = request.Name, settings, generated
 		return requested, nil
 	case store.KindWorkspaceDirectory:
 		request, err := readRequest[model.WorkspaceDirectoryProviderRequest](body)
@@ -32,8 +35,8 @@ func Requested(kind store.Kind, key *string, body []byte, stored store.Record) (
 			return nil, err
 		}
 		requested, _ := stored.(store.WorkspaceDirectoryProvider)
-		requested.Kind, requested.Name, requested.IdempotencyKey = kind, request.Name, key
-		requested.WorkspaceDirectorySettings = FromAPIWorkspaceDirectory(request)
+		requested.Kind, requested.CreatedBy, requested.IdempotencyKey = kind, caller, key
+		requested.Name, requested.WorkspaceDirectorySettings = request.Name, FromAPIWorkspaceDirectory(request)
 		return requested, nil
 	default:
 		return nil, fmt.Errorf("%q is not a kind of provider", kind)

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -167,4 +168,10 @@ func WithLock(ctx context.Context, dir string, work func() error) (err error) {
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
 	return work()
+}
+
+// Text returns the content of a text file without the byte order mark and the final line break that editors add.
+func Text(content []byte) string {
+	text := strings.TrimPrefix(string(content), "\ufeff")
+	return strings.TrimSuffix(strings.TrimSuffix(text, "\n"), "\r")
 }

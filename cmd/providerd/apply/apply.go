@@ -9,14 +9,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/url"
 	"os"
 	"os/signal"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/alecthomas/kong"
 
 	"example.com/providerd/cmd/providerd/apply/manifest"
 	"example.com/providerd/cmd/providerd/console"
@@ -29,18 +29,23 @@ import (
 
 // Command is "providerd apply" with its flags.
 type Command struct {
-	Files            []string `name:"file" short:"f" sep:"none" placeholder:"FILE" help:"A YAML file that lists providers, a directory of such files, or - for standard input; repeatable."`
-	Recursive        bool     `short:"R" help:"Also read the subdirectories of directories, except hidden ones."`
-	Server           string   `env:"PROVIDERD_SERVER" placeholder:"URL" help:"URL of the server, such as http://127.0.0.1:8080 (${env})."`
-	TokenFile        string   `env:"PROVIDERD_TOKEN_FILE" type:"path" placeholder:"PATH" help:"File with the access token, which overrides PROVIDERD_TOKEN (${env})."`
-	DryRun           bool     `help:"Show the outcome of each entry and store nothing. Without --server and --as, only check the files."`
-	DetailedExitcode bool     `help:"In a dry run, exit with status 3 also if entries would be created."`
-	databaseFlags
-	Strict   bool          `help:"Store nothing if there is advice for any entry."`
-	Parallel int           `default:"16" placeholder:"N" help:"Number of parallel creates, 1 to 256 (default ${default})."`
-	Timeout  time.Duration `default:"30s" placeholder:"TIME" help:"Time after which a request to --server is retried (default ${default})."`
-	Output   string        `short:"o" default:"table" enum:"table,json" help:"Output format: ${enum} (default ${default}). The table omits unchanged entries, except in a dry run."`
-	Schema   bool          `help:"Print the JSON Schema of the files, for completion in editors, and exit."`
+	Files            []string          `name:"file" short:"f" sep:"none" placeholder:"FILE" help:"A YAML file that lists providers, a directory of such files, or - for standard input; repeatable."`
+	Recursive        bool              `short:"R" help:"Also read the subdirectories of directories, except hidden ones."`
+	Server           string            `env:"PROVIDERD_SERVER" placeholder:"URL" help:"URL of the server, such as http://127.0.0.1:8080 (${env})."`
+	TokenFile        string            `env:"PROVIDERD_TOKEN_FILE" type:"path" placeholder:"PATH" help:"File with the access token, which overrides PROVIDERD_TOKEN (${env})."`
+	DryRun           bool              `help:"Show the outcome of each entry and store nothing. Without --server and --as, only check the files."`
+	DetailedExitcode bool              `help:"In a dry run, exit with status 3 also if entries would be created."`
+	As               *flags.Label      `placeholder:"NAME" help:"Write to the database instead of sending requests. NAME is the name of the tokens that the files are applied with over HTTP."`
+	Database         flags.DatabaseURL `default:"${database}" env:"PROVIDERD_DATABASE" placeholder:"URL" help:"With --as, the database: sqlite:PATH or postgres://USER@HOST/DATABASE (${env}; default ${default})."`
+	Keyset           string            `env:"PROVIDERD_KEYSET" type:"path" placeholder:"PATH" help:"With --as, the keyset file of the database (${env}; default keyset.json next to a SQLite database)."`
+	Prune            int               `placeholder:"N" help:"With --as, delete the records that were applied as NAME and have no entry, if they are at most N."`
+	Adopt            bool              `help:"With --as, take over records of any caller that have the client_id of an entry."`
+	Yes              bool              `help:"With --as, do not ask for confirmation. Required if stdin is not a terminal."`
+	Strict           bool              `help:"Store nothing if there is advice for any entry."`
+	Parallel         int               `default:"16" placeholder:"N" help:"Number of parallel creates over HTTP, 1 to 256 (default ${default})."`
+	Timeout          time.Duration     `default:"30s" placeholder:"TIME" help:"Time after which a request to --server is retried (default ${default})."`
+	Output           string            `short:"o" default:"table" enum:"table,json" help:"Output format: ${enum} (default ${default}). The table omits unchanged entries, except in a dry run."`
+	Schema           bool              `help:"Print the JSON Schema of the files, for completion in editors, and exit."`
 
 	// token is the access token.
 	token string
@@ -68,8 +73,22 @@ func (*Command) Help() string {
 		"always apply a file with tokens of the same name. The server's certificate must be trusted by the system or by a " +
 		"certificate in the file SSL_CERT_FILE.\n\nWith --as, an operator who has the database makes the records of this " +
 		"caller as the files say: entries are created, and records are updated in place, renamed and, with --prune, " +
-		"deleted, once you confirm the plan.\n\nIf a run is interrupted, run the command again. The exit status is 0 if " +
-		"every entry is stored as the files say, 1 if something failed, and 3 if stored records differ from the files."
+		"deleted, in one transaction, once you confirm the plan.\n\nIf a run is interrupted, run the command again. The " +
+		"exit status is 0 if every entry is stored as the files say, 1 if something failed, and 3 if stored records differ " +
+		"from the files."
+}
+
+// AfterApply checks the database and its keyset.
+func (c *Command) AfterApply(command *kong.Context) error {
+	if c.As == nil {
+		return nil
+	}
+	return c.connection().AfterApply(command)
+}
+
+// connection returns the flags that open the database.
+func (c *Command) connection() flags.DatabaseFlags {
+	return flags.DatabaseFlags{Database: c.Database, Keyset: c.Keyset}
 }
 
 // Validate refuses invalid or missing flags.
@@ -77,23 +96,17 @@ func (c *Command) Validate() error {
 	if c.Schema {
 		return nil
 	}
-	if slices.Contains(c.Files, "") {
-		return errors.New("--file must not be empty")
-	}
 	if err := c.readToken(); err != nil {
+		return err
+	}
+	if err := c.checkFlags(); err != nil {
 		return err
 	}
 	if err := c.findMissing(); err != nil {
 		return err
 	}
-	if err := c.validate(c.Server, c.Output, c.DryRun); err != nil {
-		return err
-	}
-	if c.Parallel < 1 || c.Parallel > maxParallel {
-		return fmt.Errorf("--parallel must be from 1 to %d", maxParallel)
-	}
-	if c.Timeout <= 0 {
-		return errors.New("--timeout must be longer than 0s")
+	if c.As != nil && !c.DryRun {
+		return flags.ConsentFlag{Yes: c.Yes}.Validate()
 	}
 	if !c.needsServer() {
 		return nil
@@ -106,8 +119,32 @@ func (c *Command) Validate() error {
 	return err
 }
 
+// checkFlags refuses invalid values, and flags that contradict each other.
+func (c *Command) checkFlags() error {
+	isAsOnly := c.Prune != 0 || c.Adopt || c.Yes
+	isUnseen := c.Output == console.FormatJSON && !c.Yes && !c.DryRun
+	for _, rule := range []struct {
+		isBroken bool
+		message  string
+	}{
+		{slices.Contains(c.Files, ""), "--file must not be empty"},
+		{c.As == nil && isAsOnly, "--prune, --adopt and --yes require --as, the name of the tokens that the files are " +
+			"applied with over HTTP"},
+		{c.As != nil && c.Server != os.Getenv(serverVariable), "pass either --server or --as"},
+		{c.As != nil && isUnseen, "--output json requires --yes or --dry-run"},
+		{c.Prune < 0 || c.Prune > maxChanges, fmt.Sprintf("--prune must be from 1 to %d", maxChanges)},
+		{c.Parallel < 1 || c.Parallel > maxParallel, fmt.Sprintf("--parallel must be from 1 to %d", maxParallel)},
+		{c.Timeout <= 0, "--timeout must be longer than 0s"},
+	} {
+		if rule.isBroken {
+			return errors.New(rule.message)
+		}
+	}
+	return nil
+}
+
 // needsServer reports whether requests are sent: in a dry run, only if --server is set.
-func (c *Command) needsServer() bool { return !c.writesDatabase() && (c.Server != "" || !c.DryRun) }
+func (c *Command) needsServer() bool { return c.As == nil && (c.Server != "" || !c.DryRun) }
 
 // findMissing returns an error that names everything that is missing.
 func (c *Command) findMissing() error {
@@ -142,47 +179,56 @@ func (c *Command) Run(
 	if err != nil {
 		return err
 	}
-	report, err := newReport(c, messages, entries)
-	if err != nil {
+	report, err := newReport(c, out, messages, entries)
+	if err == nil {
+		err = report.refuseAdvised()
+	}
+	switch {
+	case err != nil:
 		return err
-	}
-	if advised := report.printAdvice(); advised > 0 && c.Strict {
-		return report.refuseAdvised(out, advised)
-	}
-	if c.writesDatabase() {
+	case c.As != nil:
 		return c.connection().WithStore(ctx, func(database *store.Store) error {
-			run := databaseRun{c, database, contract, entries, out, messages}
-			return run.run(ctx)
+			return databaseRun{report, database, contract}.run(ctx)
 		})
+	case c.needsServer():
+		return report.runOverHTTP(ctx)
+	default:
+		return report.runAlone()
 	}
-	if !c.needsServer() {
-		return report.printEntries(out)
+}
+
+// runAlone prints the entries, whose outcomes only a server knows.
+func (r *report) runAlone() error {
+	for i := range r.applied {
+		r.applied[i].Outcome = outcomeValid
 	}
+	r.messages.Note("checked %s without a server; pass --server or --as to see their outcomes",
+		console.Count(len(r.applied), "entry", "entries"))
+	return r.print()
+}
+
+// runOverHTTP sends the entries.
+func (r *report) runOverHTTP(ctx context.Context) error {
 	// Before anything is sent, a signal ends the program at once; afterwards, a second one does.
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	defer context.AfterFunc(ctx, stop)()
-	ended := c.send(ctx, report)
-	if err := report.print(out); err != nil && ended != nil {
-		messages.Error(fmt.Errorf("%w; %w", err, ended))
+	to, err := r.providers()
+	if err != nil {
+		return err
+	}
+	ended := r.send(ctx, to)
+	r.warnOfAnotherName()
+	if err := r.print(); err != nil {
+		return err
+	}
+	if err := r.finish(); err != nil && ended != nil {
+		r.messages.Error(fmt.Errorf("%w; %w", err, ended))
 		return console.ErrReported
 	} else if err != nil {
 		return err
 	}
 	return ended
-}
-
-// send creates the entries or, in a dry run, validates them.
-func (c *Command) send(ctx context.Context, report *report) error {
-	providers, err := c.providers()
-	if err != nil {
-		return err
-	}
-	c.warnOfPlainHTTP(report.messages)
-	if !c.DryRun {
-		return report.send(ctx, providers, c.Parallel, (*applied).create)
-	}
-	return report.send(ctx, providers, c.Parallel, (*applied).validate)
 }
 
 func printSchema(out *console.Output, contract *contract.Document) error {
@@ -199,9 +245,13 @@ func (c *Command) read(
 	ctx context.Context, contract *contract.Document, out *console.Output, messages *console.Messages,
 ) ([]manifest.Entry, error) {
 	flags.KeepHeapSmall()
-	inputs, err := readFiles(c.Files, c.Recursive)
+	inputs, unread, err := readFiles(c.Files, c.Recursive)
 	if err != nil {
 		return nil, err
+	}
+	if unread != "" && c.Prune > 0 {
+		return nil, fmt.Errorf("--prune: %s was not read, so its records would be deleted; pass --recursive to read "+
+			"subdirectories, or move it to another directory", unread)
 	}
 	values := manifest.Values{Variable: os.LookupEnv, File: files.ReadSmall}
 	list := manifest.Read(inputs, manifestKinds(contract), values)
@@ -228,17 +278,6 @@ func (c *Command) read(
 // providers returns the client.
 func (c *Command) providers() (*client.Providers, error) {
 	return client.New(c.Server, c.token, client.WithTryTimeout(c.Timeout))
-}
-
-// warnOfPlainHTTP warns if requests leave this host unencrypted.
-func (c *Command) warnOfPlainHTTP(messages *console.Messages) {
-	server, err := url.Parse(c.Server)
-	if err != nil || server.Scheme != "http" || server.Hostname() == "localhost" {
-		return
-	}
-	if ip := net.ParseIP(server.Hostname()); ip == nil || !ip.IsLoopback() {
-		messages.Warn("the token and secrets are sent to %s unencrypted; use https", server.Host)
-	}
 }
 
 // readToken reads the access token from the file or the environment variable.

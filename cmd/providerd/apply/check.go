@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"example.com/providerd/cmd/providerd/apply/manifest"
 	"example.com/providerd/cmd/providerd/console"
@@ -49,10 +50,32 @@ func entryProblems(ctx context.Context, document *contract.Document, entry manif
 	}
 	for _, violation := range violations {
 		if violation.Pointer != masked && !entry.IsBroken(violation.Pointer) {
-			problems = append(problems, problemAt(entry, violation.Pointer, violation.Detail))
+			detail := violation.Detail + remedyInYAML(entry, violation.Pointer)
+			problems = append(problems, problemAt(entry, violation.Pointer, detail))
 		}
 	}
 	return problems, nil
+}
+
+// remedyInYAML returns what to write if a value has another type than it seems to have.
+func remedyInYAML(entry manifest.Entry, pointer string) string {
+	var fields map[string]any
+	if json.Unmarshal(entry.Body, &fields) != nil {
+		return ""
+	}
+	switch value := fields[strings.TrimPrefix(pointer, "/")].(type) {
+	case float64:
+		return " Quote a number to make it a string."
+	case string:
+		isFolded := pointer == "/redirect_uris" && strings.Contains(value, " ")
+		switch {
+		case slices.Contains([]string{"yes", "no", "on", "off"}, strings.ToLower(value)):
+			return " Write true instead of yes or on, and false instead of no or off."
+		case isFolded:
+			return " Write a list, or | instead of >, which joins the lines."
+		}
+	}
+	return ""
 }
 
 // maskedSecret returns the pointer of a secret that was copied from masked output; "" if there is none.

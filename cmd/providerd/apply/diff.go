@@ -3,13 +3,16 @@ package apply
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/server/contract"
+	"example.com/providerd/store"
 )
 
 // FieldDiff is a field that a change gives another value. Secrets are masked.
@@ -19,20 +22,30 @@ type FieldDiff struct {
 	New   json.RawMessage `json:"new"`
 }
 
-// Diff returns the fields whose values differ, in the order of names. The values of the secret field are masked.
-func Diff(names []string, secret string, before, after map[string]json.RawMessage) []FieldDiff {
+// Diff returns the fields whose values differ between two records of a kind, in the order of the contract. The values
+// of the secret field are masked.
+func (k Kind) Diff(document *contract.Document, before, after store.Record) ([]FieldDiff, error) {
+	was, err := contract.Fields(before)
+	if err != nil {
+		return nil, err
+	}
+	is, err := contract.Fields(after)
+	if err != nil {
+		return nil, err
+	}
+	operation, _ := document.Operation(k.Operation)
 	var diffs []FieldDiff
-	for _, name := range names {
-		if isSame(before[name], after[name]) {
+	for _, name := range operation.FieldNames() {
+		if isSame(was[name], is[name]) {
 			continue
 		}
-		diff := FieldDiff{Field: name, Old: before[name], New: after[name]}
-		if name == secret {
+		diff := FieldDiff{Field: name, Old: was[name], New: is[name]}
+		if name == k.secret {
 			diff.Old, diff.New = masked(diff.Old), masked(diff.New)
 		}
 		diffs = append(diffs, diff)
 	}
-	return diffs
+	return diffs, nil
 }
 
 // isSame reports whether two values differ in notation at most. Numbers keep their digits.
@@ -88,4 +101,31 @@ func elements(value json.RawMessage) []string {
 		return nil
 	}
 	return list
+}
+
+// Undo returns the command that gives the fields of a provider their old values. Secrets are in files.
+func (k Kind) Undo(pk int64, changes []FieldDiff) string {
+	words := []string{fmt.Sprintf("providerd provider update %d", pk)}
+	for _, change := range changes {
+		words = append(words, k.item(change.Field, change.Old))
+	}
+	return strings.Join(words, " ")
+}
+
+// item returns the argument that sets a field, quoted for a POSIX shell (POSIX.1-2017, Shell Command Language, section
+// 2.2.2).
+func (k Kind) item(field string, value json.RawMessage) string {
+	quoted := func(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+	var text *string
+	isText := json.Unmarshal(value, &text) == nil && text != nil
+	switch {
+	case field == k.secret && k.Name == string(store.KindOAuth2):
+		return field + "=@FILE"
+	case field == k.secret:
+		return field + ":=@FILE"
+	case isText && !strings.HasPrefix(*text, "@") && !strings.ContainsFunc(*text, unicode.IsControl):
+		return field + "=" + quoted(*text)
+	default:
+		return field + ":=" + quoted(string(value))
+	}
 }

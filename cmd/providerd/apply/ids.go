@@ -12,7 +12,7 @@ import (
 func IDs(
 	contract *contract.Document, names []string, variable func(name string) (string, bool),
 ) (map[string]string, error) {
-	inputs, err := readFiles(names, true)
+	inputs, _, err := readFiles(names, true)
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"unicode/utf8"
 
 	"example.com/providerd/cmd/providerd/apply/manifest"
 	"example.com/providerd/cmd/providerd/console"
@@ -15,50 +14,18 @@ import (
 	"example.com/providerd/store"
 )
 
-// Kind is a kind of provider and how to create one.
+// Kind is a kind of provider.
 type Kind struct {
 	Name      string
 	Operation string
-	create    sendFunc[stored]
-	// advise returns the advice for a valid body.
-	advise func(body []byte) ([]advice.Advice, error)
-	// sent returns the body that the SDK sends for that of an entry.
-	sent func(body []byte) ([]byte, error)
-}
-
-// sendFunc sends a body to a server.
-type sendFunc[Response any] func(
-	ctx context.Context, to *client.Providers, body []byte, options ...client.CreateOption,
-) (*Response, error)
-
-// maxClientIDBytes limits the client_id in a response, which has at most 255 characters.
-const maxClientIDBytes = 255 * utf8.UTFMax
-
-// stored is what the output contains of a record.
-type stored struct {
-	PK       int64  `json:"pk,omitempty"`
-	ClientID string `json:"client_id,omitempty"`
+	secret    string
 }
 
 // Kinds returns the kinds of provider, sorted by operationId.
 func Kinds() []Kind {
 	return []Kind{
-		{
-			string(store.KindOAuth2), "providers_oauth2_create",
-			creator((*client.Providers).CreateOAuth2, func(record *client.OAuth2Provider) *stored {
-				return &stored{PK: record.PK, ClientID: console.Truncate(record.ClientID, maxClientIDBytes)}
-			}),
-			adviseOAuth2,
-			sentBody[client.OAuth2ProviderRequest],
-		},
-		{
-			string(store.KindWorkspaceDirectory), "providers_workspace_directory_create",
-			creator((*client.Providers).CreateWorkspaceDirectory, func(record *client.WorkspaceDirectoryProvider) *stored {
-				return &stored{PK: record.PK}
-			}),
-			adviseWorkspaceDirectory,
-			sentBody[client.WorkspaceDirectoryProviderRequest],
-		},
+		{string(store.KindOAuth2), "providers_oauth2_create", "client_secret"},
+		{string(store.KindWorkspaceDirectory), "providers_workspace_directory_create", "credentials"},
 	}
 }
 
@@ -72,14 +39,7 @@ func Operations() []string {
 }
 
 // SecretField returns the name of the field with the secret. It can be an empty string or object.
-func (k Kind) SecretField() string {
-	if k.Name == string(store.KindOAuth2) {
-		return secretOfOAuth2
-	}
-	return secretOfDirectory
-}
-
-const secretOfOAuth2, secretOfDirectory = "client_secret", "credentials"
+func (k Kind) SecretField() string { return k.secret }
 
 // KindOf returns the kind of a provider. It returns an error if there is no such kind.
 func KindOf(name store.Kind) (Kind, error) {
@@ -99,63 +59,56 @@ func manifestKinds(contract *contract.Document) []manifest.Kind {
 	return kinds
 }
 
-// sender returns a sendFunc that uses a method of the SDK.
-func sender[Request, Response any](
-	send func(*client.Providers, context.Context, Request, ...client.CreateOption) (*Response, error),
-) sendFunc[Response] {
-	return func(
-		ctx context.Context, to *client.Providers, body []byte, options ...client.CreateOption,
-	) (*Response, error) {
-		request, err := readEntry[Request](body)
-		if err != nil {
-			return nil, err
-		}
-		return send(to, ctx, request, options...)
+// Advise returns the advice for a record.
+func Advise(record store.Record) []advice.Advice {
+	switch record := record.(type) {
+	case store.OAuth2Provider:
+		return advice.OAuth2(record.OAuth2Settings)
+	case store.WorkspaceDirectoryProvider:
+		return advice.WorkspaceDirectory(record.WorkspaceDirectorySettings)
+	default:
+		return nil
 	}
 }
 
-// creator is like sender, for a create.
-func creator[Request, Record any](
-	send func(*client.Providers, context.Context, Request, ...client.CreateOption) (*Record, error),
-	tell func(*Record) *stored,
-) sendFunc[stored] {
-	create := sender(send)
-	return func(
-		ctx context.Context, to *client.Providers, body []byte, options ...client.CreateOption,
-	) (*stored, error) {
-		record, err := create(ctx, to, body, options...)
+// maxClientIDBytes limits the client_id in a response, which has at most 255 characters.
+const maxClientIDBytes = 4 * 255
+
+// create sends a body to a server, and returns the pk and client_id of the response.
+func (k Kind) create(
+	ctx context.Context, to *client.Providers, body []byte, options ...client.CreateOption,
+) (pk int64, clientID string, err error) {
+	if k.Name == string(store.KindOAuth2) {
+		record, err := send(ctx, to.CreateOAuth2, body, options)
 		if err != nil {
-			return nil, err
+			return 0, "", err
 		}
-		return tell(record), nil
+		return record.PK, console.Truncate(record.ClientID, maxClientIDBytes), nil
 	}
+	record, err := send(ctx, to.CreateWorkspaceDirectory, body, options)
+	if err != nil {
+		return 0, "", err
+	}
+	return record.PK, "", nil
 }
 
-func readEntry[Request any](body []byte) (request Request, err error) {
+func send[Request, Record any](
+	ctx context.Context, create func(context.Context, Request, ...client.CreateOption) (*Record, error),
+	body []byte, options []client.CreateOption,
+) (*Record, error) {
+	var request Request
 	if err := json.Unmarshal(body, &request); err != nil {
-		return request, fmt.Errorf("read entry: %w", err)
+		return nil, fmt.Errorf("read entry: %w", err)
 	}
-	return request, nil
+	return create(ctx, request, options...)
 }
 
-func sentBody[Request any](body []byte) ([]byte, error) {
-	request, err := readEntry[Request](body)
-	if err != nil {
-		return nil, err
-	}
-	text, err := json.Marshal(request)
-	if err != nil {
-		return nil, fmt.Errorf("write entry: %w", err)
-	}
-	return text, nil
-}
-
-// keyPrefix begins the idempotency keys of entries.
-const keyPrefix = "apply/"
+// keyPrefix begins the idempotency keys of entries of a kind.
+func keyPrefix(kind string) string { return "apply/" + kind + "/" }
 
 // idempotencyKey returns the key of an entry with an id.
 func idempotencyKey(kind, id string) string {
-	return fmt.Sprintf("%s%s/%x", keyPrefix, kind, sha256.Sum256([]byte(id)))
+	return fmt.Sprintf("%s%x", keyPrefix(kind), sha256.Sum256([]byte(id)))
 }
 
 // clientIDOf returns the client_id of an entry; "" if it has none.

@@ -1,10 +1,12 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
-	"iter"
+	"maps"
 	"slices"
 	"strings"
 
@@ -12,119 +14,179 @@ import (
 	"example.com/providerd/store"
 )
 
-// plan is the report of a run against a database, and what it found there.
+// plan is a report of what a run against a database does.
 type plan struct {
 	*report
-	database *store.Store
 	contract *contract.Document
-	caller   string
-	// isPruned is true if the orphans are deleted, and isVerbose if they are listed.
-	isPruned, isVerbose bool
-	// owned is the number of records of the caller, and orphans are the pks of those that no entry names.
-	owned   int
-	orphans []int64
-	// transactions are the changes in the order in which they are written.
-	transactions [][]*applied
+	// entries are the first of the reported ones; the others are records that no entry names.
+	entries []applied
+	found   found
 }
 
-// make compares the entries with the records of the caller.
-func (p *plan) make(ctx context.Context) error {
-	if err := p.matchRecords(ctx); err != nil {
-		return err
-	}
-	if err := p.findSimilar(ctx); err != nil {
-		return err
-	}
-	if err := p.addOrphans(ctx); err != nil {
-		return err
-	}
-	if err := p.refuseTaken(ctx); err != nil {
-		return err
-	}
-	return p.group()
+// found is all that a plan depends on.
+type found struct {
+	// pks are those of the records of the entries, in their order; 0 for an entry without one.
+	pks []int64
+	// versions are those of these records, by pk.
+	versions map[int64]string
+	// holders are the records with the client_ids of entries, and orphans the applied records that no entry names, if they
+	// are deleted or listed.
+	holders map[string]store.Identity
+	orphans []store.Identity
 }
 
-// addWritten adds the outcomes of an earlier plan, of which this one found only the records.
-func (p *plan) addWritten(earlier []applied) {
-	entries := map[string]*applied{}
-	for i := range p.applied {
-		entries[p.applied[i].ID] = &p.applied[i]
+// chunkSize is the number of values in a query.
+const chunkSize = 500
+
+// find finds what the plan depends on.
+func (p *plan) find(ctx context.Context, in *store.Store) (f found, err error) {
+	applied, err := p.appliedRecords(ctx, in)
+	if err != nil {
+		return f, err
 	}
-	for _, before := range earlier {
-		if before.Outcome == outcomeDeleted {
-			p.applied = append(p.applied, before)
-		} else if now := entries[before.ID]; now.Outcome == outcomeUnchanged {
-			*now = before
-		}
+	if f.holders, err = p.holders(ctx, in); err != nil {
+		return f, err
 	}
+	f.pks, f.orphans = p.match(applied, f.holders)
+	f.versions, err = in.Versions(ctx, f.pks)
+	return f, err
 }
 
-// written returns the entries and records that were changed.
-func (p *plan) written() []applied {
-	return slices.DeleteFunc(slices.Clone(p.applied), func(a applied) bool {
-		return !slices.Contains([]outcome{outcomeCreated, outcomeUpdated, outcomeRenamed, outcomeDeleted}, a.Outcome)
-	})
-}
-
-// matchRecords compares each record with the entry that has its id or, if there is no record with that id, its former
-// one.
-func (p *plan) matchRecords(ctx context.Context) error {
-	byKey, byFormerKey, former := map[string]*applied{}, map[string]*applied{}, map[*applied]store.Record{}
-	for i := range p.applied {
-		a := &p.applied[i]
-		byKey[idempotencyKey(a.Kind, a.ID)] = a
-		if a.Was != "" {
-			byFormerKey[idempotencyKey(a.Kind, a.Was)] = a
-		}
-	}
-	for record, err := range p.recordsOfCaller(ctx) {
-		if err != nil {
-			return err
-		}
-		p.owned++
-		key := record.Common().IdempotencyKey
-		switch {
-		case key == nil || !strings.HasPrefix(*key, keyPrefix+string(record.Common().Kind)+"/"):
-		case byKey[*key] != nil:
-			if err := p.compare(byKey[*key], record); err != nil {
-				return err
+// appliedRecords returns the records of the caller with the idempotency keys of the entries or, if orphans matter, with
+// those of any entries, by key.
+func (p *plan) appliedRecords(ctx context.Context, in *store.Store) (map[string]store.Identity, error) {
+	records := map[string]store.Identity{}
+	for _, kind := range Kinds() {
+		var keys []string
+		for _, a := range p.entries {
+			if a.Kind == kind.Name {
+				keys = append(keys, idempotencyKey(a.Kind, a.ID), idempotencyKey(a.Kind, cmp.Or(a.Was, a.ID)))
 			}
-		case byFormerKey[*key] != nil:
-			former[byFormerKey[*key]] = record
-		default:
-			p.orphans = append(p.orphans, record.Common().PK)
+		}
+		var filters []store.Filter
+		for chunk := range slices.Chunk(slices.Compact(keys), chunkSize) {
+			filters = append(filters, store.Filter{IdempotencyKeys: chunk})
+		}
+		if p.Prune > 0 || p.DryRun {
+			pattern := keyPrefix(kind.Name) + strings.Repeat("_", hex.EncodedLen(sha256.Size))
+			filters = append(filters, store.Filter{KeyPattern: pattern})
+		}
+		for _, filter := range filters {
+			filter.CreatedBy, filter.Kind = string(*p.As), store.Kind(kind.Name)
+			list, err := in.Identities(ctx, filter, len(keys)+maxChanges+1)
+			if err != nil {
+				return nil, err
+			}
+			for _, record := range list {
+				records[*record.IdempotencyKey] = record
+			}
 		}
 	}
-	return p.matchFormer(former)
+	return records, nil
 }
 
-// matchFormer renames the records of entries that are stored only under their former ids.
-func (p *plan) matchFormer(former map[*applied]store.Record) (err error) {
-	for i := range p.applied {
-		a := &p.applied[i]
-		record := former[a]
-		switch {
-		case a.Outcome == outcomePending && record != nil:
-			err = p.compare(a, record)
-		case a.Outcome == outcomePending:
+// holders returns the records that have the client_ids of entries, by client_id.
+func (p *plan) holders(ctx context.Context, in *store.Store) (map[string]store.Identity, error) {
+	var clientIDs []string
+	for _, a := range p.entries {
+		if a.clientID != "" {
+			clientIDs = append(clientIDs, a.clientID)
+		}
+	}
+	holders := map[string]store.Identity{}
+	for chunk := range slices.Chunk(clientIDs, chunkSize) {
+		list, err := in.Identities(ctx, store.Filter{ClientIDs: chunk}, chunkSize)
+		if err != nil {
+			return nil, err
+		}
+		for _, record := range list {
+			holders[*record.ClientID] = record
+		}
+	}
+	return holders, nil
+}
+
+// match returns the pks of the records of the entries: the record with its id or, if there is none, with its former one
+// or, with --adopt, with its client_id. It also returns the records that no entry names.
+func (p *plan) match(
+	records, holders map[string]store.Identity,
+) (pks []int64, orphans []store.Identity) {
+	pks, named := make([]int64, len(p.entries)), map[int64]bool{}
+	for i, a := range p.entries {
+		record, former := records[idempotencyKey(a.Kind, a.ID)], store.Identity{}
+		if a.Was != "" {
+			former = records[idempotencyKey(a.Kind, a.Was)]
+		}
+		pks[i] = cmp.Or(record.PK, former.PK)
+		named[record.PK], named[former.PK] = true, true
+	}
+	for i, a := range p.entries {
+		if holder := holders[a.clientID]; p.Adopt && pks[i] == 0 && !named[holder.PK] {
+			pks[i], named[holder.PK] = holder.PK, true
+		}
+	}
+	for key, record := range records {
+		_, err := hex.DecodeString(strings.TrimPrefix(key, keyPrefix(string(record.Kind))))
+		if err == nil && strings.ToLower(key) == key && !named[record.PK] {
+			orphans = append(orphans, record)
+		}
+	}
+	slices.SortFunc(orphans, func(a, b store.Identity) int { return cmp.Compare(a.PK, b.PK) })
+	return pks, orphans
+}
+
+// decide sets the outcome of each entry and adds the orphans.
+func (p *plan) decide(ctx context.Context, in *store.Store) (err error) {
+	if p.found, err = p.find(ctx, in); err != nil {
+		return err
+	}
+	if err := p.compareAll(ctx, in); err != nil {
+		return err
+	}
+	for i := range p.entries {
+		if a := &p.entries[i]; a.Outcome == outcomePending {
 			a.Outcome = outcomeCreate
 			if a.Was != "" {
-				a.reason = fmt.Sprintf("no record of %s has this id or %q", p.caller, a.Was)
+				a.Detail = fmt.Sprintf("no record of %s has this id or %q", *p.As, a.Was)
 			}
-		case record != nil:
-			p.orphans = append(p.orphans, record.Common().PK)
-		}
-		if err != nil {
-			return err
 		}
 	}
-	slices.Sort(p.orphans)
+	planned := outcomeOrphan
+	if p.Prune > 0 {
+		planned = outcomeDelete
+	}
+	for _, orphan := range p.found.orphans {
+		a := applied{appliedJSON: appliedJSON{
+			Kind: string(orphan.Kind), Name: orphan.Name, Outcome: planned, PK: orphan.PK,
+		}}
+		if orphan.ClientID != nil {
+			a.ClientID = *orphan.ClientID
+		}
+		p.applied = append(p.applied, a)
+	}
+	p.entries = p.applied[:len(p.entries)]
+	p.refuseTaken()
 	return nil
 }
 
-// recordsOfCaller returns the records of the caller with their secrets.
-func (p *plan) recordsOfCaller(ctx context.Context) iter.Seq2[store.Record, error] {
-	return p.database.Opened(ctx, p.database.Providers(ctx, store.Filter{CreatedBy: p.caller}, 0))
+// compareAll compares the entries with their records.
+func (p *plan) compareAll(ctx context.Context, in *store.Store) error {
+	entries := map[int64]int{}
+	for i, pk := range p.found.pks {
+		entries[pk] = i
+	}
+	delete(entries, 0)
+	for pks := range slices.Chunk(slices.Sorted(maps.Keys(entries)), chunkSize) {
+		for record, err := range in.Opened(ctx, in.Providers(ctx, store.Filter{PKs: pks}, 0)) {
+			if err == nil {
+				err = p.compare(&p.entries[entries[record.Common().PK]], record)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // compare finds out what an entry changes in its record.
@@ -133,31 +195,57 @@ func (p *plan) compare(a *applied, record store.Record) error {
 	if err != nil {
 		return err
 	}
-	if a.Changes, err = p.diff(a.kind, record, requested); err != nil {
+	if a.Changes, err = a.kind.Diff(p.contract, record, requested); err != nil {
 		return err
 	}
-	a.stored = storedOf(record)
+	common := record.Common()
+	a.PK = common.PK
+	if oauth2, ok := record.(store.OAuth2Provider); ok {
+		a.ClientID = oauth2.ClientID
+	}
 	switch {
-	case *record.Common().IdempotencyKey != idempotencyKey(a.Kind, a.ID):
-		a.Outcome, a.reason = outcomeRename, fmt.Sprintf("was %q", a.Was)
-	case len(a.Changes) > 0:
-		a.Outcome = outcomeUpdate
-	default:
-		isAccepted, err := p.isAccepted(a, record)
-		if err != nil {
+	case p.isStoredUnder(a, a.ID, common):
+		if err := p.compareOwn(a, record); err != nil {
 			return err
 		}
-		a.Outcome = outcomeUnchanged
-		if isAccepted {
-			return nil
-		}
-		a.Outcome, a.reason = outcomeUpdate, "keeps the client_id and the secret that the entry omits"
-	}
-	if a.version, err = p.versionOf(record); err != nil {
-		return err
+	case p.isStoredUnder(a, a.Was, common):
+		a.Outcome, a.Detail = outcomeRename, fmt.Sprintf("was %q", a.Was)
+	default:
+		a.Outcome, a.Detail = outcomeAdopt, fmt.Sprintf("`client_id` is that of a record of %s", common.CreatedBy)
 	}
 	if len(a.Changes) > 0 {
-		a.Undo = Undo(a.PK, a.Changes)
+		a.Undo = a.kind.Undo(a.PK, a.Changes)
+	}
+	if a.isWritten() && !p.DryRun {
+		a.change = &store.Change{Planned: record, Requested: requested}
+	}
+	return nil
+}
+
+// isStoredUnder reports whether an id of an entry created a record of the caller.
+func (p *plan) isStoredUnder(a *applied, id string, record store.Provider) bool {
+	key := record.IdempotencyKey
+	return id != "" && key != nil && *key == idempotencyKey(a.Kind, id) && record.CreatedBy == string(*p.As)
+}
+
+// compareOwn finds out whether an entry changes the record that its id created.
+func (p *plan) compareOwn(a *applied, record store.Record) error {
+	a.Outcome = outcomeUpdate
+	if len(a.Changes) > 0 {
+		return nil
+	}
+	// The server must take the body of the entry for a retry of the create.
+	retried, err := p.requested(a, nil)
+	if err != nil {
+		return err
+	}
+	fields, err := store.Differing(record, retried)
+	if err != nil {
+		return err
+	}
+	a.Detail = "keeps the client_id and the secret that the entry omits"
+	if len(fields) == 0 {
+		a.Outcome, a.Detail = outcomeUnchanged, ""
 	}
 	return nil
 }
@@ -165,66 +253,37 @@ func (p *plan) compare(a *applied, record store.Record) error {
 // requested returns the record that an entry requests instead of a stored one, or of none.
 func (p *plan) requested(a *applied, stored store.Record) (store.Record, error) {
 	key := idempotencyKey(a.Kind, a.ID)
-	return contract.Requested(store.Kind(a.Kind), &key, a.entry.Body, stored)
+	return contract.Requested(store.Kind(a.Kind), string(*p.As), &key, a.entry.Body, stored)
 }
 
-// versionOf returns a text that changes when the record is changed.
-func (p *plan) versionOf(record store.Record) (string, error) {
-	sum, err := p.fieldsDigest(record)
-	return *record.Common().IdempotencyKey + sum, err
-}
-
-// fieldsDigest returns a digest of the fields that a request can set, except for the omitted ones.
-func (p *plan) fieldsDigest(record store.Record, omitted ...string) (string, error) {
-	kind, err := KindOf(record.Common().Kind)
-	if err != nil {
-		return "", err
+// refuseTaken refuses entries whose client_id another record has, unless that record is changed or deleted, too.
+func (p *plan) refuseTaken() {
+	freed := map[int64]bool{}
+	for _, a := range p.applied {
+		freed[a.PK] = a.Outcome == outcomeDelete || a.isWritten() && a.clientID != "" && a.clientID != a.ClientID
 	}
-	fields, err := contract.Fields(record)
-	if err != nil {
-		return "", err
-	}
-	operation, _ := p.contract.Operation(kind.Operation)
-	text := []byte(kind.Name)
-	for _, name := range operation.FieldNames() {
-		if !slices.Contains(omitted, name) {
-			text = append(append(text, '\n'), fields[name]...)
+	for isStable := false; !isStable; {
+		isStable = true
+		for i := range p.entries {
+			a := &p.entries[i]
+			holder, isTaken := p.found.holders[a.clientID]
+			if a.isWritten() && isTaken && holder.PK != a.PK && !freed[holder.PK] {
+				isStable, freed[a.PK] = false, false
+				a.refuseHeld(holder, p.Adopt)
+			}
 		}
 	}
-	sum := sha256.Sum256(text)
-	return string(sum[:]), nil
 }
 
-func (p *plan) diff(kind Kind, before, after store.Record) ([]FieldDiff, error) {
-	was, err := contract.Fields(before)
-	if err != nil {
-		return nil, err
+// refuseHeld records that another record has the client_id.
+func (a *applied) refuseHeld(holder store.Identity, isAdopting bool) {
+	a.Outcome, a.isClientIDTaken, a.Changes, a.Undo = outcomeRefused, true, nil, ""
+	a.Detail = fmt.Sprintf("`client_id` is taken by provider %d of %s", holder.PK, holder.CreatedBy)
+	if a.PK == 0 && !isAdopting {
+		a.Detail += "; --adopt takes it over"
 	}
-	is, err := contract.Fields(after)
-	if err != nil {
-		return nil, err
-	}
-	operation, _ := p.contract.Operation(kind.Operation)
-	return Diff(operation.FieldNames(), kind.SecretField(), was, is), nil
+	a.pointAt("/client_id")
 }
 
-// isAccepted reports whether the server takes the body of an entry for a retry of the create of its record.
-func (p *plan) isAccepted(a *applied, record store.Record) (bool, error) {
-	retried, err := p.requested(a, nil)
-	if err != nil {
-		return false, err
-	}
-	fields, err := store.Differing(record, retried)
-	return len(fields) == 0, err
-}
-
-// storedOf returns what the output contains of a record.
-func storedOf(record store.Record) stored {
-	return stored{PK: record.Common().PK, ClientID: clientIDIn(record)}
-}
-
-// clientIDIn returns the client_id of a record; "" if it has none.
-func clientIDIn(record store.Record) string {
-	oauth2, _ := record.(store.OAuth2Provider)
-	return oauth2.ClientID
-}
+// isWritten reports whether the plan writes or deletes the record.
+func (a *applied) isWritten() bool { return a.Outcome.done() != "" }

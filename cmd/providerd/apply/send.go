@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -18,18 +19,32 @@ import (
 	"example.com/providerd/server/contract"
 )
 
-// sendStep sends one entry. It returns an error if the remaining entries would fail, too.
-type sendStep func(a *applied, ctx context.Context, to *client.Providers) error
-
-// send sends the entries, with a limited number of parallel requests. It stops at an error that would affect all
-// entries.
-func (r *report) send(ctx context.Context, to *client.Providers, parallel int, step sendStep) error {
-	entries := make([]*applied, len(r.applied))
+// send creates the entries or, in a dry run, validates them, with a limited number of parallel requests. It stops at an
+// error that would affect all entries.
+func (r *report) send(ctx context.Context, to *client.Providers) error {
+	r.warnOfPlainHTTP()
+	shown := r.messages.Progress("entries sent")
+	var mutex sync.Mutex
+	done := int64(0)
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(r.Parallel)
 	for i := range r.applied {
-		entries[i] = &r.applied[i]
+		if groupCtx.Err() != nil {
+			break
+		}
+		group.Go(func() error {
+			err := r.applied[i].create(groupCtx, to, r.DryRun)
+			mutex.Lock()
+			defer mutex.Unlock()
+			if err == nil {
+				done++
+				shown.Update(done, int64(len(r.applied)))
+			}
+			return err
+		})
 	}
-	err := inParallel(ctx, parallel, r.messages.Progress("entries sent"), entries,
-		func(ctx context.Context, a *applied) error { return step(a, ctx, to) })
+	err := group.Wait()
+	shown.Clear()
 	switch {
 	case ctx.Err() != nil:
 		return errInterrupted()
@@ -40,34 +55,30 @@ func (r *report) send(ctx context.Context, to *client.Providers, parallel int, s
 	}
 }
 
-// inParallel carries out a step for each entry, with a limited number of them in parallel, and shows the progress. It
-// stops at the first error.
-func inParallel(
-	ctx context.Context, parallel int, shown *console.Progress, entries []*applied,
-	step func(ctx context.Context, a *applied) error,
-) error {
-	var mutex sync.Mutex
-	done := int64(0)
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(parallel)
-	for _, a := range entries {
-		if ctx.Err() != nil {
-			break
-		}
-		group.Go(func() error {
-			err := step(ctx, a)
-			mutex.Lock()
-			defer mutex.Unlock()
-			if err == nil {
-				done++
-				shown.Update(done, int64(len(entries)))
-			}
-			return err
-		})
+func errInterrupted() error { return errors.New("interrupted; run the command again to continue") }
+
+// warnOfPlainHTTP warns if requests leave this host unencrypted.
+func (r *report) warnOfPlainHTTP() {
+	server, err := url.Parse(r.Server)
+	if err != nil || server.Scheme != "http" || server.Hostname() == "localhost" {
+		return
 	}
-	err := group.Wait()
-	shown.Clear()
-	return err //nolint:wrapcheck // It is the error of a step.
+	if ip := net.ParseIP(server.Hostname()); ip == nil || !ip.IsLoopback() {
+		r.messages.Warn("the token and secrets are sent to %s unencrypted; use https", server.Host)
+	}
+}
+
+// warnOfAnotherName warns if each client_id in the files is taken although no entry is stored.
+func (r *report) warnOfAnotherName() {
+	isStored, isTaken := false, false
+	for _, a := range r.applied {
+		isStored = isStored || a.Outcome != outcomeRefused && (a.PK != 0 || a.clientID != "")
+		isTaken = isTaken || a.isClientIDTaken
+	}
+	if isTaken && !isStored {
+		r.messages.Warn("every client_id is taken by a provider that these entries did not create with a token of this " +
+			"name; use a token of the same name as before, or take the providers over with --as and --adopt")
+	}
 }
 
 // maxErrorBytes limits the text of an error, which may come from a server other than providerd.
@@ -112,47 +123,38 @@ func runAgain(err error) string {
 	return ""
 }
 
-// create creates the provider of an entry, unless it is stored under its former id.
-func (a *applied) create(ctx context.Context, to *client.Providers) error {
+// create creates the provider of an entry or, in a dry run, finds out what a create would do, unless the provider is
+// stored under its former id.
+func (a *applied) create(ctx context.Context, to *client.Providers, isDryRun bool) error {
 	if isRenamed, err := a.findRenamed(ctx, to); err != nil || isRenamed {
 		return err
 	}
-	var replayed bool
-	options := append(createOptions(a.Kind, a.ID), client.WithReplayed(&replayed))
-	record, err := a.kind.create(ctx, to, a.entry.Body, options...)
+	var isReplayed bool
+	option, done := client.WithReplayed(&isReplayed), outcomeCreated
+	if isDryRun {
+		option, done = client.WithValidateOnly(), outcomeCreate
+	}
+	pk, clientID, err := a.send(ctx, to, a.ID, option)
 	if err != nil {
 		return a.refuse(err)
 	}
-	a.Outcome, a.stored = outcomeCreated, *record
-	if replayed {
+	a.PK, a.Outcome = pk, done
+	if isReplayed || isDryRun && pk != 0 {
 		a.Outcome = outcomeUnchanged
+	}
+	if !isDryRun {
+		a.ClientID = clientID
 	}
 	return nil
 }
 
-// validate finds out what create would do.
-func (a *applied) validate(ctx context.Context, to *client.Providers) error {
-	if isRenamed, err := a.findRenamed(ctx, to); err != nil || isRenamed {
-		return err
-	}
-	options := append(createOptions(a.Kind, a.ID), client.WithValidateOnly())
-	record, err := a.kind.create(ctx, to, a.entry.Body, options...)
-	if err != nil {
-		return a.refuse(err)
-	}
-	a.Outcome, a.PK = outcomeCreate, record.PK
-	if record.PK != 0 {
-		a.Outcome = outcomeUnchanged
-	}
-	return nil
-}
-
-// createOptions returns the options of a create and its validation. A nil UUID comes from the file: a missing flow was
-// already reported as a problem.
-func createOptions(kind, id string) []client.CreateOption {
-	return []client.CreateOption{
-		client.WithIdempotencyKey(idempotencyKey(kind, id)), client.WithNilAuthorizationFlow(),
-	}
+// send sends the entry with the idempotency key of an id. A nil UUID comes from the file: a missing flow was already
+// reported as a problem.
+func (a *applied) send(
+	ctx context.Context, to *client.Providers, id string, option client.CreateOption,
+) (pk int64, clientID string, err error) {
+	key := client.WithIdempotencyKey(idempotencyKey(a.Kind, id))
+	return a.kind.create(ctx, to, a.entry.Body, key, client.WithNilAuthorizationFlow(), option)
 }
 
 // findRenamed reports whether a record is stored under the former id of an entry, and none under its id.
@@ -168,19 +170,20 @@ func (a *applied) findRenamed(ctx context.Context, to *client.Providers) (bool, 
 		return false, err
 	}
 	a.Outcome, a.PK = outcomeRenamed, pk
-	a.reason = fmt.Sprintf("stored as %d under %q", pk, a.Was)
-	a.Detail = fmt.Sprintf("renamed: provider %d is stored under the id %q; have an operator run \"providerd apply\" "+
-		"with --as", pk, a.Was)
+	a.Detail = fmt.Sprintf("stored under the id %q; %s", a.Was, operatorApplies)
 	return true, nil
 }
 
+// operatorApplies is what to do about a record that a caller cannot change.
+const operatorApplies = `have an operator run "providerd apply" with --as`
+
 // storedUnder returns the pk of the record that an entry with an id created; 0 if there is none.
 func (a *applied) storedUnder(ctx context.Context, to *client.Providers, id string) (int64, error) {
-	record, err := a.kind.create(ctx, to, a.entry.Body, append(createOptions(a.Kind, id), client.WithValidateOnly())...)
+	pk, _, err := a.send(ctx, to, id, client.WithValidateOnly())
 	refused, isRefusal := errors.AsType[*client.Error](err)
 	switch {
 	case err == nil:
-		return record.PK, nil
+		return pk, nil
 	case errors.Is(err, client.ErrIdempotencyKeyReused) && refused.PK != nil:
 		return *refused.PK, nil
 	case isRefusal && concernsEntry(refused):
@@ -189,6 +192,12 @@ func (a *applied) storedUnder(ctx context.Context, to *client.Providers, id stri
 		return 0, err
 	}
 }
+
+// Limits for responses, which may come from a server other than providerd.
+const (
+	maxReasonBytes = 100
+	maxDiffers     = 20
+)
 
 // refuse records why an entry was refused. It returns errors that are not about this entry alone.
 func (a *applied) refuse(err error) error {
@@ -201,9 +210,9 @@ func (a *applied) refuse(err error) error {
 		return nil
 	}
 	a.isClientIDTaken = errors.Is(refused, client.ErrClientIDTaken)
-	a.Outcome, a.Detail, a.reason = outcomeRefused, refused.Error(), console.Truncate(refused.Title, maxReasonBytes)
+	a.Outcome, a.Detail = outcomeRefused, refused.Error()
 	if violations := refused.Violations(); len(violations) > 0 {
-		a.pointer = violations[0].Pointer
+		a.pointAt(violations[0].Pointer)
 	}
 	return nil
 }
@@ -219,11 +228,10 @@ func (a *applied) drift(refused *client.Error) {
 	if len(a.Differs) == 0 {
 		return
 	}
-	a.Outcome, a.pointer = outcomeDrifted, a.Differs[0]
-	fields := strings.ReplaceAll(strings.Join(a.Differs, ", "), "/", "")
-	a.reason = fmt.Sprintf("%s; stored as %d", fields, a.PK)
-	a.Detail = fmt.Sprintf("drifted: %s of provider %d differs; change the file back, give the entry another id to "+
-		"create a second provider, or have an operator run \"providerd apply\" with --as", fields, a.PK)
+	a.Outcome = outcomeDrifted
+	a.pointAt(a.Differs[0])
+	a.Detail = strings.ReplaceAll(strings.Join(a.Differs, ", "), "/", "") + " differs; change the file back, give the " +
+		"entry another id to create a second provider, or " + operatorApplies
 }
 
 // concernsEntry reports whether a refusal is about one entry or its kind. Refusals by a proxy are only if they can

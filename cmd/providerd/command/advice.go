@@ -3,6 +3,7 @@ package command
 import (
 	"fmt"
 
+	"example.com/providerd/cmd/providerd/apply"
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/server/advice"
 	"example.com/providerd/store"
@@ -16,14 +17,7 @@ type advised struct {
 }
 
 func adviceFor(record store.Record) advised {
-	provider := advised{PK: record.Common().PK, Kind: record.Common().Kind}
-	switch record := record.(type) {
-	case store.OAuth2Provider:
-		provider.Advice = advice.OAuth2(record.OAuth2Settings)
-	case store.WorkspaceDirectoryProvider:
-		provider.Advice = advice.WorkspaceDirectory(record.WorkspaceDirectorySettings)
-	}
-	return provider
+	return advised{PK: record.Common().PK, Kind: record.Common().Kind, Advice: apply.Advise(record)}
 }
 
 func (p advised) rows() (rows [][]string) {

@@ -50,7 +50,7 @@ func examples() map[string][]string {
 			"providerd apply -f providers.yaml --dry-run",
 			"providerd apply -f providers/ --server https://providers.example.com --dry-run --strict",
 			"PROVIDERD_TOKEN=$(cat data/initial-token) providerd apply -f providers.yaml --server http://127.0.0.1:8080",
-			"providerd apply -f providers.yaml --as ci --dry-run --verbose",
+			"providerd apply -f providers.yaml --as ci --dry-run",
 			"providerd apply -f providers.yaml --as ci --database sqlite:data/providerd.db --yes --prune=3",
 			"providerd apply --schema >providers.schema.json",
 		},

@@ -66,8 +66,7 @@ func readItem(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text := strings.TrimPrefix(string(content), "\ufeff")
-	text = strings.TrimSuffix(strings.TrimSuffix(text, "\n"), "\r")
+	text := files.Text(content)
 	switch {
 	case text == "":
 		return "", fmt.Errorf("%s is empty", path)

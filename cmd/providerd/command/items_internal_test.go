@@ -25,7 +25,7 @@ func TestCommandsKnowTheContract(t *testing.T) {
 		operation, _ := document.Operation(kind.Operation)
 		for _, field := range operation.FieldNames() {
 			for _, value := range []string{`"it's"`, `"a\nb"`, `"@x"`, `""`, `["a","b"]`, "[]", "null", "true"} {
-				line := apply.Undo(17, []apply.FieldDiff{{Field: field, Old: []byte(value)}})
+				line := kind.Undo(17, []apply.FieldDiff{{Field: field, Old: []byte(value)}})
 				arguments, isUndo := strings.CutPrefix(line, "providerd provider update 17 ")
 				printed, err := exec.CommandContext(t.Context(), "sh", "-c", "printf %s "+arguments).Output()
 				if !isUndo || err != nil {

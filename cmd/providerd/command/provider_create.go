@@ -48,19 +48,19 @@ func (c *providerCreateCommand) Run(
 	if err := checkBody(ctx, document, kind, body); err != nil {
 		return fmt.Errorf("%w; nothing was created", err)
 	}
-	requested, err := contract.Requested(store.Kind(c.Kind), nil, body, nil)
+	requested, err := contract.Requested(store.Kind(c.Kind), string(c.As), nil, body, nil)
 	if err != nil {
 		return err
 	}
 	return c.WithStore(ctx, func(database *store.Store) error {
-		created, _, err := apply.Create(ctx, database, string(c.As), requested)
+		changes := []store.Change{{Requested: requested}}
+		pks, err := database.Change(ctx, func(*store.Store) ([]store.Change, error) { return changes, nil })
 		if err != nil {
 			return explainConflict(err)
 		}
-		noteAdvice(messages, created)
-		common := created.Common()
-		messages.Note("created provider %d (%s)", common.PK, console.Printable(common.Name))
-		if err := out.Line(fmt.Sprint(common.PK)); err != nil {
+		noteAdvice(messages, requested)
+		messages.Note("created provider %d (%s)", pks[0], console.Printable(requested.Common().Name))
+		if err := out.Line(fmt.Sprint(pks[0])); err != nil {
 			return err
 		}
 		return out.Flush()

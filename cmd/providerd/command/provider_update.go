@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -120,12 +119,11 @@ func (u *update) read(ctx context.Context, body []byte, messages *console.Messag
 		return fmt.Errorf("%w; nothing was changed", err)
 	}
 	common := u.planned.Common()
-	u.requested, err = contract.Requested(common.Kind, common.IdempotencyKey, body, u.planned)
+	u.requested, err = contract.Requested(common.Kind, common.CreatedBy, common.IdempotencyKey, body, u.planned)
 	if err != nil {
 		return err
 	}
-	before, err := contract.Fields(u.planned)
-	if err != nil {
+	if u.diffs, err = u.kind.Diff(u.contract, u.planned, u.requested); err != nil {
 		return err
 	}
 	after, err := contract.Fields(u.requested)
@@ -133,11 +131,10 @@ func (u *update) read(ctx context.Context, body []byte, messages *console.Messag
 		return err
 	}
 	secret := u.kind.SecretField()
-	if console.Unquote(after[secret]) == contract.Mask && !bytes.Equal(before[secret], after[secret]) {
+	isChanged := slices.ContainsFunc(u.diffs, func(diff apply.FieldDiff) bool { return diff.Field == secret })
+	if isChanged && console.Unquote(after[secret]) == contract.Mask {
 		return fmt.Errorf("`%s` is a masked secret; pass the secret itself; nothing was changed", secret)
 	}
-	op, _ := u.contract.Operation(u.kind.Operation)
-	u.diffs = apply.Diff(op.FieldNames(), secret, before, after)
 	noteAdvice(messages, u.requested)
 	return nil
 }

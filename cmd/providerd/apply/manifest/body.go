@@ -10,6 +10,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"go.yaml.in/yaml/v4"
+
+	"example.com/providerd/server/contract"
 )
 
 // maxNesting is the deepest nesting that the contract allows.
@@ -127,13 +129,15 @@ func (b *bodyReader) readValue(node *yaml.Node, depth int) place {
 	var err error
 	switch {
 	case node.Style&yaml.TaggedStyle != 0 && node.ShortTag() != stringTag:
-		err = errTag
+		err = tagError(node.ShortTag())
 	case node.Kind == yaml.ScalarNode:
 		err = b.readScalar(node)
 	case depth >= maxNesting:
 		err = fmt.Errorf("is nested deeper than %d levels", maxNesting)
 	case node.Kind == yaml.MappingNode:
 		value.inner = b.readObject(node, depth+1)
+	case b.isListOfLines():
+		err = b.readLines(node)
 	default:
 		value.inner = b.readArray(node, depth+1)
 	}
@@ -156,6 +160,31 @@ func (b *bodyReader) readArray(node *yaml.Node, depth int) []place {
 	}
 	b.write(jsontext.EndArray)
 	return inner
+}
+
+// isListOfLines reports whether the next value is the one text that can be written as a list of its lines.
+func (b *bodyReader) isListOfLines() bool {
+	return b.output.StackDepth() == 1 && b.output.StackPointer().LastToken() == "redirect_uris"
+}
+
+// readLines writes a list of texts as the lines of one. If it returns an error, it has written nothing.
+func (b *bodyReader) readLines(list *yaml.Node) error {
+	lines := make([]string, len(list.Content))
+	for i, element := range list.Content {
+		element = resolve(element)
+		if element.Kind != yaml.ScalarNode || element.ShortTag() != stringTag {
+			return errors.New("must be a list of URIs")
+		}
+		var err error
+		if lines[i], err = b.expand(element.Value); err != nil {
+			return err
+		}
+		if b.used.values++; b.isFull() {
+			return nil
+		}
+	}
+	b.write(jsontext.String(strings.Join(lines, "\n")))
+	return nil
 }
 
 // readScalar writes a scalar. If it returns an error, it has written nothing.
@@ -181,7 +210,7 @@ func (b *bodyReader) readScalar(node *yaml.Node) error {
 		}
 		b.writeValue(number)
 	default:
-		return errTag
+		return tagError(node.ShortTag())
 	}
 	return nil
 }
@@ -196,9 +225,9 @@ func (b *bodyReader) readText(text string) error {
 		b.write(jsontext.String(value))
 		return nil
 	}
-	if !jsontext.Value(value).IsValid() {
-		return fmt.Errorf("refers to %s, whose value must be JSON, because the field is not a string",
-			strings.Trim(text, "${}"))
+	if err := contract.CheckJSON([]byte(value)); err != nil {
+		return fmt.Errorf("refers to %s, whose value must be JSON, because the field is not a string: %w",
+			strings.Trim(text, "${}"), err)
 	}
 	b.writeValue(jsontext.Value(value))
 	return nil

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 )
@@ -28,7 +29,10 @@ type usage struct {
 func (u *usage) countNodes(text []byte) (line int) {
 	line, u.lineNodes = 1, 0
 	last := byte('\n')
-	for _, char := range text {
+	for i, char := range text {
+		if isLineBreak(text, i) {
+			char = '\n'
+		}
 		if isIndicator := last == '-' || last == '?'; strings.IndexByte("\n,[{", char) >= 0 || char == ' ' && isIndicator {
 			u.nodes++
 			u.lineNodes++
@@ -43,6 +47,22 @@ func (u *usage) countNodes(text []byte) (line int) {
 		last = char
 	}
 	return 0
+}
+
+// isLineBreak reports whether a character that is not a line feed, and ends at an index, is a line break in YAML: CR,
+// NEL, LS or PS.
+func isLineBreak(text []byte, index int) bool {
+	end := text[max(index-2, 0) : index+1]
+	switch text[index] {
+	case '\r':
+		return index+1 == len(text) || text[index+1] != '\n'
+	case 0x85:
+		return bytes.HasSuffix(end, []byte("\u0085"))
+	case 0xa8, 0xa9:
+		return bytes.HasPrefix(end, []byte("\xe2\x80"))
+	default:
+		return false
+	}
 }
 
 // isOver reports whether a limit was exceeded.

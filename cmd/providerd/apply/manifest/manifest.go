@@ -11,9 +11,9 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"go.yaml.in/yaml/v4"
@@ -95,8 +95,12 @@ func Read(files []File, kinds []Kind, values Values) Manifest {
 			r.report(&yaml.Node{Line: line}, r.used.excess())
 			break
 		}
+		before := len(r.problems)
 		if err := r.readDocuments(file.Text); err != nil {
 			r.problems = append(r.problems, r.syntaxProblem(file.Text, err))
+		}
+		if len(r.problems) > before {
+			r.findNoBreakSpaces(file.Text)
 		}
 	}
 	r.findRepeatedIDs()
@@ -119,6 +123,8 @@ type reader struct {
 }
 
 func (r *reader) readDocuments(text []byte) error {
+	// The parser refuses the version 1.2, although it reads what that says.
+	text = regexp.MustCompile(`(?m)^%YAML 1\.2`).ReplaceAll(text, []byte("%YAML 1.1"))
 	loader, err := yaml.NewLoader(bytes.NewReader(text))
 	if err != nil {
 		return fmt.Errorf("read YAML: %w", err)
@@ -148,46 +154,15 @@ func (r *reader) readDocuments(text []byte) error {
 	return nil
 }
 
-// syntaxProblem returns the position and description of invalid YAML.
-func (r *reader) syntaxProblem(text []byte, err error) Problem {
-	wrong, ok := errors.AsType[*yaml.LoadError](err)
-	if !ok {
-		return Problem{Position: Position{File: r.file.Name}, Detail: "cannot be read as YAML"}
-	}
-	detail := "is not valid YAML: " + wrong.Message
-	if strings.HasPrefix(wrong.Message, "unknown anchor") {
-		// The library's message contains the name of the anchor, which may be an unquoted value.
-		detail = "refers to an unknown anchor; quote a value that begins with *"
-	}
-	at := Position{File: r.file.Name, Line: wrong.Mark.Line, Column: wrong.Mark.Column}
-	if at.Line == 0 {
-		// For an invalid character, the library reports only the offset.
-		before := text[:min(wrong.Mark.Index, len(text))]
-		line := before[bytes.LastIndexByte(before, '\n')+1:]
-		at = Position{File: r.file.Name, Line: 1 + bytes.Count(before, []byte("\n")), Column: 1 + utf8.RuneCount(line)}
-	}
-	if isTab(text, at) {
-		detail = "is not valid YAML: indent with spaces, not tabs"
-	}
-	return Problem{Position: at, Detail: detail}
-}
-
-// isTab reports whether the character at a position is a tab.
-func isTab(text []byte, at Position) bool {
-	line := 0
-	for part := range bytes.Lines(text) {
-		if line++; line == at.Line {
-			characters := []rune(string(part))
-			return at.Column <= len(characters) && characters[max(at.Column, 1)-1] == '\t'
-		}
-	}
-	return false
-}
-
 // readDocument reads a mapping from kinds to lists of entries.
 func (r *reader) readDocument(root *yaml.Node) {
 	if root.Kind != yaml.MappingNode {
 		r.report(root, "must be a mapping from "+r.kindNames()+" to lists of providers")
+		return
+	}
+	if other := otherFormat(root); other != "" {
+		r.report(root, other+"; write a file such as oauth2: [{name: Wiki, authorization_flow: "+
+			"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01, redirect_uris: [https://wiki.example.com/callback]}]")
 		return
 	}
 	seen := map[string]bool{}
@@ -195,8 +170,8 @@ func (r *reader) readDocument(root *yaml.Node) {
 		key, value := root.Content[i], root.Content[i+1]
 		at := slices.IndexFunc(r.kinds, func(kind Kind) bool { return kind.Name == key.Value })
 		switch {
-		case strings.HasPrefix(key.Value, "x-"):
-			// Such members define anchors.
+		case strings.HasPrefix(key.Value, "x-"), key.Value == "$schema":
+			// The former define anchors.
 		case at < 0:
 			r.report(key, key.Value+" is not a kind of provider; the kinds are "+r.kindNames())
 		case seen[key.Value]:

@@ -6,7 +6,19 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-var errTag = errors.New("has a tag other than !!str; remove the tag")
+// tagError says what to write instead of a tag. Only the tags of other systems are told apart, because a tag may be a
+// secret that lacks its quotes.
+func tagError(tag string) error {
+	switch tag {
+	case "!Find", "!KeyOf":
+		return errors.New("has a tag of another system; write the UUID itself")
+	case "!Env", "!Secret", "!File", "!Context", "!vault":
+		return errors.New("has a tag of another system; write ${NAME} for a variable or ${file:PATH} for a file")
+	default:
+		return errors.New("has a tag other than !!str; quote a value that begins with !, or write ${NAME} for a variable " +
+			"or ${file:PATH} for a file")
+	}
+}
 
 // member is a member of a mapping.
 type member struct {
@@ -23,7 +35,7 @@ func (b *bodyReader) members(node *yaml.Node, depth int) []member {
 		b.used.bytes += len(key.Value)
 		switch {
 		case key.Kind != yaml.ScalarNode:
-			b.report(node.Content[i], "the name of a member must be a string")
+			b.report(node.Content[i], "the name of a member must be a string; render a template such as {{ x }}, or quote it")
 		case key.ShortTag() == "!!merge":
 			merged = append(merged, b.merged(value, depth)...)
 		case names[key.Value]:

@@ -1,13 +1,14 @@
 package manifest
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"example.com/providerd/store/files"
 )
 
 // Values returns the values that references such as ${NAME} and ${file:PATH} stand for.
@@ -27,8 +28,15 @@ func isReference(text string) bool {
 	return regexp.MustCompile(`^` + referencePattern + `$`).MatchString(text)
 }
 
+// foreignPattern matches references of other systems: of Ansible and Helm, Microsoft, 1Password, vals, Vault and SOPS.
+const foreignPattern = `^\s*(\{\{.*\}\}|\$\(env:.*\)|(op|vault|ref\+[a-z]+)://.*|vault:.*|ENC\[.*\])\s*$`
+
 // expand replaces the references in a text.
 func (b *bodyReader) expand(text string) (string, error) {
+	if strings.ContainsAny(text, ":[{") && regexp.MustCompile(foreignPattern).MatchString(text) {
+		return "", errors.New("is a reference of another system, which would be stored as it is; write ${NAME} for a " +
+			"variable or ${file:PATH} for a file")
+	}
 	var result strings.Builder
 	for {
 		before, after, found := strings.Cut(text, "${")
@@ -77,16 +85,26 @@ func (b *bodyReader) value(name string) (string, error) {
 	}
 }
 
-// readFile returns the text of a file that a reference names, without one trailing line break.
+// readFile returns the text of a file that a reference names.
 func (b *bodyReader) readFile(path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(b.file.Dir, path)
 	}
-	if inner, err := filepath.Rel(b.file.Dir, path); err != nil || !filepath.IsLocal(inner) {
+	if inner, err := filepath.Rel(resolved(b.file.Dir), resolved(path)); err != nil || !filepath.IsLocal(inner) {
 		b.outside[path] = true
 	}
 	text, err := b.values.File(path)
 	b.used.bytes += len(text)
-	text = bytes.TrimSuffix(text, []byte("\n"))
-	return string(bytes.TrimSuffix(text, []byte("\r"))), err
+	return files.Text(text), err
+}
+
+// resolved returns the absolute path without symbolic links, as far as it exists.
+func resolved(path string) string {
+	if absolute, err := filepath.Abs(path); err == nil {
+		path = absolute
+	}
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		return target
+	}
+	return path
 }

@@ -26,7 +26,7 @@ func Schema(kinds []Kind) ([]byte, error) {
 		"title":       "providers to create with providerd apply",
 		"description": "Lists providers by their kind. Members that begin with x- are ignored.",
 		"type":        "object", "properties": lists, "additionalProperties": false,
-		"patternProperties": map[string]any{"^x-": map[string]any{}},
+		"patternProperties": map[string]any{`^x-|^\$schema$`: map[string]any{}},
 	}, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("render JSON Schema: %w", err)
@@ -56,6 +56,10 @@ func entrySchema(request *openapi3.Schema) (map[string]any, error) {
 			return nil, err
 		}
 		properties[name] = withReference(property.Value, converted)
+		if name == "redirect_uris" {
+			lines := map[string]any{"type": "array", "items": map[string]any{"type": "string"}}
+			properties[name] = map[string]any{"anyOf": []any{properties[name], lines}}
+		}
 	}
 	schema["properties"] = properties
 	return schema, nil

@@ -45,7 +45,7 @@ func (l *ledger) keep(t *testing.T) {
 	for range 3 {
 		m.change(records)
 		m.write(t, l.dir)
-		l.run(t, "apply", "-f", "model.yaml", "--as", l.caller, "--yes", "--prune=10000")
+		l.run(t, "apply", "-f", "model.yaml", "--as", l.caller, "--yes", "--prune=5000")
 	}
 	server, client := l.servers[0], contracttest.Client(t)
 	for i := range 5 {

@@ -43,8 +43,8 @@ func TestPlanInLittleMemory(t *testing.T) {
 	m, entries := newModel(30), min(rows/10, maxPlanned)
 	m.change(entries)
 	m.write(t, dir)
-	const apply = "apply -f model.yaml --as ci --parallel 256 "
-	providerdtest.RunCommand(t, dir, strings.Fields(apply+"--yes")...)
+	const apply = "apply -f model.yaml --as ci "
+	createHalves(t, dir, entries)
 	for _, e := range m.entries {
 		e.ClientSecret, e.RedirectURIs = m.unique("canary-canary-canary-canary-canary-secret"), m.unique("https://app.example.com/")
 	}
@@ -53,6 +53,22 @@ func TestPlanInLittleMemory(t *testing.T) {
 	updates := countLines(t, filepath.Join(dir, "plan"), "^~ update ")
 	if updates != entries || peak > maxPlanKiB {
 		t.Errorf("%d updates in %d KiB, want %d in at most %d", updates, peak, entries, maxPlanKiB)
+	}
+}
+
+// createHalves creates the entries of the file with two runs, which can make 5,000 changes each.
+func createHalves(t *testing.T, dir string, entries int) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "model.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(string(text), "\n")
+	for _, half := range [][]string{lines[1 : 1+entries/2], lines[1+entries/2:]} {
+		if err := os.WriteFile(filepath.Join(dir, "half.yaml"), []byte(lines[0]+strings.Join(half, "")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		providerdtest.RunCommand(t, dir, "apply", "-f", "half.yaml", "--as", "ci", "--yes")
 	}
 }
 

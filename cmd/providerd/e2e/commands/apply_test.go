@@ -110,7 +110,7 @@ func (r *applyRig) apply(t *testing.T, wantStatus int) (counts map[string]int, m
 	for _, entry := range entries {
 		counts[entry.Outcome]++
 	}
-	return counts, stderr.String()
+	return counts, stderr.String() + stdout.String()
 }
 
 func (r *applyRig) wantCounts(t *testing.T, counts map[string]int, created, unchanged, drifted int) {
@@ -139,10 +139,10 @@ func TestApplyCreatesEachEntryOnce(t *testing.T) {
 	r.wantCounts(t, counts, 0, applyEntries, 0)
 
 	r.write(t, func(text string) string { return strings.Replace(text, "{n: 7}", "{n: 8}", 1) })
-	counts, stderr := r.apply(t, providerdtest.ExitDiffers)
+	counts, printed := r.apply(t, providerdtest.ExitDiffers)
 	r.wantCounts(t, counts, 0, applyEntries-1, 1)
-	if !strings.Contains(stderr, "providers.yaml:430:76: workspace_directory/Directory 7: drifted: credentials of provider ") {
-		t.Errorf("apply printed %s", stderr)
+	if !strings.Contains(printed, "\"line\": 430,\n    \"column\": 76,\n    \"outcome\": \"drifted\",") {
+		t.Errorf("apply printed %s", printed)
 	}
 }
 

@@ -55,14 +55,14 @@ func TestHostileOutputFailsCommands(t *testing.T) {
 	server := providerdtest.Serve(t, dir)
 	server.Create(t, contracttest.Client(t))
 	server.Stop(t)
-	if err := os.WriteFile(dir+"/empty.yaml", []byte("oauth2: []\n"), 0o600); err != nil {
+	if err := os.WriteFile(dir+"/one.yaml", []byte(entries(1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for fault, stdout := range unwritable(t) {
 		for _, line := range []string{
 			"--help", "token create --help", "version", "token list", "provider list", "provider list --output json",
 			"provider show 1", "provider show 1 --output json", "application list", "audit", "audit --output json",
-			"provider export", "token list --output json", "application list --output json", "apply --schema", "completion bash", "apply -f empty.yaml --dry-run", "apply -f empty.yaml --dry-run --output json",
+			"provider export", "token list --output json", "application list --output json", "apply --schema", "completion bash", "apply -f one.yaml --dry-run", "apply -f one.yaml --dry-run --output json",
 		} {
 			status, stderr := printTo(t, dir, stdout, line)
 			isReported := strings.Contains(stderr, "providerd: ") && strings.HasSuffix(stderr, fault+"\n")

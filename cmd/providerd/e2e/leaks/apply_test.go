@@ -45,7 +45,7 @@ func (s *search) applies() {
 func (s *search) plans(name, clientID string) {
 	changed := "oauth2: [" + s.oauth2Body(name, clientID) + "]\n"
 	for flags, want := range map[string]string{
-		"--dry-run": "1 update", "--dry-run --output json": "1 update", "--dry-run --prune --verbose": " delete,",
+		"--dry-run": "1 update", "--dry-run --output json": "1 update", "--dry-run --prune=1000": " delete,",
 	} {
 		s.runWithInput(changed, append([]string{"apply", "-f", "-", "--as", "initial"}, strings.Fields(flags)...)...)
 		if !strings.Contains(s.stderr, want) {

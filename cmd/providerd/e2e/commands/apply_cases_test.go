@@ -1,0 +1,105 @@
+package commands_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+)
+
+// applyCase is a file of a user of another system. Its field is that of an OAuth2 provider, unless it has a whole file.
+type applyCase struct {
+	name, field, whole string
+	// secret is the content of the file s, and variable the value of the variable S.
+	secret, variable string
+	status           int
+	says             string
+}
+
+// applyCases returns what users of other systems write, and what apply must say.
+func applyCases() []applyCase {
+	const (
+		secret   = "q7Rk2mVx9TbN4cYw1JdGs5HaT7EoKi3MzPLf"
+		flow     = "authorization_flow: 3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"
+		foreign  = "is a reference of another system, which would be stored as it is; write ${NAME}"
+		directly = "workspace_directory: [{name: d, delegated_subject: admin@example.com, default_group_email_domain: example.com, " +
+			"credentials: \"${file:s}\"}]\n"
+	)
+	return []applyCase{
+		{name: "a tag for a variable", field: "client_secret: !Env NAME", status: 1, says: "write ${NAME} for a variable"},
+		{name: "a tag for a secret", field: "client_secret: !vault x", status: 1, says: "write ${NAME} for a variable"},
+		{name: "a search", field: "jwks_sources: !Find [a, [b, c]]", status: 1, says: "write the UUID itself"},
+		{name: "the name of a variable", field: "client_secret: GRAFANA_OIDC_CLIENT_SECRET_PRODUCTION", says: "advice: /client_secret"},
+		{name: "PowerShell", field: "client_secret: $(env:X)", status: 1, says: foreign},
+		{name: "Ansible", field: "client_secret: '{{ x }}'", status: 1, says: foreign},
+		{name: "1Password", field: "client_secret: op://a/b", status: 1, says: foreign},
+		{name: "Vault", field: "client_secret: vault:a#b", status: 1, says: foreign},
+		{name: "SOPS", field: "client_secret: ENC[AES256_GCM,data:a]\nsops: {version: 3.7}", status: 1, says: "sops is not a kind"},
+		{name: "GitHub", field: "client_secret: ${{ secrets.X }}", status: 1, says: "write $${ for ${ itself"},
+		{name: "Helm", field: "client_secret: {{ .Values.x }}", status: 1, says: "render a template such as {{ x }}, or quote it"},
+		{name: "a byte order mark", field: "client_secret: ${file:s}", secret: "\ufeff" + secret + "\r\n", says: "checked 1 entry"},
+		{name: "one line feed", field: "client_secret: ${file:s}", secret: secret + "\n", says: "checked 1 entry"},
+		{name: "an empty file", field: "client_secret: ${file:s}", secret: "\n", status: 1, says: "the file s, which is empty"},
+		{
+			name: "a line break in a JSON string", whole: directly, secret: "{\"private_key\":\"a\nb\"}", status: 1,
+			says: "line 1, column 18: a string contains an unescaped control character",
+		},
+		{name: "JSON with CR LF", whole: directly, secret: "{\r\n \"a\":1\r\n}\r\n", says: "checked 1 entry"},
+		{name: "a variable with a line feed", field: "client_secret: ${S}", variable: secret + "\n", says: "a line break"},
+		{
+			name: "a backslash and n", field: "redirect_uris: ${S}", variable: `https://a.example.com\nhttps://b.example.com`,
+			says: `A backslash and "n" are not a line break`,
+		},
+		{name: "YAML 1.2", whole: "%YAML 1.2\n---\noauth2: [{name: n, " + flow + "}]\n", says: "checked 1 entry"},
+		{name: "yes", field: "include_claims_in_id_token: yes", status: 1, says: "Write true instead of yes"},
+		{name: "a number", field: "client_id: 123456", status: 1, says: "Quote a number"},
+		{name: "an octal number", field: "client_id: 0123", status: 1, says: "quote it"},
+		{name: "no", field: "client_id: no", says: "checked 1 entry"},
+		{name: "an at sign", field: "client_secret: @x", status: 1, says: "quote a value that begins with @"},
+		{
+			name: "an anchor of another document", whole: "x-a: &a {" + flow + "}\n---\noauth2: [{name: n, <<: *a}]\n", status: 1,
+			says: "anchors end with their document",
+		},
+		{name: "folded lines", field: "redirect_uris: >\n      a:b\n      c:d", status: 1, says: "Write a list, or | instead of >"},
+		{name: "a list of lines", field: "redirect_uris: ['https://a.example.com/', 'https://b.example.com/']", says: "checked 1 entry"},
+		{name: "CR LF", field: "redirect_uris: |\r\n      https://a.example.com/\r\n      https://b.example.com/\r", says: "checked 1 entry"},
+		{name: "JSON", whole: `{"$schema": "x.json", "oauth2": [{"name": "n", "` + strings.Replace(flow, ": ", `": "`, 1) + `"}]}`, says: "checked 1 entry"},
+		{name: "two documents", whole: "---\noauth2: [{name: n, " + flow + "}]\n---\noauth2: [{name: m, " + flow + "}]\n", says: "checked 2 entries"},
+		{name: "a blueprint", whole: "version: 1\nentries: []\n", status: 1, says: "is a blueprint; write a file such as oauth2:"},
+		{name: "a Kubernetes object", whole: "apiVersion: v1\nkind: Secret\n", status: 1, says: "is a Kubernetes object; write a file such as"},
+		{name: "no-break spaces", whole: "oauth2:\n\u00a0\u00a0- name: n\n", status: 1, says: "t.yaml:2:1: is indented with no-break spaces"},
+	}
+}
+
+// TestFilesOfOtherSystems checks what users of other systems write. The message must say what to write instead.
+func TestFilesOfOtherSystems(t *testing.T) {
+	t.Parallel()
+	for _, c := range applyCases() {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir, text := t.TempDir(), c.whole
+			if text == "" {
+				text = "oauth2:\n  - name: n\n    authorization_flow: 3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01\n    " + c.field + "\n"
+			}
+			err := errors.Join(os.WriteFile(filepath.Join(dir, "t.yaml"), []byte(text), 0o600),
+				os.WriteFile(filepath.Join(dir, "s"), []byte(c.secret), 0o600))
+			if err != nil {
+				t.Fatal(err)
+			}
+			command := providerdtest.Command(t.Context(), dir, "S="+c.variable, "apply", "-f", "t.yaml", "--dry-run")
+			output, err := command.CombinedOutput()
+			status := 0
+			if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+				status = exit.ExitCode()
+			}
+			if status != c.status || !bytes.Contains(output, []byte(c.says)) {
+				t.Errorf("%s: status %d, %v: %s; want %d, %s", c.name, status, err, output, c.status, c.says)
+			}
+		})
+	}
+}
