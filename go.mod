@@ -5,45 +5,45 @@ go 1.26.0
 tool github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen
 
 require (
-	github.com/CycloneDX/cyclonedx-go v0.12.0
-	github.com/alecthomas/kong v1.17.0
-	github.com/chromedp/cdproto v0.0.0-20250724212937-08a3db8b4327
-	github.com/chromedp/chromedp v0.14.2
-	github.com/coreos/go-systemd/v22 v22.7.0
-	github.com/getkin/kin-openapi v0.152.0
-	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
-	github.com/go-logr/logr v1.4.4
-	github.com/gofrs/flock v0.13.1
-	github.com/google/renameio/v2 v2.0.0
-	github.com/google/uuid v1.6.0
-	github.com/jackc/pgx/v5 v5.12.0
-	github.com/jotaen/kong-completion v0.0.7
-	github.com/labstack/echo/v4 v4.16.0
-	github.com/mattn/go-isatty v0.0.24
-	github.com/mattn/go-sqlite3 v1.14.52
-	github.com/oapi-codegen/runtime v1.8.0
-	github.com/pressly/goose/v3 v3.29.0
-	github.com/prometheus/client_golang v1.25.0
-	github.com/prometheus/common v0.72.0
-	github.com/rogpeppe/go-internal v1.16.0
-	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
-	github.com/schollz/progressbar/v3 v3.19.1
-	github.com/tink-crypto/tink-go/v2 v2.9.0
-	github.com/yuin/goldmark v1.7.13
-	go.opentelemetry.io/otel v1.47.0
-	go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp v1.47.0
-	go.opentelemetry.io/otel/sdk v1.47.0
-	go.opentelemetry.io/otel/trace v1.47.0
-	go.opentelemetry.io/proto/otlp v1.11.1
-	go.yaml.in/yaml/v4 v4.0.0
-	golang.org/x/sync v0.24.0
-	golang.org/x/sys v0.49.0
-	golang.org/x/time v0.16.0
-	google.golang.org/protobuf v1.36.12
-	gorm.io/driver/postgres v1.6.3
-	gorm.io/driver/sqlite v1.6.0
-	gorm.io/gorm v1.31.2
-	pgregory.net/rapid v1.3.0
+	github.com/CycloneDX/cyclonedx-go v0.12.0 // the SBOM of the release
+	github.com/alecthomas/kong v1.17.0 // the command line
+	github.com/chromedp/cdproto v0.0.0-20250724212937-08a3db8b4327 // tests of the pages in Chromium
+	github.com/chromedp/chromedp v0.14.2 // tests of the pages in Chromium
+	github.com/coreos/go-systemd/v22 v22.7.0 // notifications to systemd
+	github.com/getkin/kin-openapi v0.152.0 // validation against the contract
+	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3 // strict JSON parsing and canonical JSON
+	github.com/go-logr/logr v1.4.4 // the log of the trace SDK, which would otherwise write to standard error
+	github.com/gofrs/flock v0.13.1 // locks for opening and serving a SQLite database
+	github.com/google/renameio/v2 v2.0.0 // files that are written completely or not at all
+	github.com/google/uuid v1.6.0 // UUIDs
+	github.com/jackc/pgx/v5 v5.12.0 // PostgreSQL driver
+	github.com/jotaen/kong-completion v0.0.7 // shell completions
+	github.com/labstack/echo/v4 v4.16.0 // routing; its support ends on 2026-12-31
+	github.com/mattn/go-isatty v0.0.24 // progress and color only in a terminal
+	github.com/mattn/go-sqlite3 v1.14.52 // SQLite driver and its error codes
+	github.com/oapi-codegen/runtime v1.8.0 // the runtime of the generated code; the generator is a Go tool
+	github.com/pressly/goose/v3 v3.29.0 // migrations
+	github.com/prometheus/client_golang v1.25.0 // metrics
+	github.com/prometheus/common v0.72.0 // metrics
+	github.com/rogpeppe/go-internal v1.16.0 // script tests of the command line
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // tests of the JSON Schema of apply files
+	github.com/schollz/progressbar/v3 v3.19.1 // progress in a terminal
+	github.com/tink-crypto/tink-go/v2 v2.9.0 // encryption, digests and their keys
+	github.com/yuin/goldmark v1.7.13 // the conventions page, which is Markdown in the contract
+	go.opentelemetry.io/otel v1.47.0 // traces and their export
+	go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp v1.47.0 // traces and their export
+	go.opentelemetry.io/otel/sdk v1.47.0 // traces and their export
+	go.opentelemetry.io/otel/trace v1.47.0 // traces and their export
+	go.opentelemetry.io/proto/otlp v1.11.1 // tests of the export
+	go.yaml.in/yaml/v4 v4.0.0 // apply files, with the position of each value
+	golang.org/x/sync v0.24.0 // bounded concurrency
+	golang.org/x/sys v0.49.0 // how benchmarks read a database into memory
+	golang.org/x/time v0.16.0 // rate limits of invalid tokens, of --rate-limit, and of logs of failed exports
+	google.golang.org/protobuf v1.36.12 // tests of the export
+	gorm.io/driver/postgres v1.6.3 // PostgreSQL for GORM
+	gorm.io/driver/sqlite v1.6.0 // SQLite for GORM
+	gorm.io/gorm v1.31.2 // the ORM
+	pgregory.net/rapid v1.3.0 // property tests
 )
 
 require (

@@ -48,6 +48,9 @@ func (h *harness) demandSmallCreates(t *testing.T) {
 // TestHostileBodiesKeepNobodyOut uses all memory for large bodies, in ways that can last as long as the caller likes.
 func TestHostileBodiesKeepNobodyOut(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("takes long under the race detector")
+	}
 	large := largestBody("x")
 	// A small body with the longest list of violations, which counts as a large one.
 	long := directoryWith(`{"` + strings.Repeat("<", 900) + `":[` + strings.Repeat(`"\u0000",`, 200) + "0]}")

@@ -192,7 +192,7 @@ func comesBack(schema *openapi3.Schema, sent, got any) bool {
 	}
 }
 
-// TestContract sends generated requests: valid ones, and some that break one rule. "make contract" sends more.
+// TestContract sends generated requests: valid ones, and some that break one rule. The proof "contract" sends more.
 func TestContract(t *testing.T) {
 	t.Parallel()
 	inspect := newInspector(t, start(t))

@@ -59,6 +59,9 @@ func TestOneRequestHasOneAnswer(t *testing.T) {
 
 func TestBodyLimit(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("takes long under the race detector")
+	}
 	h := start(t)
 	const limit = 1 << 20
 	start, end := `{"authorization_flow":"`+flow+`","name":"`, `"}`

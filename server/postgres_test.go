@@ -22,6 +22,9 @@ const (
 // TestOverPostgreSQL runs tests of this package over PostgreSQL.
 func TestOverPostgreSQL(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("takes long under the race detector")
+	}
 	cluster := postgrestest.NewCluster(t)
 	command := exec.CommandContext(t.Context(), os.Args[0], "-test.run", ofTheStore, "-test.skip", ofSQLite)
 	command.Env = append(os.Environ(), clusterVariable+"="+cluster.URL("postgres"))

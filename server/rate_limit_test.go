@@ -26,6 +26,9 @@ func (h *harness) limitRate(t *testing.T, requests int) {
 // because of their bodies.
 func TestRateLimitOfConcurrentRequests(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("takes long under the race detector")
+	}
 	const requests, connections, each = 1000, 64, 300
 	h := start(t)
 	h.serve(t, func(config *server.Config) {

@@ -79,7 +79,7 @@ func (a *attempts) key(t *rapid.T) string {
 }
 
 // TestValidationPredictsCreate sends generated requests as validations and then as creates: the responses agree, and
-// only the creates store anything. "make contract" sends more.
+// only the creates store anything. The proof "contract" sends more.
 func TestValidationPredictsCreate(t *testing.T) {
 	t.Parallel()
 	for _, of := range subjects(t) {

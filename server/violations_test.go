@@ -105,6 +105,9 @@ func brokenBodies() map[string]brokenBody {
 // with their number times the length of names. The test is not parallel, because allocations are counted for the whole
 // process.
 func TestListsOfViolationsAreBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long under the race detector")
+	}
 	target := newTarget(t)
 	target.into = bytes.NewBuffer(make([]byte, 0, 2*maxAnswer))
 	for name, test := range brokenBodies() {

@@ -13,6 +13,7 @@ import (
 	apps "k8s.io/api/apps/v1"
 	batch "k8s.io/api/batch/v1"
 	core "k8s.io/api/core/v1"
+	networking "k8s.io/api/networking/v1"
 	policy "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -41,8 +42,11 @@ func TestCompose(t *testing.T) {
 			t.Errorf("profile %s has the services %q, want %q", profile, names, want)
 		}
 		for name, service := range project.Services {
-			if service.Image == "providerd" && (!service.ReadOnly || service.HealthCheck == nil) {
-				t.Errorf("%s has a writable root file system or no health check", name)
+			if !slices.Equal(service.CapDrop, []string{"ALL"}) || len(service.SecurityOpt) != 1 {
+				t.Errorf("%s has capabilities, or can get privileges", name)
+			}
+			if service.Image == "providerd" && (!service.ReadOnly || service.HealthCheck == nil || service.Build == nil) {
+				t.Errorf("%s has a writable root file system or no health check, or is not built", name)
 			}
 		}
 	}
@@ -52,14 +56,14 @@ func TestCompose(t *testing.T) {
 func TestKubernetes(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		apps.AddToScheme, batch.AddToScheme, core.AddToScheme, policy.AddToScheme,
+		apps.AddToScheme, batch.AddToScheme, core.AddToScheme, networking.AddToScheme, policy.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
 	}
 	decoder := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
-	for file, want := range map[string]int{"apply-job.yaml": 3, "kubernetes-sqlite.yaml": 2, "kubernetes-postgres.yaml": 3} {
+	for file, want := range map[string]int{"apply-job.yaml": 3, "kubernetes-sqlite.yaml": 3, "kubernetes-postgres.yaml": 4} {
 		text, err := os.ReadFile(filepath.Join(deployDir, file))
 		if err != nil {
 			t.Fatal(err)

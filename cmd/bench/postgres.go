@@ -41,7 +41,7 @@ func runPostgres(ctx context.Context, options options) error {
 		fmt.Print(text)
 		bars := plot(rows, []string{oneRowEach, storeAlone, oneReplica, twoReplicas},
 			[]string{"pgbench", "the store alone", "one replica", "two replicas"})
-		return errors.Join(figures.Put("store/postgres/README.md", "figures: make bench-postgres writes them", text),
+		return errors.Join(figures.Put("store/postgres/README.md", "figures: make bench BENCH=-postgres writes them", text),
 			os.WriteFile("store/postgres/figures.svg", []byte(bars), 0o600))
 	})
 }

@@ -32,7 +32,7 @@ func runTelemetry(ctx context.Context, options options) error {
 	}
 	text := telemetryTable(rows)
 	fmt.Print(text)
-	return figures.Put("cmd/bench/README.md", "figures: make bench-telemetry writes them", text)
+	return figures.Put("cmd/bench/README.md", "figures: make bench BENCH=-telemetry writes them", text)
 }
 
 func compareAllTelemetry(ctx context.Context, options options, collector *collector) (rows []comparison, err error) {

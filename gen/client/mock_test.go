@@ -33,7 +33,7 @@ func startMock(t *testing.T) string {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(program); err != nil && os.Getenv("NOTHING_LEFT_OUT") == "" {
-		t.Skipf("%v; make mock installs what is missing", err)
+		t.Skipf("%v; npm ci in .ci installs what is missing", err)
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -51,7 +51,7 @@ func startMock(t *testing.T) string {
 		t.Fatal(err)
 	}
 	if err := command.Start(); err != nil {
-		t.Fatalf("%v; make mock installs what is missing", err)
+		t.Fatalf("%v; npm ci in .ci installs what is missing", err)
 	}
 	t.Cleanup(func() { _ = command.Wait() })
 	timer := time.AfterFunc(time.Minute, func() { _ = command.Process.Kill() })

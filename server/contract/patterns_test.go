@@ -40,18 +40,19 @@ func TestPatternsMeanTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, engine := range []struct {
+		name    string
 		command []string
 		input   []byte
 		// lineEnds are the characters at the end of a text before which $ matches, too.
 		lineEnds string
 	}{
-		{[]string{"node", "testdata/patterns.js"}, given, ""},
-		{[]string{"python3", "testdata/patterns.py"}, given, "\n"},
-		{[]string{"java", "testdata/Patterns.java"}, inHexadecimal(patterns, texts), "\n\r\u0085\u2028\u2029"},
+		{"node", []string{"node", "testdata/patterns.js"}, given, ""},
+		{"python", []string{"python3", "testdata/patterns.py"}, given, "\n"},
+		{"java", []string{"java", "testdata/Patterns.java"}, inHexadecimal(patterns, texts), "\n\r\u0085\u2028\u2029"},
 	} {
 		t.Run(engine.command[0], func(t *testing.T) {
 			t.Parallel()
-			processtest.NeedPrograms(t, "languages", engine.command[0])
+			processtest.NeedPrograms(t, engine.name, engine.command[0])
 			command := exec.CommandContext(t.Context(), engine.command[0], engine.command[1:]...)
 			command.Stdin = bytes.NewReader(engine.input)
 			output, err := command.CombinedOutput()

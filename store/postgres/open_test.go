@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"regexp"
 	"strings"
 	"sync"
@@ -18,6 +17,7 @@ import (
 	"example.com/providerd/store/postgres"
 	"example.com/providerd/store/postgres/postgrestest"
 	"example.com/providerd/store/storetest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 func openError(ctx context.Context, t *testing.T, url string) error {
@@ -153,12 +153,7 @@ func TestNewerSchema(t *testing.T) {
 // another connection.
 func TestManyFirstStarts(t *testing.T) {
 	t.Parallel()
-	rounds := 1
-	if text := os.Getenv("PROVIDERD_START_ROUNDS"); text != "" {
-		if _, err := fmt.Sscan(text, &rounds); err != nil {
-			t.Fatal(err)
-		}
-	}
+	rounds := processtest.ProofSize(t, "faults", 1)
 	cluster := postgrestest.NewCluster(t)
 	pooler := postgrestest.NewPgBouncer(t, cluster)
 	for round := range rounds {

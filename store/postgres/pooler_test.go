@@ -13,6 +13,9 @@ import (
 // TestStoreBehindAPooler runs the suite with a pooler, which may give each transaction another connection.
 func TestStoreBehindAPooler(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("takes long under the race detector")
+	}
 	cluster := postgrestest.NewCluster(t)
 	pooler := postgrestest.NewPgBouncer(t, cluster)
 	migrated := databaseOf(t, newMigrated(t, cluster))

@@ -1,9 +1,7 @@
 package providerdtest
 
 import (
-	"os"
 	"os/exec"
-	"strconv"
 	"testing"
 
 	"example.com/providerd/store/storetest/processtest"
@@ -19,18 +17,4 @@ func RunCommand(t *testing.T, dir string, words ...string) string {
 func Run(t *testing.T, program string, arguments ...string) {
 	t.Helper()
 	processtest.Run(t, exec.CommandContext(t.Context(), program, arguments...))
-}
-
-// EnvCount returns the number in an environment variable, which targets of the Makefile set, or fallback.
-func EnvCount(t *testing.T, variable string, fallback int) int {
-	t.Helper()
-	text := os.Getenv(variable)
-	if text == "" {
-		return fallback
-	}
-	count, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatalf("%s: %v", variable, err)
-	}
-	return count
 }

@@ -267,7 +267,7 @@ func Binary(t testing.TB, name string) string {
 	t.Helper()
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/" + name)
 	if err != nil || len(found) == 0 {
-		t.Fatal("no PostgreSQL server is installed; run make postgres, or apt-get install postgresql")
+		t.Fatal("no PostgreSQL server is installed; run .ci/install postgres")
 	}
 	return slices.Max(found)
 }

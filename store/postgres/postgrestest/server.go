@@ -91,7 +91,7 @@ func (s *Server) Launch(command *exec.Cmd, ready func() error) {
 	s.t.Helper()
 	var err error
 	s.child, err = processtest.Start(command)
-	check(s.t, "start a server; if it is missing, run make postgres or make patroni", err)
+	check(s.t, "start a server; if it is missing, run .ci/install postgres patroni", err)
 	err = processtest.Poll(func() error {
 		if s.child.HasEnded() {
 			s.t.Fatalf("%v ended: %s", command.Args, s.Log())

@@ -9,15 +9,15 @@ import (
 )
 
 // Need skips the test if missing is not nil. It fails the test instead if NOTHING_LEFT_OUT is set, as in make ci.
-// Target is the target of the Makefile that installs what is missing, or "".
-func Need(t testing.TB, missing error, target string) {
+// Remedy is the command that brings what is missing, or "".
+func Need(t testing.TB, missing error, remedy string) {
 	t.Helper()
 	if missing == nil {
 		return
 	}
 	hint := ""
-	if target != "" {
-		hint = "; make " + target + " installs what is missing"
+	if remedy != "" {
+		hint = "; run " + remedy
 	}
 	if os.Getenv("NOTHING_LEFT_OUT") != "" {
 		t.Fatalf("%v%s", missing, hint)
@@ -25,12 +25,12 @@ func Need(t testing.TB, missing error, target string) {
 	t.Skipf("%v%s", missing, hint)
 }
 
-// NeedPrograms is Need for programs, given by name or path.
-func NeedPrograms(t testing.TB, target string, programs ...string) {
+// NeedPrograms is Need for programs. What brings them is a name in the table of .ci/install.
+func NeedPrograms(t testing.TB, name string, programs ...string) {
 	t.Helper()
 	for _, program := range programs {
 		_, err := exec.LookPath(program)
-		Need(t, err, target)
+		Need(t, err, ".ci/install "+name)
 	}
 }
 

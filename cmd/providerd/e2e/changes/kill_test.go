@@ -12,12 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/store/storetest/processtest"
 )
 
 const (
-	// defaultPlans is the number of plans; "make faults" sets more.
+	// defaultPlans is the number of plans; the proof "faults" sets more.
 	defaultPlans = 2
 	// modelEntries is the size of the file.
 	modelEntries = 700
@@ -35,7 +34,7 @@ func TestPlansKilled(t *testing.T) {
 			s, m := start(t), newModel(28)
 			apply := []string{"apply", "-f", "model.yaml", "--as", s.caller, "--yes", "--prune=5000"}
 			killed, completely := 0, 0
-			plans := providerdtest.EnvCount(t, "PROVIDERD_KILL_ROUNDS", defaultPlans)
+			plans := processtest.ProofSize(t, "faults", defaultPlans)
 			for range plans {
 				m.change(modelEntries)
 				m.write(t, s.dir)

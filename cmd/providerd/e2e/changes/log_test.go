@@ -18,7 +18,7 @@ import (
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// defaultFollowed is how often the program that follows the log is killed; "make faults" sets more.
+// defaultFollowed is how often the program that follows the log is killed; the proof "faults" sets more.
 const defaultFollowed = 3
 
 // TestFollowKilled follows the log of servers under load and kills the program again and again. Each run continues after
@@ -34,7 +34,7 @@ func TestFollowKilled(t *testing.T) {
 				return s.servers[rand.IntN(len(s.servers))].CreateOnce(client, name)
 			})
 			follow := []string{"audit", "list", "--output", "jsonl", "--cursor-file", "cursor"}
-			kills := providerdtest.EnvCount(t, "PROVIDERD_KILL_ROUNDS", defaultFollowed)
+			kills := processtest.ProofSize(t, "faults", defaultFollowed)
 			for round := range kills {
 				s.followUntilKilled(t, append(follow, "--follow"))
 				if round%4 == 0 {

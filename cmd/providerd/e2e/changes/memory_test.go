@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// defaultRows is the default; "make list-million" sets more.
+	// defaultRows is the default; the proof "rows" sets more.
 	defaultRows = 3_000
 	// maxPlanKiB is the maximum memory of a plan for as many entries as maxPlanned, beside any number of records.
 	maxPlanKiB = 128 << 10
@@ -29,7 +29,7 @@ const (
 // TestPlanInLittleMemory plans changes of all entries of a large file, beside many more records of the same caller.
 func TestPlanInLittleMemory(t *testing.T) {
 	t.Parallel()
-	rows := providerdtest.EnvCount(t, "PROVIDERD_LIST_ROWS", defaultRows)
+	rows := processtest.ProofSize(t, "rows", defaultRows)
 	dir := t.TempDir()
 	providerdtest.Fill(t, dir, rows)
 	db, err := sql.Open("sqlite3", filepath.Join(dir, "data", "providerd.db"))
@@ -78,7 +78,7 @@ const maxAuditKiB = 64 << 10
 // TestAuditInLittleMemory prints and verifies many events, beside a list of all records with their secrets.
 func TestAuditInLittleMemory(t *testing.T) {
 	t.Parallel()
-	rows := providerdtest.EnvCount(t, "PROVIDERD_LIST_ROWS", defaultRows)
+	rows := processtest.ProofSize(t, "rows", defaultRows)
 	dir := t.TempDir()
 	providerdtest.Fill(t, dir, rows)
 	for _, line := range []string{
@@ -142,7 +142,7 @@ const maxListKiB = 64 << 10
 // TestListsInLittleMemory runs every list, in every format, and every export with many rows.
 func TestListsInLittleMemory(t *testing.T) {
 	t.Parallel()
-	rows := providerdtest.EnvCount(t, "PROVIDERD_LIST_ROWS", defaultRows)
+	rows := processtest.ProofSize(t, "rows", defaultRows)
 	dir := t.TempDir()
 	fillLists(t, dir, rows)
 	for _, test := range []struct {

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
-// defaultRewrites is the number of manipulations; "make faults" sets more.
+// defaultRewrites is the number of manipulations; the proof "faults" sets more.
 const defaultRewrites = 8
 
 // TestRewrittenRecordsAreFound changes a copy of a database by SQL, without the program, and expects that the record is
@@ -26,7 +26,7 @@ func TestRewrittenRecordsAreFound(t *testing.T) {
 			l := start(t)
 			h := l.history(t)
 			random := rand.New(rand.NewPCG(31, 31))
-			rounds := providerdtest.EnvCount(t, "PROVIDERD_KILL_ROUNDS", defaultRewrites)
+			rounds := processtest.ProofSize(t, "faults", defaultRewrites)
 			kinds := map[string]int{}
 			for range rounds {
 				m := l.randomManipulation(random, h)

@@ -10,10 +10,11 @@ import (
 	"time"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 const (
-	// defaultBackupRows is the default; "make backup-wait" sets more.
+	// defaultBackupRows is the default; the proof "rows" sets more.
 	defaultBackupRows = 5_000
 	backupCallers     = 64
 	// createsBeforeBackup is how many creates must complete before a backup begins.
@@ -32,7 +33,7 @@ func describe(waits []providerdtest.Latency) string {
 // long creates wait without and with a backup.
 func TestBackupUnderLoad(t *testing.T) {
 	t.Parallel()
-	rows := providerdtest.EnvCount(t, "PROVIDERD_BACKUP_ROWS", defaultBackupRows)
+	rows := processtest.ProofSize(t, "rows", defaultBackupRows)
 	dir := t.TempDir()
 	providerdtest.Fill(t, dir, rows)
 	server := providerdtest.Serve(t, dir)

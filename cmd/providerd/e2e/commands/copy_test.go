@@ -23,7 +23,7 @@ import (
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// defaultCopyRows is the default; "make copy-million" sets more.
+// defaultCopyRows is the default; the proof "rows" sets more.
 const defaultCopyRows = 5_000
 
 // copying returns a "providerd copy" in a directory, with the URLs in the environment.
@@ -54,7 +54,7 @@ const maxCopyMemory = 256
 // TestCopyThereAndBack copies from SQLite to PostgreSQL and back, and times it.
 func TestCopyThereAndBack(t *testing.T) {
 	t.Parallel()
-	rows := providerdtest.EnvCount(t, "PROVIDERD_COPY_ROWS", defaultCopyRows)
+	rows := processtest.ProofSize(t, "rows", defaultCopyRows)
 	dir := t.TempDir()
 	providerdtest.Fill(t, dir, rows)
 	cluster := postgrestest.NewCluster(t)

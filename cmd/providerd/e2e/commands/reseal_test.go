@@ -7,15 +7,16 @@ import (
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
-// defaultResealRows is the default; "make reseal" sets more.
-const defaultResealRows = 2_000
+// The size of the test. The proof "reseal" has more thousands of rows.
+const defaultResealThousands = 2
 
 // TestResealUnderLoad rotates the key and reseals all old secrets during creates, none of which may fail.
 func TestResealUnderLoad(t *testing.T) {
 	t.Parallel()
-	rows := providerdtest.EnvCount(t, "PROVIDERD_RESEAL_ROWS", defaultResealRows)
+	rows := 1000 * processtest.ProofSize(t, "reseal", defaultResealThousands)
 	dir := t.TempDir()
 	providerdtest.Fill(t, dir, rows)
 	server := providerdtest.Serve(t, dir)

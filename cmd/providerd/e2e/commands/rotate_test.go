@@ -19,9 +19,10 @@ import (
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/store/postgres/postgrestest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
-// The size of the test. The default is few rounds; "make reseal" sets more.
+// The size of the test. The default is few rounds; the proof "reseal" sets more.
 const (
 	defaultRotateRounds = 4
 	createsARound       = 20
@@ -57,7 +58,7 @@ type keptBackup struct {
 // records can be read at any time, and older backups with the keysets of their times.
 func TestKeysAreRotatedUnderLoad(t *testing.T) {
 	t.Parallel()
-	rounds := providerdtest.EnvCount(t, "PROVIDERD_ROTATE_ROUNDS", defaultRotateRounds)
+	rounds := processtest.ProofSize(t, "reseal", defaultRotateRounds)
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
 		rotate(t, serveSQLite(t), rounds)

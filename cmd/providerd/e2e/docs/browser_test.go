@@ -33,7 +33,7 @@ type browser struct {
 // openBrowser starts Chromium for pages of a server. Requests to other servers are faults.
 func openBrowser(t *testing.T, serverURL string) *browser {
 	t.Helper()
-	processtest.NeedPrograms(t, "browser", "chromium")
+	processtest.NeedPrograms(t, "chromium", "chromium")
 	const name = "providerd.example.com"
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.DisableGPU,
 		chromedp.Flag("disable-quic", true), chromedp.WindowSize(1200, 1600),

@@ -56,7 +56,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestDocumentsNameTargets looks up each "make TARGET" of the Markdown files.
+// TestDocumentsNameTargets looks up each "make TARGET" and "PROOF=NAME" of the Markdown files.
 func TestDocumentsNameTargets(t *testing.T) {
 	t.Parallel()
 	makefile := providerdtest.ReadFile(t, "Makefile")
@@ -65,6 +65,11 @@ func TestDocumentsNameTargets(t *testing.T) {
 		for _, match := range named {
 			if !strings.Contains(makefile, "\n"+match[1]+":") {
 				t.Errorf("%s: the Makefile has no target %s", path, match[1])
+			}
+		}
+		for _, match := range regexp.MustCompile("PROOF=([a-z]+)").FindAllStringSubmatch(providerdtest.ReadFile(t, path), -1) {
+			if !strings.Contains(makefile, "\n"+match[1]+" := ") {
+				t.Errorf("%s: the Makefile has no proof %s", path, match[1])
 			}
 		}
 	})

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -16,22 +15,12 @@ import (
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// TestReadmeListsEveryDependency compares the table of .ci/README.md with the modules that go.mod requires directly.
-func TestReadmeListsEveryDependency(t *testing.T) {
+// TestDependenciesHaveReasons checks that go.mod says what each module is for that it requires directly.
+func TestDependenciesHaveReasons(t *testing.T) {
 	t.Parallel()
 	module := providerdtest.ReadFile(t, "go.mod")
-	readme := providerdtest.ReadFile(t, ".ci/README.md")
-	var direct, listed []string
 	for _, match := range regexp.MustCompile(`(?m)^\t(\S+) v\S+$`).FindAllStringSubmatch(module, -1) {
-		direct = append(direct, match[1])
-	}
-	_, table, _ := strings.Cut(readme, "\n## Dependencies\n")
-	table, _, _ = strings.Cut(table, "\n## ")
-	for _, match := range regexp.MustCompile("`(\\S+\\.\\S+/\\S+)`").FindAllStringSubmatch(table, -1) {
-		listed = append(listed, match[1])
-	}
-	if len(direct) == 0 || !slices.Equal(direct, listed) {
-		t.Errorf("the README lists %v, go.mod has %v", listed, direct)
+		t.Errorf("go.mod does not say what %s is for", match[1])
 	}
 }
 

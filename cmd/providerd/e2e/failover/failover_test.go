@@ -1,4 +1,4 @@
-//go:build slow
+//go:build proof
 
 package failover_test
 
@@ -98,7 +98,7 @@ func newFailover(t *testing.T, servers site, url string) *failover {
 // TestFailover makes PostgreSQL servers, replicas and the network between them fail under load. Every acknowledged
 // create must be stored exactly once, and creates must not stall much longer than the database.
 func TestFailover(t *testing.T) {
-	rounds := providerdtest.EnvCount(t, "PROVIDERD_FAILOVER_ROUNDS", defaultRounds)
+	rounds := processtest.ProofSize(t, "failover", defaultRounds)
 	var outcomes []roundResult
 	plain := spread(plainKinds(), rounds-rounds/5)
 	t.Run("plain", func(t *testing.T) {

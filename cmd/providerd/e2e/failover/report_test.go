@@ -1,4 +1,4 @@
-//go:build slow
+//go:build proof
 
 package failover_test
 
@@ -39,7 +39,7 @@ func reportFailover(t *testing.T, results []roundResult, rounds int) {
 	if rounds < wholeRun {
 		return
 	}
-	if err := figures.Put(providerdtest.Path(t, "store/postgres/README.md"), "figures: make failover writes them", text); err != nil {
+	if err := figures.Put(providerdtest.Path(t, "store/postgres/README.md"), "figures: make proof PROOF=failover writes them", text); err != nil {
 		t.Error(err)
 	}
 	if err := os.WriteFile(providerdtest.Path(t, "store/postgres/failover.svg"), []byte(plotFailover(kinds).SVG()), 0o600); err != nil {

@@ -14,9 +14,10 @@ import (
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
-// defaultHostileBodies is how many bodies are sent by default. "make hostile" sends more.
+// defaultHostileBodies is how many bodies are sent by default. The proof "hostile" sends more.
 const defaultHostileBodies = 2_000
 
 // maxGrowth is how many bytes the live heap may grow between a tenth of the bodies and all of them.
@@ -25,7 +26,7 @@ const maxGrowth = 5 << 20
 // hostileBodies returns how many bodies to send.
 func hostileBodies(t *testing.T) int {
 	t.Helper()
-	return providerdtest.EnvCount(t, "PROVIDERD_HOSTILE_BODIES", defaultHostileBodies)
+	return processtest.ProofSize(t, "hostile", defaultHostileBodies)
 }
 
 // hostileConnections returns how many connections send bodies. The rest is for ordinary creates.

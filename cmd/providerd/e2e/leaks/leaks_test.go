@@ -20,6 +20,7 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/server/contracttest"
 	"example.com/providerd/store/postgres/postgrestest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // TestNothingLeaks is the gate for every change: no secret, token or key may be anywhere except in its field.
@@ -49,14 +50,11 @@ func TestNothingLeaksOverPostgreSQL(t *testing.T) {
 	report(t, s.scanner)
 }
 
-// TestGateFindsInjectedLeaks searches the program with all injected leaks or, if ONE_BY_ONE is set, as in "make leaks",
-// with each of them. The gate must find every leak in its place.
+// TestGateFindsInjectedLeaks searches the program with all injected leaks or, in the proof "leaks", with one at a time.
+// The gate must find every leak in its place.
 func TestGateFindsInjectedLeaks(t *testing.T) {
 	t.Parallel()
-	size := len(leaks())
-	if os.Getenv("ONE_BY_ONE") != "" {
-		size = 1
-	}
+	size := processtest.ProofSize(t, "leaks", len(leaks()))
 	for injected := range slices.Chunk(leaks(), size) {
 		t.Run(injected[0].finding, func(t *testing.T) {
 			t.Parallel()

@@ -10,9 +10,10 @@ import (
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
-// The size of the test. "make faults" runs more rounds.
+// The size of the test. The proof "faults" runs more rounds.
 const (
 	defaultKillRounds = 3
 	killWorkers       = 16
@@ -24,7 +25,7 @@ const (
 func TestKilledUnderLoad(t *testing.T) {
 	t.Parallel()
 	dir, client, all, settled := t.TempDir(), contracttest.Client(t), providerdtest.NewJournal(), 0
-	rounds := providerdtest.EnvCount(t, "PROVIDERD_KILL_ROUNDS", defaultKillRounds)
+	rounds := processtest.ProofSize(t, "faults", defaultKillRounds)
 	for round := range rounds {
 		sent := killUnderLoad(t, client, dir, fmt.Sprint(round))
 		settled += len(providerdtest.StoredPKs(t, dir)) - len(all.Creates) - len(sent.Creates)

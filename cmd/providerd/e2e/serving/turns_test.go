@@ -17,7 +17,7 @@ func TestServersTakeTurns(t *testing.T) {
 	t.Parallel()
 	dir, client := t.TempDir(), contracttest.Client(t)
 	server := providerdtest.Serve(t, dir)
-	rounds := providerdtest.EnvCount(t, "PROVIDERD_KILL_ROUNDS", defaultKillRounds)
+	rounds := processtest.ProofSize(t, "faults", defaultKillRounds)
 	for round := range rounds {
 		command := providerdtest.Command(t.Context(), dir, "serve", "--listen", "127.0.0.1:0")
 		messages := &processtest.Buffer{}

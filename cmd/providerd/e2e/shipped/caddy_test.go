@@ -20,7 +20,7 @@ import (
 // the one that the client claims.
 func TestCaddyForwards(t *testing.T) {
 	t.Parallel()
-	processtest.NeedPrograms(t, "manifests", "caddy")
+	processtest.NeedPrograms(t, "caddy", "caddy")
 	server := providerdtest.Serve(t, t.TempDir(), "--trusted-proxy", "127.0.0.1")
 	proxy := "http://" + processtest.Local(processtest.FreePort(t))
 	text := strings.Replace(providerdtest.ReadFile(t, "cmd/providerd/deploy/Caddyfile"), "{$DOMAIN:localhost}", proxy, 1)

@@ -117,7 +117,7 @@ func (b builder) checkConfig(t *testing.T, image string) {
 
 // TestDistImage builds the image and runs it as a user other than root.
 func TestDistImage(t *testing.T) {
-	processtest.NeedPrograms(t, "image", "buildah")
+	processtest.NeedPrograms(t, "buildah", "buildah")
 	example := providerdtest.Examples(t, "service.md", 1)[0]
 	for _, option := range []string{"--file cmd/providerd/deploy/Dockerfile ", "--read-only ", ":/data "} {
 		if !strings.Contains(example, option) {

@@ -44,7 +44,7 @@ func afterInstalling(t *testing.T, install, commands string) string {
 	t.Helper()
 	processtest.NeedRoot(t)
 	distDir(t)
-	processtest.NeedPrograms(t, "dist-test", "zsh", "fish")
+	processtest.NeedPrograms(t, "shells", "zsh", "fish")
 	const script = `mount -t tmpfs layers "$1"
 for dir in /etc /usr/local; do
 	mkdir -p "$1$dir"/{upper,work}

@@ -22,19 +22,35 @@ import (
 
 // TestDist runs each shipped binary with an empty environment. It must serve, create a provider and be ready.
 func TestDist(t *testing.T) {
-	for processor, emulator := range map[string]string{"arm64": "qemu-aarch64-static", "amd64": "qemu-x86_64-static"} {
+	emulators := map[string]string{"arm64": "qemu-aarch64-static", "amd64": "qemu-x86_64-static"}
+	for processor, binary := range builtBinaries(t) {
 		t.Run(processor, func(t *testing.T) {
-			binary := providerdtest.Path(t, "dist/providerd-linux-"+processor)
-			processtest.NeedPrograms(t, "dist-test", binary)
 			checkStatic(t, binary)
 			runner := []string{binary}
 			if processor != runtime.GOARCH {
-				processtest.NeedPrograms(t, "dist-test", emulator)
-				runner = []string{emulator, binary}
+				processtest.NeedPrograms(t, "emulators", emulators[processor])
+				runner = []string{emulators[processor], binary}
 			}
 			checkServes(t, runner)
 		})
 	}
+}
+
+// builtBinaries returns the path of each binary that was built, by its processor: this machine's, or each of the release.
+func builtBinaries(t *testing.T) map[string]string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(distDir(t), "providerd-linux-*[46]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	binaries := map[string]string{}
+	for _, path := range paths {
+		binaries[strings.TrimPrefix(filepath.Base(path), "providerd-linux-")] = path
+	}
+	if binaries[runtime.GOARCH] == "" {
+		t.Errorf("the release has the binaries %v, and none for %s", binaries, runtime.GOARCH)
+	}
+	return binaries
 }
 
 // checkStatic fails t if a binary needs a library or a loader.
@@ -88,7 +104,7 @@ func distDir(t *testing.T) string {
 	t.Helper()
 	dir := providerdtest.Path(t, "dist")
 	_, err := os.Stat(filepath.Join(dir, "SHA256SUMS"))
-	processtest.Need(t, err, "dist-test")
+	processtest.Need(t, err, "make dist")
 	return dir
 }
 
@@ -115,8 +131,7 @@ func TestShippedFilesHaveDigests(t *testing.T) {
 // TestShippedSBOMsListModules compares each SBOM with the build information of its binary.
 func TestShippedSBOMsListModules(t *testing.T) {
 	t.Parallel()
-	for _, processor := range []string{"amd64", "arm64"} {
-		binary := filepath.Join(distDir(t), "providerd-linux-"+processor)
+	for processor, binary := range builtBinaries(t) {
 		build, err := buildinfo.ReadFile(binary)
 		if err != nil {
 			t.Fatal(err)

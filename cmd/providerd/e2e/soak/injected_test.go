@@ -1,4 +1,4 @@
-//go:build slow
+//go:build proof
 
 package soak_test
 

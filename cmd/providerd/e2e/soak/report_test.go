@@ -43,7 +43,7 @@ func (s *soak) report(t *testing.T, isWhole bool) {
 		return
 	}
 	for _, err := range []error{
-		figures.Put(providerdtest.Path(t, "cmd/providerd/manual/configuration.md"), "sizes: make soak writes them", sizes),
+		figures.Put(providerdtest.Path(t, "cmd/providerd/manual/configuration.md"), "sizes: make proof PROOF=soak writes them", sizes),
 		os.WriteFile("soak.svg", []byte(s.plot().SVG()), 0o600),
 	} {
 		if err != nil {

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// defaultSoak is the duration of an ordinary run. "make soak" runs longer.
-	defaultSoak = 12 * time.Second
+	// defaultSoak is the duration of an ordinary run, in seconds. The proof "soak" runs longer.
+	defaultSoak = 12
 	// wholeSoak is the minimum duration of a run that writes the figures.
 	wholeSoak = 2 * time.Minute
 	// soakSamples is the number of samples of a whole run.
@@ -30,13 +30,7 @@ const (
 // and no resource of a process may grow with the creates.
 func TestSoak(t *testing.T) {
 	t.Parallel()
-	length := defaultSoak
-	if text := os.Getenv("PROVIDERD_SOAK_DURATION"); text != "" {
-		var err error
-		if length, err = time.ParseDuration(text); err != nil {
-			t.Fatal(err)
-		}
-	}
+	length := time.Duration(processtest.ProofSize(t, "soak", defaultSoak)) * time.Second
 	s := startSoak(t, providerdtest.Build(t), max(length/soakSamples, 100*time.Millisecond))
 	for _, event := range soakEvents() {
 		<-time.After(time.Duration(event.share*float64(length)) - s.now())
