@@ -15,6 +15,10 @@ import (
 const (
 	// queueLength is how many creates can wait; with more, callers would give up before their turn.
 	queueLength = 512
+	// Beyond that, reserved creates can wait, of callers of whom fewer than few wait, so that one caller with many
+	// connections does not keep the others out.
+	reserved = 128
+	few      = 8
 	// maxBatch is the maximum number of creates in a batch.
 	maxBatch = 256
 	// sharedLanes is the number of concurrent batches on a shared database: the next batch is sent while one waits for its
@@ -60,6 +64,9 @@ type Timing struct {
 type batcher struct {
 	inserter
 	queue chan *create
+	// waiting counts the creates in the queue by caller. It has a mutex of its own.
+	waiting map[string]int
+	sharing sync.Mutex
 	// wake receives a value when a create is queued, to wake a waiting lane.
 	wake chan struct{}
 	// mutex guards closed, so that nothing is sent to a closed queue.
@@ -75,7 +82,9 @@ type batcher struct {
 }
 
 func startBatcher(db database.Database, keys *keyCache) *batcher {
-	b, lanes := &batcher{inserter: newInserter(db, keys), queue: make(chan *create, queueLength)}, 1
+	b, lanes := &batcher{
+		inserter: newInserter(db, keys), queue: make(chan *create, queueLength+reserved), waiting: map[string]int{},
+	}, 1
 	if db.IsShared() {
 		b.leastTime, lanes = leastTime, sharedLanes
 	}
@@ -153,9 +162,7 @@ func (b *batcher) enqueue(c *create) error {
 	if b.closed {
 		return ErrUnavailable
 	}
-	select {
-	case b.queue <- c:
-	default:
+	if !b.wait(c) {
 		return ErrOverloaded
 	}
 	select {
@@ -163,6 +170,31 @@ func (b *batcher) enqueue(c *create) error {
 	default:
 	}
 	return nil
+}
+
+// wait reports whether there is room for a create in the queue, and puts it there.
+func (b *batcher) wait(c *create) bool {
+	b.sharing.Lock()
+	defer b.sharing.Unlock()
+	if len(b.queue) >= queueLength && b.waiting[c.common.CreatedBy] >= few {
+		return false
+	}
+	select {
+	case b.queue <- c:
+		b.waiting[c.common.CreatedBy]++
+		return true
+	default:
+		return false
+	}
+}
+
+// leave notes that a create was taken from the queue.
+func (b *batcher) leave(c *create) {
+	b.sharing.Lock()
+	defer b.sharing.Unlock()
+	if b.waiting[c.common.CreatedBy]--; b.waiting[c.common.CreatedBy] == 0 {
+		delete(b.waiting, c.common.CreatedBy)
+	}
 }
 
 // run inserts batches until the queue is closed and empty.
@@ -187,6 +219,7 @@ func (b *batcher) next() (batch []*create) {
 			if !ok {
 				return batch
 			}
+			b.leave(c)
 			if c.claimed.CompareAndSwap(false, true) {
 				batch = append(batch, c)
 			}

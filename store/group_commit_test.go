@@ -180,6 +180,44 @@ func TestCloseWithAFullQueue(t *testing.T) {
 	}
 }
 
+// One caller with many creates does not keep another one out of the queue.
+func TestFullQueueHasRoomForOthers(t *testing.T) {
+	t.Parallel()
+	const length, room = 512, 8
+	inBubble(t, &slowDatabase{commit: time.Second}, func(t *testing.T, opened *store.Store) {
+		create := func(caller, name string) <-chan error {
+			outcome := make(chan error, 1)
+			go func() {
+				request := store.CreateRequest{Name: name, CreatedBy: caller}
+				_, _, err := opened.CreateOAuth2Provider(t.Context(), request, storetest.FullOAuth2(name))
+				outcome <- err
+			}()
+			synctest.Wait()
+			return outcome
+		}
+		var stored []<-chan error
+		for i := range 1 + length {
+			stored = append(stored, create("crowd", fmt.Sprint(i)))
+		}
+		for i := range room {
+			stored = append(stored, create("other", fmt.Sprint("other ", i)))
+		}
+		for _, caller := range []string{"crowd", "other"} {
+			if err := <-create(caller, caller); !errors.Is(err, store.ErrOverloaded) {
+				t.Errorf("%s: error is %v, want ErrOverloaded", caller, err)
+			}
+		}
+		for _, outcome := range stored {
+			if err := <-outcome; err != nil {
+				t.Error(err)
+			}
+		}
+		if err := opened.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // A watcher sees the size of each batch, and each create gets its timing: one that is alone, two that share the next
 // transaction, and one whose caller gives up before that transaction begins.
 func TestTiming(t *testing.T) {

