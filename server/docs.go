@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"strings"
 	"sync"
@@ -76,7 +77,7 @@ func serveGzip(name string, content []byte) echo.HandlerFunc {
 		return serveFile(name, docsPolicy, plain), nil
 	})
 	return func(c echo.Context) error {
-		if strings.Contains(c.Request().Header.Get(echo.HeaderAcceptEncoding), gzipCoding) {
+		if acceptsGzip(c.Request().Header.Get(echo.HeaderAcceptEncoding)) {
 			c.Response().Header().Set(echo.HeaderContentEncoding, gzipCoding)
 			return compressed(c)
 		}
@@ -86,4 +87,17 @@ func serveGzip(name string, content []byte) echo.HandlerFunc {
 		}
 		return serve(c)
 	}
+}
+
+// acceptsGzip reads the header Accept-Encoding (RFC 9110 section 12.5.3).
+func acceptsGzip(header string) bool {
+	for element := range strings.SplitSeq(header, ",") {
+		// A coding has the form of a media type without a subtype.
+		coding, parameters, err := mime.ParseMediaType(element)
+		if err == nil && coding == gzipCoding {
+			weight, ok := parseWeight(parameters)
+			return ok && weight > 0
+		}
+	}
+	return false
 }

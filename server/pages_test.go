@@ -210,7 +210,9 @@ func TestReferencePageIsSentOnceAndPacked(t *testing.T) {
 	if plain.header.Get("ETag") == packed.header.Get("ETag") || packed.header.Get("Vary") != "Accept-Encoding" {
 		t.Errorf("headers are %v and %v", plain.header, packed.header)
 	}
-	for coding, known := range map[string]answer{"identity": plain, "gzip": packed} {
+	for coding, known := range map[string]answer{
+		"identity": plain, "gzip;q=0": plain, "gzip2": plain, "gzip": packed, "br, GZIP;q=0.5": packed,
+	} {
 		again := h.send(t, http.MethodGet, script, nil,
 			set("Accept-Encoding", coding), set("If-None-Match", known.header.Get("ETag")))
 		if again.status != http.StatusNotModified || len(again.body) != 0 {

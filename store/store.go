@@ -127,7 +127,7 @@ type Stats struct {
 // Stats returns statistics of the store, without querying the database.
 func (s *Store) Stats() Stats {
 	queue := s.batcher.queue
-	return Stats{QueueLength: len(queue), QueueCapacity: cap(queue), Database: s.database.Stats()}
+	return Stats{QueueLength: len(queue), QueueCapacity: queueLength, Database: s.database.Stats()}
 }
 
 // Watch makes the store call watch after each batch, committed or not, with the number of its creates and its duration.

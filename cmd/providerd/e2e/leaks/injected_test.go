@@ -65,7 +65,7 @@ func leaks() []leak {
 		{"0 key rotate", dataKeys, toStderr, "data key .* in the standard error with the output of key rotate"},
 		{"0 key list", dataKeys, toOutput, "data key .* in the output of key list"},
 		{"0 provider show", revealed, toOutput, "client_secret of first .* in the output of provider show"},
-		{"0 provider list --advice", revealed, toOutput, "client_secret of first .* in the output of provider list --advice"},
+		{"0 provider list --advice", revealed, toOutput, "client_secret of first .* in the output of provider list"},
 		{"0 provider export", revealed, toOutput, "client_secret of first .* is in the output of provider export"},
 		{"0 provider export", revealed, toStderr, "secret of first .* the standard error with the output of provider export"},
 		{"0 backup", revealed, toStderr, "secret of applied .* in the standard error with the output of backup"},
