@@ -55,7 +55,7 @@ func (r *reservation) resize(bytes, kept int64) bool {
 		if victim == nil {
 			return false
 		}
-		_ = victim.connection.Close()
+		victim.connection.Abort()
 		victim.set(0, 0)
 	}
 }

@@ -3,6 +3,8 @@ package listener
 import (
 	"context"
 	"crypto/tls"
+	"errors"
+	"io"
 	"net"
 	"slices"
 	"sync/atomic"
@@ -29,7 +31,9 @@ const progressBytes = 16 << 10
 
 // Conn is one of the connections that Serve has open.
 type Conn struct {
+	// Conn is raw, or TLS over it.
 	net.Conn
+	raw   net.Conn
 	owner *connections
 	// header counts the fields that are being read.
 	header header
@@ -47,11 +51,16 @@ type Conn struct {
 type connectionKey struct{}
 
 // connectionOf returns the Conn of a connection of the HTTP server, which may be within TLS.
-func connectionOf(served net.Conn) *Conn {
-	if secured, ok := served.(*tls.Conn); ok {
-		served = secured.NetConn()
+func connectionOf(served net.Conn) *Conn { return served.(*Conn) }
+
+// security returns the state of TLS; nil without TLS.
+func (c *Conn) security() *tls.ConnectionState {
+	secured, ok := c.Conn.(*tls.Conn)
+	if !ok {
+		return nil
 	}
-	return served.(*Conn)
+	state := secured.ConnectionState()
+	return &state
 }
 
 // FromContext returns the connection of a request; nil if Serve did not accept it.
@@ -88,10 +97,14 @@ func (c *Conn) SetReadDeadline(at time.Time) error {
 // nothing instead of waiting, unless Limits.NoticeHangUps is set. All other reads have a deadline or, within TLS, room
 // for more than a byte.
 func (c *Conn) Read(into []byte) (int, error) {
-	if len(into) == 1 && !c.owner.limits.NoticeHangUps && c.hasNoReadDeadline.Load() {
+	isPlain := c.owner.security == nil
+	if len(into) == 1 && isPlain && !c.owner.limits.NoticeHangUps && c.hasNoReadDeadline.Load() {
 		return 0, nil
 	}
 	count, err := c.Conn.Read(into)
+	if wrong, ok := errors.AsType[tls.RecordHeaderError](err); ok && wrong.Conn != nil {
+		refusePlain(wrong)
+	}
 	if count > 0 {
 		if c.header.read(into[:count]) {
 			return 0, c.refuse()
@@ -121,6 +134,27 @@ func (c *Conn) Write(text []byte) (written int, err error) {
 		}
 	}
 	return written, nil
+}
+
+// refusePlain answers HTTP without TLS, as net/http does.
+func refusePlain(wrong tls.RecordHeaderError) {
+	switch string(wrong.RecordHeader[:]) {
+	case "GET /", "HEAD ", "POST ", "PUT /", "OPTIO":
+		_, _ = io.WriteString(wrong.Conn, "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n")
+	}
+}
+
+// Abort closes the connection at once, without the farewell of TLS, which would wait for the caller.
+func (c *Conn) Abort() {
+	c.owner.mutex.Lock()
+	defer c.owner.mutex.Unlock()
+	c.abort()
+}
+
+// abort requires the mutex of the owner.
+func (c *Conn) abort() {
+	c.owner.release(c)
+	_ = c.raw.Close()
 }
 
 // Close closes the connection, which makes room for another.

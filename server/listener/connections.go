@@ -2,6 +2,7 @@ package listener
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
@@ -27,8 +28,8 @@ const writeBuffer = 64 << 10
 type connections struct {
 	net.Listener
 	limits Limits
-	// isEncrypted is true if the connections carry TLS.
-	isEncrypted bool
+	// security is nil without TLS.
+	security *tls.Config
 	// waits is true while a newcomer waits; freed wakes it.
 	waits atomic.Bool
 	freed chan struct{}
@@ -38,9 +39,9 @@ type connections struct {
 	open  map[*Conn]bool
 }
 
-func limitConnections(listener net.Listener, limits Limits, isEncrypted bool) *connections {
+func limitConnections(listener net.Listener, limits Limits, security *tls.Config) *connections {
 	return &connections{
-		Listener: listener, limits: limits, isEncrypted: isEncrypted, freed: make(chan struct{}, 1), open: map[*Conn]bool{},
+		Listener: listener, limits: limits, security: security, freed: make(chan struct{}, 1), open: map[*Conn]bool{},
 	}
 }
 
@@ -50,7 +51,10 @@ func (c *connections) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	newcomer := &Conn{Conn: accepted, owner: c, header: header{isHidden: c.isEncrypted}}
+	newcomer := &Conn{Conn: accepted, raw: accepted, owner: c}
+	if c.security != nil {
+		newcomer.Conn = tls.Server(accepted, c.security)
+	}
 	for {
 		wait, err := c.admit(newcomer)
 		if err != nil {
@@ -122,8 +126,7 @@ func (c *connections) makeRoom() time.Duration {
 		}
 		left := graces[phase] - time.Since(victim.since)
 		if left <= 0 {
-			c.release(victim)
-			_ = victim.Conn.Close()
+			victim.abort()
 			return 0
 		}
 		wait = min(wait, left)
@@ -171,7 +174,9 @@ func (c *connections) stateChanged(served net.Conn, state http.ConnState) {
 func (c *connections) closeWhileWaiting(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// The header of a pipelined request may have been read with the previous one.
-		FromContext(r.Context()).header.isComplete = true
+		conn := FromContext(r.Context())
+		conn.header.isComplete = true
+		r.TLS = conn.security()
 		isTooLong := hasTooManyLines(r)
 		if isTooLong || c.waits.Load() {
 			w.Header().Set("Connection", "close")

@@ -15,9 +15,7 @@ const maxLines = 256
 
 // header counts the lines of a request up to its body. Only one goroutine at a time reads a connection.
 type header struct {
-	// isHidden is true within TLS, where the connection does not see the lines.
-	isHidden bool
-	lines    int
+	lines int
 	// hasText is true within a line that is not empty, and isComplete after the empty line that ends the header.
 	hasText, isComplete bool
 }
@@ -28,7 +26,7 @@ func (h *header) begin() { h.lines, h.hasText, h.isComplete = 0, false, false }
 // read counts the lines in a piece of the request, and reports whether there are too many. A pipelined request may
 // begin in a piece that was read before, so that lines of its body may be counted.
 func (h *header) read(piece []byte) (isTooLong bool) {
-	if h.isHidden || h.isComplete {
+	if h.isComplete {
 		return false
 	}
 	for _, char := range piece {
@@ -67,8 +65,8 @@ func (c *Conn) refuse() error {
 	return &net.OpError{Op: "read", Net: "tcp", Err: cmp.Or(err, errors.New(tooLong))}
 }
 
-// hasTooManyLines counts the lines of a header that was read, for those that the connection did not see: within TLS, or
-// in a piece that was read with the request before.
+// hasTooManyLines counts the lines of a header that was read, for those that the connection did not see, in a piece
+// that was read with the request before.
 func hasTooManyLines(r *http.Request) bool {
 	const requestLineAndHost = 2
 	lines := requestLineAndHost

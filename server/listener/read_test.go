@@ -141,3 +141,25 @@ func TestNoticedHangUp(t *testing.T) {
 		})
 	}
 }
+
+// A header with too many lines is refused before it ends, within TLS too: each line takes many times its size in memory.
+func TestLinesOfAHeaderAreLimited(t *testing.T) {
+	t.Parallel()
+	certified := httptest.NewUnstartedServer(nil)
+	certified.StartTLS()
+	certified.Close()
+	for name, security := range map[string]*tls.Config{"plain": nil, "TLS": {Certificates: certified.TLS.Certificates}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			connection := connect(t, 4096, listener.DefaultLimits(), security, echo)
+			if security != nil {
+				connection = tls.Client(connection, &tls.Config{InsecureSkipVerify: true})
+			}
+			send(t, connection, "GET / HTTP/1.1\r\nHost: x\r\n"+strings.Repeat("X:\n", 255))
+			got, err := http.ReadResponse(bufio.NewReader(connection), nil)
+			if err != nil || got.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+				t.Errorf("the response is %+v, %v", got, err)
+			}
+		})
+	}
+}

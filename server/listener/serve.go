@@ -27,9 +27,9 @@ type Limits struct {
 	// TransferGrace is how long a caller with a valid token may take to send a body or to read a response before the
 	// connection that has taken longest is closed to make room.
 	TransferGrace time.Duration
-	// HeaderBytes limits the request line and header, and TLSHeaderBytes those within TLS, where lines are counted only
-	// once the header is complete; net/http adds 4 KiB. A short field takes many times its size in memory.
-	HeaderBytes, TLSHeaderBytes int
+	// HeaderBytes limits the request line and header; net/http adds 4 KiB. A short field takes many times its size in
+	// memory.
+	HeaderBytes int
 	// HeaderTimeout is how long the header may take to arrive.
 	HeaderTimeout time.Duration
 	// RequestTimeout is how long the header and the body together may take to arrive.
@@ -53,7 +53,6 @@ func DefaultLimits() Limits {
 		Grace:           500 * time.Millisecond,
 		TransferGrace:   2 * time.Second,
 		HeaderBytes:     12 << 10,
-		TLSHeaderBytes:  4 << 10,
 		HeaderTimeout:   10 * time.Second,
 		RequestTimeout:  30 * time.Second,
 		ResponseTimeout: 60 * time.Second,
@@ -71,15 +70,16 @@ func Serve(
 ) error {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
-	open, headerBytes := limitConnections(listener, limits, security != nil), limits.HeaderBytes
 	if security != nil {
-		headerBytes = limits.TLSHeaderBytes
+		security = security.Clone()
+		security.NextProtos = []string{"http/1.1"}
 	}
+	open := limitConnections(listener, limits, security)
 	httpServer := &http.Server{
 		Handler:           open.closeWhileWaiting(handler),
 		ConnContext:       open.context,
 		ConnState:         open.stateChanged,
-		MaxHeaderBytes:    headerBytes,
+		MaxHeaderBytes:    limits.HeaderBytes,
 		ReadHeaderTimeout: limits.HeaderTimeout,
 		ReadTimeout:       limits.RequestTimeout,
 		WriteTimeout:      limits.ResponseTimeout,
@@ -88,16 +88,9 @@ func Serve(
 		// OPTIONS * is handled like any other path.
 		DisableGeneralOptionsHandler: true,
 		Protocols:                    protocols,
-		TLSConfig:                    security,
 	}
 	failed := make(chan error, 1)
-	go func() {
-		if security == nil {
-			failed <- httpServer.Serve(open)
-			return
-		}
-		failed <- httpServer.ServeTLS(open, "", "")
-	}()
+	go func() { failed <- httpServer.Serve(open) }()
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serve: %w", err)
