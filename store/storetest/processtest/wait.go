@@ -3,6 +3,7 @@ package processtest
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"strconv"
@@ -41,14 +42,20 @@ func Poll(condition func() error) error {
 	}
 }
 
-// FreePort returns a port of 127.0.0.1 that is not in use. It is below the range that Linux uses for outgoing
-// connections (ip_local_port_range), in which a client that keeps dialing a dead server could get that server's port
-// and connect to itself.
+// FreePort returns a port of 127.0.0.1 that is not in use, and that no other test gets until this one ends. It is below
+// the range that Linux uses for outgoing connections (ip_local_port_range), in which a client that keeps dialing a dead
+// server could get that server's port and connect to itself.
 func FreePort(t testing.TB) int {
 	t.Helper()
 	const first, end = 20000, 32768
 	for {
 		port := first + rand.IntN(end-first)
+		// An abstract socket, which ends with the process: a server may take long to listen on the port.
+		reserved, err := net.Listen("unix", fmt.Sprintf("@providerd-test-port-%d", port))
+		if err != nil {
+			continue
+		}
+		t.Cleanup(func() { _ = reserved.Close() })
 		if listener, err := net.Listen("tcp", Local(port)); err == nil {
 			_ = listener.Close()
 			return port
