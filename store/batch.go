@@ -15,10 +15,10 @@ import (
 const (
 	// queueLength is how many creates can wait; with more, callers would give up before their turn.
 	queueLength = 512
-	// Beyond that, reserved creates can wait, of callers of whom fewer than few wait, so that one caller with many
-	// connections does not keep the others out.
-	reserved = 128
-	few      = 8
+	// reservedPlaces are further ones for callers with fewer than fewWaiting creates in the queue, so that one caller with
+	// many connections does not keep the others out.
+	reservedPlaces = 128
+	fewWaiting     = 8
 	// maxBatch is the maximum number of creates in a batch.
 	maxBatch = 256
 	// sharedLanes is the number of concurrent batches on a shared database: the next batch is sent while one waits for its
@@ -83,7 +83,7 @@ type batcher struct {
 
 func startBatcher(db database.Database, keys *keyCache) *batcher {
 	b, lanes := &batcher{
-		inserter: newInserter(db, keys), queue: make(chan *create, queueLength+reserved), waiting: map[string]int{},
+		inserter: newInserter(db, keys), queue: make(chan *create, queueLength+reservedPlaces), waiting: map[string]int{},
 	}, 1
 	if db.IsShared() {
 		b.leastTime, lanes = leastTime, sharedLanes
@@ -176,7 +176,7 @@ func (b *batcher) enqueue(c *create) error {
 func (b *batcher) wait(c *create) bool {
 	b.sharing.Lock()
 	defer b.sharing.Unlock()
-	if len(b.queue) >= queueLength && b.waiting[c.common.CreatedBy] >= few {
+	if len(b.queue) >= queueLength && b.waiting[c.common.CreatedBy] >= fewWaiting {
 		return false
 	}
 	select {

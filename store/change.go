@@ -130,14 +130,11 @@ func (c changing) apply(changes []Change) ([]int64, error) {
 	if err := c.free(changes, updated); err != nil {
 		return nil, err
 	}
-	for chunk := range slices.Chunk(updated, pageSize) {
-		if err := c.write(changes, chunk, pks); err != nil {
-			return nil, err
-		}
-	}
-	for chunk := range slices.Chunk(created, pageSize) {
-		if err := c.write(changes, chunk, pks); err != nil {
-			return nil, err
+	for _, indexes := range [...][]int{updated, created} {
+		for chunk := range slices.Chunk(indexes, pageSize) {
+			if err := c.write(changes, chunk, pks); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return pks, c.addEvents(eventsOf(changes))
@@ -199,8 +196,8 @@ func (c changing) write(changes []Change, chunk []int, pks []int64) error {
 	}
 	var rows []Provider
 	if err := c.tx.Raw(c.statement(len(chunk), isUpdate), values...).Scan(&rows).Error; err != nil {
-		isOfKey := func(i int) bool { return isUpdate && !changes[i].replacesClientID() }
-		return refusal(err, !slices.ContainsFunc(chunk, func(i int) bool { return !isOfKey(i) }))
+		writesClientID := func(i int) bool { return !isUpdate || changes[i].replacesClientID() }
+		return refusal(err, !slices.ContainsFunc(chunk, writesClientID))
 	}
 	for _, row := range rows {
 		pks[byUID[row.UID]] = row.PK

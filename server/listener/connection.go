@@ -50,9 +50,6 @@ type Conn struct {
 
 type connectionKey struct{}
 
-// connectionOf returns the Conn of a connection of the HTTP server, which may be within TLS.
-func connectionOf(served net.Conn) *Conn { return served.(*Conn) }
-
 // security returns the state of TLS; nil without TLS.
 func (c *Conn) security() *tls.ConnectionState {
 	secured, ok := c.Conn.(*tls.Conn)
@@ -94,8 +91,8 @@ func (c *Conn) SetReadDeadline(at time.Time) error {
 //
 // While a request is handled, net/http reads one byte without a deadline, to notice that the caller has disconnected.
 // That takes a twentieth of the CPU of a create, and a complete request is carried out anyway. So this read gets
-// nothing instead of waiting, unless Limits.NoticeHangUps is set. All other reads have a deadline or, within TLS, room
-// for more than a byte.
+// nothing instead of waiting, unless Limits.NoticeHangUps is set or the connection has TLS. All other reads have a
+// deadline.
 func (c *Conn) Read(into []byte) (int, error) {
 	isPlain := c.owner.security == nil
 	if len(into) == 1 && isPlain && !c.owner.limits.NoticeHangUps && c.hasNoReadDeadline.Load() {
@@ -144,7 +141,7 @@ func refusePlain(wrong tls.RecordHeaderError) {
 	}
 }
 
-// Abort closes the connection at once, without the farewell of TLS, which would wait for the caller.
+// Abort closes the connection without the close_notify of TLS (RFC 8446, section 6.1), which would wait for the caller.
 func (c *Conn) Abort() {
 	c.owner.mutex.Lock()
 	defer c.owner.mutex.Unlock()

@@ -152,12 +152,12 @@ func (c *connections) wake() {
 
 // context adds the connection to the context of its requests.
 func (c *connections) context(ctx context.Context, served net.Conn) context.Context {
-	return context.WithValue(ctx, connectionKey{}, connectionOf(served))
+	return context.WithValue(ctx, connectionKey{}, served.(*Conn))
 }
 
 // stateChanged is called by the HTTP server when the state of a connection changes.
 func (c *connections) stateChanged(served net.Conn, state http.ConnState) {
-	conn := connectionOf(served)
+	conn := served.(*Conn)
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	switch {

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/mattn/go-sqlite3"
 
@@ -34,6 +35,16 @@ func classify(err error) error {
 func commitError(err error) error {
 	if native, ok := errors.AsType[sqlite3.Error](err); ok && native.Code == sqlite3.ErrIoErr {
 		return fmt.Errorf("%w: %w", database.ErrOutcomeUnknown, err)
+	}
+	return classify(err)
+}
+
+// insertError classifies the error of an INSERT. If the error is due to a row, such as one that violates a constraint,
+// it is database.ErrInsertAlone.
+func insertError(err error) error {
+	if native, ok := errors.AsType[sqlite3.Error](err); ok &&
+		slices.Contains([]sqlite3.ErrNo{sqlite3.ErrConstraint, sqlite3.ErrTooBig, sqlite3.ErrMismatch}, native.Code) {
+		return fmt.Errorf("%w: %w", database.ErrInsertAlone, err)
 	}
 	return classify(err)
 }

@@ -8,12 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/mattn/go-sqlite3"
 
 	"example.com/providerd/store/database"
 )
@@ -245,16 +243,6 @@ func (i *inserter) prepared(ctx context.Context, text string) (*sql.Stmt, error)
 	}
 	i.statements[text] = statement
 	return statement, nil
-}
-
-// insertError classifies the error of an INSERT. If the error is due to a row, such as one that violates a constraint,
-// it is database.ErrInsertAlone.
-func insertError(err error) error {
-	if native, ok := errors.AsType[sqlite3.Error](err); ok &&
-		slices.Contains([]sqlite3.ErrNo{sqlite3.ErrConstraint, sqlite3.ErrTooBig, sqlite3.ErrMismatch}, native.Code) {
-		return fmt.Errorf("%w: %w", database.ErrInsertAlone, err)
-	}
-	return classify(err)
 }
 
 // idle maintains the database while no creates arrive.

@@ -108,10 +108,13 @@ const (
 
 // begins reports whether a file begins as the WAL that the wal-index describes, if there is one.
 func (i walIndex) begins(wal *guardedFile) (bool, error) {
+	if i.frames == 0 {
+		return true, nil
+	}
 	var salts [8]byte
 	const offset = 16
 	isLong, err := wal.read(salts[:], offset)
-	return i.frames == 0 || isLong && salts == i.salts, err
+	return isLong && salts == i.salts, err
 }
 
 // lastPage returns the page number of the last frame in such a file, or 0 if there is no such frame.

@@ -94,8 +94,8 @@ func (t *table) Flush() error {
 // omitEmpty removes the columns that have only a heading.
 func (t *table) omitEmpty() {
 	for column := range slices.Backward(t.headings) {
-		isEmpty := func(row tableRow) bool { return row.cells[column] == "" }
-		if slices.IndexFunc(t.rows[1:], func(row tableRow) bool { return !isEmpty(row) }) >= 0 {
+		hasText := func(row tableRow) bool { return row.cells[column] != "" }
+		if slices.ContainsFunc(t.rows[1:], hasText) {
 			continue
 		}
 		for i := range t.rows {

@@ -5,6 +5,7 @@ package hostile_test
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -64,14 +65,7 @@ func TestHostileOlderWALIndex(t *testing.T) {
 		dir, client, sent := t.TempDir(), contracttest.Client(t), providerdtest.NewJournal()
 		index := filepath.Join(dir, "data", "providerd.db-shm")
 		server := providerdtest.Serve(t, dir)
-		load := providerdtest.StartLoad(callers, func(caller, n int) bool {
-			started, name := time.Now(), fmt.Sprintf("%d-%d", caller, n)
-			record, err := server.CreateOnce(client, name)
-			if err == nil {
-				sent.Acknowledge(record, started)
-			}
-			return !server.HasEnded()
-		})
+		load := createUntilEnd(callers, server, client, sent)
 		sent.WaitForMore(t, 100*(round+1))
 		older, err := os.ReadFile(index)
 		if err != nil {
@@ -94,6 +88,20 @@ func TestHostileOlderWALIndex(t *testing.T) {
 	}
 }
 
+// createUntilEnd starts callers that create until the server ends.
+func createUntilEnd(
+	callers int, server *providerdtest.Server, client *http.Client, sent *providerdtest.Journal,
+) *providerdtest.Load {
+	return providerdtest.StartLoad(callers, func(caller, n int) bool {
+		started, name := time.Now(), fmt.Sprintf("%d-%d", caller, n)
+		record, err := server.CreateOnce(client, name)
+		if err == nil {
+			sent.Acknowledge(record, started)
+		}
+		return !server.HasEnded()
+	})
+}
+
 func sizeOf(path string) int64 {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -108,14 +116,7 @@ func (a accident) strike(t *testing.T, restarts bool) {
 	dir, client, sent := t.TempDir(), contracttest.Client(t), providerdtest.NewJournal()
 	database := filepath.Join(dir, "data", "providerd.db")
 	server := providerdtest.Serve(t, dir)
-	load := providerdtest.StartLoad(callers, func(caller, n int) bool {
-		started, name := time.Now(), fmt.Sprintf("%d-%d", caller, n)
-		record, err := server.CreateOnce(client, name)
-		if err == nil {
-			sent.Acknowledge(record, started)
-		}
-		return !server.HasEnded()
-	})
+	load := createUntilEnd(callers, server, client, sent)
 	sent.WaitForMore(t, untilReset)
 	// A copy in the middle of a checkpoint is as good an older one as any.
 	if err := overwrite(database+".older", database); err != nil {
