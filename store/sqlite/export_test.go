@@ -14,7 +14,7 @@ func Classify(err error) error { return classify(err) }
 func CommitError(err error) error { return commitError(err) }
 
 // Inserter returns the connection of Insert, which must have been called.
-func (d *Database) Inserter() *sql.Conn { return d.inserter.conn }
+func (d *Database) Inserter() *sql.Conn { return d.inserter.statements.conn }
 
 // Checkpoint runs a checkpoint as Insert does. None may be in progress.
 func (d *Database) Checkpoint(ctx context.Context) { d.inserter.checkpoints.complete(ctx) }

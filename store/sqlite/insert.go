@@ -3,7 +3,6 @@ package sqlite
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/mattn/go-sqlite3"
 
 	"example.com/providerd/store/database"
 )
@@ -23,12 +23,12 @@ const idleInterval = 5 * time.Second
 // time.
 type inserter struct {
 	database    *Database
-	conn        *sql.Conn
+	statements  statements
 	checkpoints *checkpointer
-	// statements are the prepared statements by text. There are few: see run.
-	statements map[string]*sql.Stmt
-	// values are those of the last INSERT.
-	values []any
+	// texts are the INSERTs by number of rows. There are few: see run.
+	texts map[int]string
+	// values has room for those of an INSERT.
+	values []driver.NamedValue
 	stop   chan struct{}
 	ended  chan struct{}
 }
@@ -68,7 +68,7 @@ func newInserter(ctx context.Context, d *Database) (*inserter, error) {
 		return nil, fmt.Errorf("connect: %w", classify(err))
 	}
 	i := &inserter{
-		database: d, conn: conn, statements: map[string]*sql.Stmt{},
+		database: d, statements: statements{conn, map[string]*sqlite3.SQLiteStmt{}}, texts: map[int]string{},
 		stop: make(chan struct{}), ended: make(chan struct{}),
 	}
 	// Checkpoints are left to the checkpointer. Providers have no foreign keys. The journal of a statement is in memory,
@@ -104,33 +104,25 @@ func (i *inserter) insert(ctx context.Context, rows database.Insertion) (pks map
 
 // transact runs the INSERT in a transaction.
 func (i *inserter) transact(ctx context.Context, rows database.Insertion) (pks map[uuid.UUID]int64, err error) {
-	begin, err := i.prepared(ctx, "BEGIN IMMEDIATE") //nolint:sqlclosecheck // close closes it.
-	if err == nil {
-		_, err = begin.ExecContext(ctx)
-	}
-	if err != nil {
+	if _, err := i.statements.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return nil, fmt.Errorf("begin: %w", classify(err))
 	}
 	defer func() {
 		if err != nil {
 			// SQLite may have rolled it back already.
-			_, _ = i.conn.ExecContext(ctx, "ROLLBACK")
+			_, _ = i.statements.exec(ctx, "ROLLBACK")
 		}
 	}()
-	if err := incrementGeneration(ctx, i.database.files, i.conn); err != nil {
+	if err := incrementGeneration(ctx, i.database.files, i.statements.conn); err != nil {
 		return nil, err
 	}
 	if pks, err = i.run(ctx, rows); err != nil {
 		return nil, fmt.Errorf("insert: %w", err)
 	}
-	commit, err := i.prepared(ctx, "COMMIT") //nolint:sqlclosecheck // close closes it.
-	if err != nil {
-		return nil, fmt.Errorf("commit: %w", err)
-	}
 	if err := i.database.files.checkBeforeCommit(); err != nil {
 		return nil, err
 	}
-	if _, err := commit.ExecContext(ctx); err != nil {
+	if _, err := i.statements.exec(ctx, "COMMIT"); err != nil {
 		return nil, fmt.Errorf("commit: %w", commitError(err))
 	}
 	return pks, nil
@@ -140,20 +132,20 @@ func (i *inserter) transact(ctx context.Context, rows database.Insertion) (pks m
 func (i *inserter) run(ctx context.Context, rows database.Insertion) (pks map[uuid.UUID]int64, err error) {
 	// The version is NULL if there is no keyset.
 	selectState := "SELECT (SELECT version FROM keyset), (SELECT coalesce(max(pk), 0) FROM " + rows.Table + ")"
-	state, err := i.prepared(ctx, selectState) //nolint:sqlclosecheck // close closes it.
-	if err != nil {
-		return nil, err
-	}
 	var version []byte
 	var before int64
-	err = state.QueryRowContext(ctx).Scan(&version, &before)
+	err = i.statements.query(ctx, selectState, func(row []driver.Value) error {
+		version, _ = row[0].([]byte)
+		before, _ = row[1].(int64)
+		return nil
+	})
 	if err != nil || !bytes.Equal(version, rows.KeysetVersion) {
 		return nil, classify(err)
 	}
 	var inserted, last int64
 	for rest := rows.Rows; len(rest) > 0; {
 		count := 1 << (bits.Len(uint(len(rest))) - 1)
-		result, err := i.insertRows(ctx, insertText(rows, count), rest[:count])
+		result, err := i.insertRows(ctx, rows, rest[:count])
 		if err != nil {
 			return nil, err
 		}
@@ -173,44 +165,37 @@ func (i *inserter) run(ctx context.Context, rows database.Insertion) (pks map[uu
 	return pks, nil
 }
 
-func (i *inserter) insertRows(ctx context.Context, text string, rows [][]any) (sql.Result, error) {
-	statement, err := i.prepared(ctx, text) //nolint:sqlclosecheck // close closes it.
-	if err != nil {
-		return nil, err
+func (i *inserter) insertRows(ctx context.Context, all database.Insertion, rows [][]any) (driver.Result, error) {
+	text, ok := i.texts[len(rows)]
+	if !ok {
+		text = insertText(all, len(rows))
+		i.texts[len(rows)] = text
 	}
-	i.values = i.values[:0]
+	values := i.values[:0]
 	for _, row := range rows {
 		for _, value := range row {
-			i.values = append(i.values, native(value))
+			values = append(values, driver.NamedValue{Ordinal: len(values) + 1, Value: native(value)})
 		}
 	}
-	result, err := statement.ExecContext(ctx, i.values...)
-	clear(i.values)
+	result, err := i.statements.exec(ctx, text, values...)
+	clear(values)
+	i.values = values
 	return result, insertError(err)
 }
 
 // pksAfter returns the pks after one by uid. No other program inserts rows during the transaction.
 func (i *inserter) pksAfter(ctx context.Context, table string, before int64) (map[uuid.UUID]int64, error) {
-	selectPKs := "SELECT uid, pk FROM " + table + " WHERE pk > ?"
-	statement, err := i.prepared(ctx, selectPKs) //nolint:sqlclosecheck // close closes it.
-	if err != nil {
-		return nil, err
-	}
-	found, err := statement.QueryContext(ctx, before)
-	if err != nil {
-		return nil, classify(err)
-	}
-	defer func() { _ = found.Close() }()
 	pks := map[uuid.UUID]int64{}
-	for found.Next() {
-		var uid uuid.UUID
-		var pk int64
-		if err := found.Scan(&uid, &pk); err != nil {
-			return nil, fmt.Errorf("read the pks: %w", err)
+	err := i.statements.query(ctx, "SELECT uid, pk FROM "+table+" WHERE pk > ?", func(row []driver.Value) error {
+		text, _ := row[0].(string)
+		uid, err := uuid.Parse(text)
+		if err != nil {
+			return fmt.Errorf("read the pks: %w", err)
 		}
-		pks[uid] = pk
-	}
-	return pks, classify(found.Err())
+		pks[uid], _ = row[1].(int64)
+		return nil
+	}, driver.NamedValue{Ordinal: 1, Value: before})
+	return pks, classify(err)
 }
 
 // native returns a value in the form of a column.
@@ -230,19 +215,6 @@ func insertText(rows database.Insertion, count int) string {
 	row := ",(?" + strings.Repeat(",?", len(rows.Columns)-1) + ")"
 	return "INSERT INTO " + rows.Table + " (" + strings.Join(rows.Columns, ", ") + ") VALUES " +
 		strings.Repeat(row, count)[1:] + " ON CONFLICT DO NOTHING"
-}
-
-// prepared returns the statement with a text, which it prepares once.
-func (i *inserter) prepared(ctx context.Context, text string) (*sql.Stmt, error) {
-	if statement, ok := i.statements[text]; ok {
-		return statement, nil
-	}
-	statement, err := i.conn.PrepareContext(ctx, text)
-	if err != nil {
-		return nil, classify(err)
-	}
-	i.statements[text] = statement
-	return statement, nil
 }
 
 // idle maintains the database while no creates arrive.
@@ -279,12 +251,5 @@ func (i *inserter) maintain(ctx context.Context) {
 func (i *inserter) close() error {
 	close(i.stop)
 	<-i.ended
-	errs := []error{i.checkpoints.close()}
-	for _, statement := range i.statements {
-		errs = append(errs, statement.Close())
-	}
-	if err := errors.Join(append(errs, i.conn.Close())...); err != nil {
-		return fmt.Errorf("disconnect: %w", err)
-	}
-	return nil
+	return errors.Join(i.checkpoints.close(), i.statements.close())
 }
