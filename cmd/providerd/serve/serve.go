@@ -80,7 +80,7 @@ func (Command) Help() string {
 // heapReserve is the size of an allocation that is never touched, and so takes no memory. The live heap is so small
 // that the garbage collector would run hundreds of times a second without it; a higher GOGC would also multiply a large
 // heap.
-const heapReserve = 12 << 20
+const heapReserve = 32 << 20
 
 // memoryLimit keeps the process under 256 MiB, with room for SQLite and the program itself. Near the limit the garbage
 // collector runs more often, instead of letting the heap grow to twice what is live. The server bounds the live heap
