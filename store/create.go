@@ -106,8 +106,10 @@ func (s *Store) create(
 		submit = s.validate
 	}
 	for range maxTries {
-		if prior, err = s.replay(ctx, requested); prior != nil || err != nil {
-			return prior, err
+		if common.IdempotencyKey != nil {
+			if prior, err = s.replay(ctx, requested); prior != nil || err != nil {
+				return prior, err
+			}
 		}
 		err = submit(ctx, &create{
 			requested: requested, common: common, clientID: requested.clientID(), timing: request.Timing,
@@ -127,9 +129,6 @@ func (s *Store) create(
 // read again, so that it will survive the loss of the server.
 func (s *Store) replay(ctx context.Context, requested Record) (record Record, err error) {
 	common := requested.Common()
-	if common.IdempotencyKey == nil {
-		return nil, nil
-	}
 	const ofKey = "created_by = ? AND kind = ? AND idempotency_key = ?"
 	key := []any{common.CreatedBy, common.Kind, *common.IdempotencyKey}
 	var pks []int64

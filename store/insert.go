@@ -190,6 +190,9 @@ func (i inserter) isLate(c *create) bool {
 
 // inTime refuses creates that are late, so that their deadlines do not cut a statement short, and returns the others.
 func (i inserter) inTime(creates []*create) (others []*create) {
+	if !slices.ContainsFunc(creates, i.isLate) {
+		return creates
+	}
 	for _, c := range creates {
 		if i.isLate(c) {
 			fail([]*create{c}, fmt.Errorf("%w: no time left for a transaction", ErrUnavailable))
