@@ -29,6 +29,13 @@ const (
 // is written at a time.
 const progressBytes = 16 << 10
 
+const (
+	// bufferSize is what net/http reads ahead at most.
+	bufferSize = 4 << 10
+	// maxReadAhead is how much of the next request may be read with the end of another, because its lines are not counted.
+	maxReadAhead = 1 << 10
+)
+
 // Conn is one of the connections that Serve has open.
 type Conn struct {
 	// Conn is raw, or TLS over it.
@@ -97,6 +104,9 @@ func (c *Conn) Read(into []byte) (int, error) {
 	isPlain := c.owner.security == nil
 	if len(into) == 1 && isPlain && !c.owner.limits.NoticeHangUps && c.hasNoReadDeadline.Load() {
 		return 0, nil
+	}
+	if len(into) <= bufferSize {
+		into = into[:min(len(into), maxReadAhead)]
 	}
 	count, err := c.Conn.Read(into)
 	if wrong, ok := errors.AsType[tls.RecordHeaderError](err); ok && wrong.Conn != nil {
