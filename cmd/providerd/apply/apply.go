@@ -29,17 +29,17 @@ import (
 
 // Command is "providerd apply" with its flags.
 type Command struct {
-	Files            []string          `name:"file" short:"f" sep:"none" placeholder:"FILE" help:"A YAML file that lists providers, a directory of such files, or - for standard input; repeatable."`
-	Recursive        bool              `short:"R" help:"Also read the subdirectories of directories, except hidden ones."`
+	Files            []string          `name:"file" short:"f" sep:"none" placeholder:"FILE" help:"YAML file, directory of such files, or - for standard input; repeatable."`
+	Recursive        bool              `short:"R" help:"Also read subdirectories, except hidden ones."`
 	Server           string            `env:"PROVIDERD_SERVER" placeholder:"URL" help:"URL of the server, such as http://127.0.0.1:8080 (${env})."`
 	TokenFile        string            `env:"PROVIDERD_TOKEN_FILE" type:"path" placeholder:"PATH" help:"File with the access token, which overrides PROVIDERD_TOKEN (${env})."`
 	DryRun           bool              `help:"Show the outcome of each entry and store nothing. Without --server and --as, only check the files."`
 	DetailedExitcode bool              `help:"In a dry run, exit with status 3 also if entries would be created."`
-	As               *flags.Label      `placeholder:"NAME" help:"Write to the database instead of sending requests. NAME is the name of the tokens that the files are applied with over HTTP."`
+	As               *flags.Label      `placeholder:"NAME" help:"Write to the database instead of sending requests, as the caller NAME, whose tokens apply the files over HTTP."`
 	Database         flags.DatabaseURL `default:"${database}" env:"PROVIDERD_DATABASE" placeholder:"URL" help:"With --as, the database: sqlite:PATH or postgres://USER@HOST/DATABASE (${env}; default ${default})."`
 	Keyset           string            `env:"PROVIDERD_KEYSET" type:"path" placeholder:"PATH" help:"With --as, the keyset file of the database (${env}; default keyset.json next to a SQLite database)."`
-	Prune            int               `placeholder:"N" help:"With --as, delete the records that were applied as NAME and have no entry, if they are at most N."`
-	Adopt            bool              `help:"With --as, take over records of any caller that have the client_id of an entry."`
+	Prune            int               `placeholder:"N" help:"With --as, delete the records of NAME that have no entry, if they are at most N."`
+	Adopt            bool              `help:"With --as, take over any caller's records that have the client_id of an entry."`
 	Yes              bool              `help:"With --as, do not ask for confirmation. Required if stdin is not a terminal."`
 	Strict           bool              `help:"Store nothing if there is advice for any entry."`
 	Parallel         int               `default:"16" placeholder:"N" help:"Number of parallel creates over HTTP, 1 to 256 (default ${default})."`

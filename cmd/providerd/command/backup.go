@@ -24,8 +24,8 @@ type backupCommand struct {
 	flags.DatabaseFlags
 	File        flags.FilePath `arg:"" help:"The file to write, which must not exist; with --every, the directory for the files."`
 	Every       flags.Duration `and:"schedule" placeholder:"TIME" help:"Keep running, and write a backup to a directory at this interval, such as 6h."`
-	MetricsFile flags.FilePath `placeholder:"FILE" help:"Write the outcome of each backup to this file, for the textfile collector of node_exporter; its name must end in .prom."`
-	Keep        int            `and:"schedule" placeholder:"N" help:"With --every, the number of backups to keep; older ones are removed after a new one is verified."`
+	MetricsFile flags.FilePath `placeholder:"FILE" help:"File for the outcome of each backup, for node_exporter's textfile collector; its name must end in .prom."`
+	Keep        int            `and:"schedule" placeholder:"N" help:"With --every, the number of backups to keep; older ones are removed once a new one is verified."`
 }
 
 // Help is the long help text.

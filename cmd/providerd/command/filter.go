@@ -24,7 +24,7 @@ type filterFlags struct {
 	Name      filterText   `placeholder:"NAME" help:"Only providers with exactly this name."`
 	ClientID  filterText   `placeholder:"ID" help:"Only the OAuth2 provider with exactly this client_id."`
 	CreatedBy filterText   `placeholder:"NAME" help:"Only providers created with a token of this name."`
-	Limit     positive     `placeholder:"N" help:"Print at most N; if there are more, the next --after is printed on standard error."`
+	Limit     positive     `placeholder:"N" help:"Print at most N; standard error then has the --after of the next page."`
 }
 
 func (f filterFlags) filter(since flags.Time) store.Filter {
@@ -37,7 +37,7 @@ func (f filterFlags) filter(since flags.Time) store.Filter {
 // providerFlags select providers.
 type providerFlags struct {
 	filterFlags
-	Since flags.Time `placeholder:"TIME" help:"Only providers created since this long ago, such as 12h or 30d, or since a time, such as 2026-01-31T08:00:00Z."`
+	Since flags.Time `placeholder:"TIME" help:"Only providers created within this duration, such as 30d, or since this time, such as 2026-01-31T08:00:00Z."`
 	After positive   `placeholder:"PK" help:"Only providers with a pk above this one."`
 }
 

@@ -19,7 +19,7 @@ import (
 
 type healthCommand struct {
 	Listen  flags.ListenAddress `default:"127.0.0.1:8080" env:"PROVIDERD_LISTEN" placeholder:"HOST:PORT" help:"Address that the server listens on (${env}; default ${default})."`
-	TLSCert string              `env:"PROVIDERD_TLS_CERT" type:"path" placeholder:"PATH" help:"Certificate chain in PEM of a server that serves HTTPS (${env})."`
+	TLSCert string              `env:"PROVIDERD_TLS_CERT" type:"path" placeholder:"PATH" help:"PEM certificate chain of the server (${env}; default none)."`
 }
 
 // Help is the long help text.

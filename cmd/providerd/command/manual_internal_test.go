@@ -34,14 +34,9 @@ func TestManualTables(t *testing.T) {
 	}
 	manualtest.Check(t, reference, "shared flags", text.String())
 	text.Reset()
+	explained := map[string]bool{}
 	for _, command := range commands {
-		text.WriteString("- " + code(strings.TrimPrefix(usage(command), "providerd ")) + ": " + command.Help + "\n")
-		for _, flag := range command.Flags {
-			isShared := slices.ContainsFunc(shared, func(other *kong.Flag) bool { return flagItem(other) == flagItem(flag) })
-			if !isShared && flag.Group == nil { // The table of fields has those with a group.
-				text.WriteString("  " + flagItem(flag))
-			}
-		}
+		text.WriteString(commandItem(command, shared, explained))
 	}
 	manualtest.Check(t, reference, "commands", text.String())
 	manualtest.Check(t, reference, "exit statuses", manualtest.Table([]string{"status", "meaning"}, [][]string{
@@ -65,6 +60,29 @@ func sharedFlags(commands []*kong.Node) (shared []*kong.Flag) {
 		}
 	}
 	return shared
+}
+
+// commandItem returns the item of a list for a command. It has the flags that are not shared: those that are explained
+// above without their meaning.
+func commandItem(command *kong.Node, shared []*kong.Flag, explained map[string]bool) string {
+	text := "- " + code(strings.TrimPrefix(usage(command), "providerd ")) + ": " + command.Help + "\n"
+	var above []string
+	for _, flag := range command.Flags {
+		item := flagItem(flag)
+		isShared := slices.ContainsFunc(shared, func(other *kong.Flag) bool { return flagItem(other) == item })
+		switch {
+		case isShared || flag.Group != nil: // The table of fields has those with a group.
+		case explained[item]:
+			above = append(above, code("--"+flag.Name))
+		default:
+			explained[item] = true
+			text += "  " + item
+		}
+	}
+	if len(above) > 0 {
+		text += "  - As above: " + strings.Join(above, ", ") + "\n"
+	}
+	return text
 }
 
 // flagItem returns the item of a list for a flag, with its variable.
@@ -120,14 +138,13 @@ func meaning(flag *kong.Flag) string {
 	return help + byDefault(flag)
 }
 
-// byDefault returns a sentence with the default of a flag. One that depends on other flags is only in the help.
+// byDefault returns a sentence with the default of a flag, unless that is in its help, depends on other flags or is none.
 func byDefault(flag *kong.Flag) string {
-	switch explained := regexp.MustCompile(`\bdefault:? ([^);]+)[);]`).FindStringSubmatch(flag.Help); {
+	explained := regexp.MustCompile(`\bdefault:? ([^);]+)[);]`).FindStringSubmatch(flag.Help)
+	switch {
 	case flag.HasDefault:
 		return " Default: " + code(flag.Default) + "."
-	case flag.Required:
-		return " Required."
-	case explained != nil:
+	case explained != nil && explained[1] != "none":
 		return " Default: " + explained[1] + "."
 	default:
 		return ""

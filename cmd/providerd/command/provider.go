@@ -32,7 +32,7 @@ type providerListCommand struct {
 	flags.DatabaseFlags
 	providerFlags
 	flags.ListFormat
-	Reveal bool `xor:"what" help:"Print secrets. Without this flag they are masked."`
+	Reveal bool `xor:"what" help:"Print secrets, which are masked otherwise."`
 	Advice bool `xor:"what" help:"List what deviates from best practice instead, without values."`
 }
 
@@ -98,7 +98,7 @@ func (c *providerListCommand) rows(record store.Record) [][]string {
 type providerShowCommand struct {
 	flags.DatabaseFlags
 	flags.ListFormat
-	Reveal   bool       `help:"Print secrets. Without this flag they are masked."`
+	Reveal   bool       `help:"Print secrets, which are masked otherwise."`
 	PK       providerPK `arg:"" optional:"" help:"pk of the provider."`
 	ClientID string     `placeholder:"ID" help:"client_id of the provider, instead of its pk."`
 }

@@ -28,9 +28,9 @@ import (
 type providerExportCommand struct {
 	flags.DatabaseFlags
 	providerFlags
-	IDs    []string       `name:"ids" sep:"none" placeholder:"FILE" help:"Name providers by the entries of this file, or of the files below this directory, that created them; repeatable."`
-	To     flags.FilePath `placeholder:"FILE" help:"Write to this file, readable only by its owner, instead of standard output. It must not exist; if the export fails, it is not created."`
-	Reveal bool           `help:"Write secrets in plain text. Without this flag, references such as $${NAME} replace them, which are listed on standard error."`
+	IDs    []string       `name:"ids" sep:"none" placeholder:"FILE" help:"Keep the ids of the entries in this file or directory; repeatable."`
+	To     flags.FilePath `placeholder:"FILE" help:"New file for the output, readable only by its owner, instead of standard output."`
+	Reveal bool           `help:"Write secrets instead of references such as $${NAME}, which are listed on standard error."`
 }
 
 // Help is the long help text.

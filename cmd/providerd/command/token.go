@@ -19,7 +19,7 @@ import (
 
 type tokenCommands struct {
 	Create tokenCreateCommand `cmd:"" help:"Create a token and print it, once."`
-	List   tokenListCommand   `cmd:"" aliases:"ls" help:"List all tokens, without their text."`
+	List   tokenListCommand   `cmd:"" aliases:"ls" help:"List all tokens by their prefixes."`
 	Renew  tokenRenewCommand  `cmd:"" help:"Replace a token by a new one, and print that."`
 	Revoke tokenRevokeCommand `cmd:"" aliases:"rm" usage:"(<id> | --name=NAME) [flags]" help:"Revoke tokens."`
 }
@@ -40,7 +40,7 @@ func (f tokenFlags) Validate() error {
 
 type tokenCreateCommand struct {
 	flags.DatabaseFlags
-	Name  flags.Label `required:"" placeholder:"NAME" help:"Name of the caller. Tokens with the same name belong to the same caller."`
+	Name  flags.Label `required:"" placeholder:"NAME" help:"Name of the caller, to whom all tokens of this name belong."`
 	Allow []string    `required:"" sep:"none" enum:"${operations},all" placeholder:"OPERATION" help:"Operation that the token allows: ${enum}; repeatable."`
 	tokenFlags
 }

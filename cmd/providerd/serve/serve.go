@@ -32,13 +32,13 @@ import (
 type Command struct {
 	flags.DatabaseFlags
 	Listen         flags.ListenAddress `default:"127.0.0.1:8080" env:"PROVIDERD_LISTEN" placeholder:"HOST:PORT" help:"Address to listen on; port 0 picks a free port (${env}; default ${default})."`
-	MaxConnections int                 `default:"1024" env:"PROVIDERD_MAX_CONNECTIONS" placeholder:"N" help:"Maximum number of open connections; at the limit, the one that has been idle longest is closed (${env}; default ${default})."`
-	FailedAttempts int                 `default:"20" env:"PROVIDERD_FAILED_ATTEMPTS" placeholder:"N" help:"Requests with an invalid token that one client address may send per minute; more get 429 (${env}; default ${default})."`
-	RateLimit      flags.RateLimit     `env:"PROVIDERD_RATE_LIMIT" placeholder:"N/s" help:"Requests to this server that all tokens of one name may send per second (100/s), minute (100/m) or hour (100/h) (${env}; default no limit)."`
+	MaxConnections int                 `default:"1024" env:"PROVIDERD_MAX_CONNECTIONS" placeholder:"N" help:"Maximum number of connections; at the limit, the one that has been idle longest is closed (${env}; default ${default})."`
+	FailedAttempts int                 `default:"20" env:"PROVIDERD_FAILED_ATTEMPTS" placeholder:"N" help:"Invalid tokens that a client address may send per minute before it is refused with 429 (${env}; default ${default})."`
+	RateLimit      flags.RateLimit     `env:"PROVIDERD_RATE_LIMIT" placeholder:"N/s" help:"Requests that all tokens of one name may send per second (100/s), minute (100/m) or hour (100/h) (${env}; default no limit)."`
 	TLSCert        string              `env:"PROVIDERD_TLS_CERT" and:"tls" type:"path" placeholder:"PATH" help:"PEM certificate chain for HTTPS; reloaded when it changes (${env}; default none)."`
 	TLSKey         string              `env:"PROVIDERD_TLS_KEY" and:"tls" type:"path" placeholder:"PATH" help:"PEM private key of the certificate; reloaded when it changes (${env}; default none)."`
-	TrustedProxy   []flags.Network     `env:"PROVIDERD_TRUSTED_PROXY" placeholder:"CIDR" help:"Network of proxies that report the addresses of their clients in X-Forwarded-For, such as 10.0.0.0/8; repeatable (${env}; default none)."`
-	DrainDelay     time.Duration       `default:"0s" env:"PROVIDERD_DRAIN_DELAY" placeholder:"TIME" help:"How long to keep serving after a stop signal while /readyz fails, so that load balancers notice; at most 10m (${env}; default ${default})."`
+	TrustedProxy   []flags.Network     `env:"PROVIDERD_TRUSTED_PROXY" placeholder:"CIDR" help:"Network of proxies that report client addresses in X-Forwarded-For, such as 10.0.0.0/8; repeatable (${env}; default none)."`
+	DrainDelay     time.Duration       `default:"0s" env:"PROVIDERD_DRAIN_DELAY" placeholder:"TIME" help:"How long to keep serving after a stop signal while /readyz fails; at most 10m (${env}; default ${default})."`
 	LogFormat      string              `default:"text" enum:"text,json" env:"PROVIDERD_LOG_FORMAT" help:"Format of the log on standard error: ${enum} (${env}; default ${default})."`
 	LogLevel       flags.LogLevel      `default:"info" env:"PROVIDERD_LOG_LEVEL" placeholder:"LEVEL" help:"Minimum log level: debug, info, warn or error (${env}; default ${default})."`
 	OpsListen      flags.ListenAddress `env:"PROVIDERD_OPS_LISTEN" placeholder:"HOST:PORT" help:"Address for operators: metrics, health, the manual, and pprof profiles for loopback clients (${env}; default none)."`
