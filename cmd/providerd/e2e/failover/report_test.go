@@ -34,12 +34,12 @@ func reportFailover(t *testing.T, results []roundResult, rounds int) {
 		}
 		kinds[at].rounds = append(kinds[at].rounds, r)
 	}
-	text := failoverTable(kinds)
-	t.Log("\n" + text)
+	all := &kindResults{kind: "all", rounds: results}
+	t.Log("\n" + failoverTable(append(kinds, all)...))
 	if rounds < wholeRun {
 		return
 	}
-	if err := figures.Put(providerdtest.Path(t, "store/postgres/README.md"), "figures: make proof PROOF=failover writes them", text); err != nil {
+	if err := figures.Put(providerdtest.Path(t, "store/postgres/README.md"), "figures: make proof PROOF=failover writes them", failoverTable(all)); err != nil {
 		t.Error(err)
 	}
 	if err := os.WriteFile(providerdtest.Path(t, "store/postgres/failover.svg"), []byte(plotFailover(kinds).SVG()), 0o600); err != nil {
@@ -71,15 +71,11 @@ func createsTime(r roundResult) time.Duration { return r.creates }
 func slowestTime(r roundResult) time.Duration { return r.slowest }
 
 // failoverTable renders the figures in Markdown.
-func failoverTable(kinds []*kindResults) string {
-	all := &kindResults{kind: "all"}
-	for _, kind := range kinds {
-		all.rounds = append(all.rounds, kind.rounds...)
-	}
+func failoverTable(kinds ...*kindResults) string {
 	var text strings.Builder
 	text.WriteString("| fault | rounds | acknowledged | unknown at first | missing | doubled | database stalled, s: median, longest | " +
 		"creates stalled |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n")
-	for _, kind := range append(kinds, all) {
+	for _, kind := range kinds {
 		databaseMedian, databaseLongest := kind.times(databaseTime)
 		createsMedian, createsLongest := kind.times(createsTime)
 		fmt.Fprintf(&text, "| %s | %d | %d | %d | %d | %d | %.1f, %.1f | %.1f, %.1f |\n",
