@@ -160,6 +160,7 @@ fuser() { check fuser verbose "$@"; }
 promtool() { [ "$*" = "check config prometheus.yaml" ]; }
 cat() { [[ $1 == /proc/pressure/* ]] || command cat "$@"; }
 df() { command df --human-readable /; }
+du() { command du --human-readable --summarize data; }
 `
 
 // TestRunbookCommands runs the commands of the runbooks beside a server that has accepted and refused a create.
