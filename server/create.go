@@ -93,7 +93,7 @@ func (s *Server) explainReuse(ctx context.Context, err error) error {
 		}
 	}
 	refused := &refusal{slug: idempotencyKeyReused, pk: &reused.PK}
-	refused.detail = fmt.Sprintf("This Idempotency-Key already created provider %d, which has other values of %s. "+
+	refused.detail = fmt.Sprintf("This Idempotency-Key already created provider %d, which has other values for %s. "+
 		"Send the values of that provider, or use a new key.", reused.PK, strings.Join(names, ", "))
 	for _, name := range names {
 		refused.violations = append(refused.violations, model.Violation{

@@ -77,7 +77,7 @@ func unavailableUntilRepaired(detail string, cause error) *refusal {
 
 const problemMediaType = "application/problem+json"
 
-const damagedDetail = "The record that the Idempotency-Key created is damaged; trying again does not help. " +
+const damagedDetail = "The record that the Idempotency-Key created is damaged; retrying does not help. " +
 	"Nothing was stored. Report this to the operator of the server."
 
 func asRefusal(err error) *refusal {

@@ -28,7 +28,7 @@ const (
 	askForNew   = "Ask the operator for a new one."
 )
 
-const damagedTokenDetail = "The stored entry of the access token is damaged; trying again does not help. Nothing was " +
+const damagedTokenDetail = "The stored entry of the access token is damaged; retrying does not help. Nothing was " +
 	"stored. Report this to the operator of the server, or use another token."
 
 const sendBearer = `Send the header "Authorization: Bearer TOKEN" with a valid access token.`

@@ -92,7 +92,7 @@ func (p *Providers) retry(ctx context.Context, post *http.Request, status int, d
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
-			return fmt.Errorf("wait for the next try: %w, after %w", context.Cause(ctx), err)
+			return fmt.Errorf("wait for the next attempt: %w, after %w", context.Cause(ctx), err)
 		}
 		waitLeft -= wait
 	}

@@ -54,7 +54,7 @@ func describe(broken *openapi3.SchemaError) Violation {
 		return Violation{Code: codeEmpty, Detail: "must not be empty"}
 	case "maxLength":
 		return Violation{
-			Code: codeTooLong, Detail: fmt.Sprintf("must have at most %d characters", *schema.MaxLength),
+			Code: codeTooLong, Detail: fmt.Sprintf("must be at most %d characters long", *schema.MaxLength),
 		}
 	case "enum":
 		return Violation{Code: codeEnum, Detail: "must be one of: " + allowedValues(schema)}

@@ -110,15 +110,15 @@ func TestMistakes(t *testing.T) {
 		},
 		{
 			"wrong password", as("anyone", "canary-2", name),
-			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: password authentication failed for user of the URL (SQLSTATE 28P01); correct the password, in the file that PGPASSFILE names or in PGPASSWORD`,
+			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: password authentication failed for user of the URL (SQLSTATE 28P01); correct the password in PGPASSWORD or in the file that PGPASSFILE refers to`,
 		},
 		{
 			"wrong password, with TLS and without", "postgres://anyone:canary@" + plain.Address() + "/postgres",
-			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: password authentication failed for user of the URL (SQLSTATE 28P01); correct the password, in the file that PGPASSFILE names or in PGPASSWORD`,
+			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: password authentication failed for user of the URL (SQLSTATE 28P01); correct the password in PGPASSWORD or in the file that PGPASSFILE refers to`,
 		},
 		{
 			"no password", "postgres://anyone@" + cluster.Address() + "/" + name + "?sslmode=disable",
-			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: password authentication failed for user of the URL (SQLSTATE 28P01); correct the password, in the file that PGPASSFILE names or in PGPASSWORD`,
+			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: password authentication failed for user of the URL (SQLSTATE 28P01); correct the password in PGPASSWORD or in the file that PGPASSFILE refers to`,
 		},
 		{
 			"missing password file", "postgres://anyone@" + cluster.Address() + "/" + name + "?passfile=/nowhere/pgpass",

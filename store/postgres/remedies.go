@@ -120,7 +120,7 @@ func remedyOfCode(code string) string {
 	const parameter = "correct or remove the parameter in the URL"
 	const pooler = "if a pooler such as PgBouncer is in between, add default_query_exec_mode=exec to the URL"
 	return map[string]string{
-		"28P01":            "correct the password, in the file that PGPASSFILE names or in PGPASSWORD",
+		"28P01":            "correct the password in PGPASSWORD or in the file that PGPASSFILE refers to",
 		"28000":            "let the role log in, with a line in pg_hba.conf and the attribute LOGIN",
 		noDatabase:         "create the database, or correct its name in the URL",
 		"3F000":            "create the schema, or correct search_path",

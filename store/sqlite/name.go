@@ -18,7 +18,7 @@ func CheckName(path string) error {
 	name := filepath.Base(path)
 	for _, suffix := range sidecars() {
 		if strings.HasSuffix(name, suffix) {
-			return fmt.Errorf("%w: %s ends in %s, as SQLite's own files beside a database do; "+
+			return fmt.Errorf("%w: %s ends in %s, as SQLite's own files next to a database do; "+
 				"choose another name", ErrReservedName, path, suffix)
 		}
 	}

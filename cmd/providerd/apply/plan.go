@@ -211,7 +211,7 @@ func (p *plan) compare(a *applied, record store.Record) error {
 	case p.isStoredUnder(a, a.Was, common):
 		a.Outcome, a.Detail = outcomeRename, fmt.Sprintf("was %q", a.Was)
 	default:
-		a.Outcome, a.Detail = outcomeAdopt, fmt.Sprintf("`client_id` is that of a record of %s", common.CreatedBy)
+		a.Outcome, a.Detail = outcomeAdopt, fmt.Sprintf("`client_id` belongs to a record of %s", common.CreatedBy)
 	}
 	if len(a.Changes) > 0 {
 		a.Undo = a.kind.Undo(a.PK, a.Changes)

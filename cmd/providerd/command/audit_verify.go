@@ -28,7 +28,7 @@ type auditVerifyCommand struct {
 
 // Help is the long help text.
 func (*auditVerifyCommand) Help() string {
-	return "Compares the database with lines that were kept elsewhere. It names each record that was changed, removed " +
+	return "Compares the database with lines that were kept elsewhere. It lists each record that was changed, removed " +
 		"or inserted without an event, and each event that was changed, removed or inserted. Lines may be repeated, but " +
 		"must be in order, without gaps. The exit status is 0 if nothing differs, 3 if something differs, and 1 if " +
 		"something could not be compared."

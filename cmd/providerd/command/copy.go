@@ -58,7 +58,7 @@ func (c *copyCommand) Run(ctx context.Context, out *console.Output, messages *co
 	defer stop()
 	// A process that closes a second handle of a SQLite file loses its locks.
 	if isSamePath(c.From.Path(), c.To.Path()) {
-		return errors.New("--from and --to name the same file")
+		return errors.New("--from and --to are the same file")
 	}
 	from, err := c.From.Open(ctx, slog.New(slog.DiscardHandler))
 	if errors.Is(err, database.ErrNoDatabase) {

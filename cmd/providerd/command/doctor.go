@@ -44,7 +44,7 @@ const (
 // Help is the long help text.
 func (doctorCommand) Help() string {
 	return "Checks the configuration, files, keyset, database and disk, and reports what is wrong and what to do. It " +
-		"can run beside a server: it changes nothing, creates no file and takes no lock that others wait for. Run it as " +
+		"can run next to a server: it changes nothing, creates no file and takes no lock that others wait for. Run it as " +
 		"the server's user, with the server's environment. The exit status is 1 if a check failed, and 0 if there are only " +
 		"warnings."
 }

@@ -92,7 +92,7 @@ func (f *findings) schema(ctx context.Context, view database.View) (isReadable b
 	}
 	switch version := schema.Version; {
 	case isOlder:
-		f.warn(check, `%v; "providerd serve" migrates it at startup, "providerd migrate" at once`, err)
+		f.warn(check, `%v; "providerd serve" migrates it at startup, "providerd migrate" immediately`, err)
 		return true
 	case err != nil:
 		f.err(check, err)
@@ -124,7 +124,7 @@ func (f *findings) keyset(ctx context.Context, inspection store.Inspection, path
 	total, err := inspection.Providers(ctx, path, func(_, _ int64) {})
 	if damaged, ok := errors.AsType[*store.DamagedError](err); ok {
 		f.fail(check, "%d of %d providers cannot be read, such as %v; restore a backup, or delete those providers and "+
-			`create them again: "providerd provider list --reveal" names them`, damaged.Damaged, damaged.Total, damaged.First[0])
+			`create them again: "providerd provider list --reveal" lists them`, damaged.Damaged, damaged.Total, damaged.First[0])
 	} else if err != nil {
 		f.err(check, err)
 	} else {
@@ -154,7 +154,7 @@ func (f *findings) tokens(ctx context.Context, inspection store.Inspection) {
 	case err != nil:
 		f.err(check, err)
 	case !exist:
-		f.warn(check, `no token is valid, so nobody can create anything; run "providerd token create"`)
+		f.warn(check, `no token is valid, so no caller can create anything; run "providerd token create"`)
 	case len(callers) > 0:
 		f.warn(check, `the tokens of these callers expire before %s: %s; run "providerd token renew" with the ids of their `+
 			"newest tokens", console.Timestamp(now.Add(expiryNotice)), strings.Join(callers, ", "))

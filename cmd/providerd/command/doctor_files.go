@@ -70,10 +70,10 @@ func (f *findings) files(path, dir, keyset string) {
 	const files, chmod = "database file", "run chmod 600 on it"
 	owner := f.directory(dir)
 	for _, suffix := range []string{"", "-wal", "-shm"} {
-		f.file(files, path+suffix, owner, "put the right file in its place, or use another database", []modeRule{
-			{0o022, 0, healthFail, "others can write to %s; " + chmod},
+		f.file(files, path+suffix, owner, "restore the right file, or use another database", []modeRule{
+			{0o022, 0, healthFail, "other users can write to %s; " + chmod},
 			{0, 0o600, healthFail, "its owner cannot write to %s; " + chmod},
-			{0o044, 0, healthWarn, "others can read %s, with its names, settings and token digests; " + chmod},
+			{0o044, 0, healthWarn, "other users can read %s, with its names, settings and token digests; " + chmod},
 		})
 	}
 	names, _ := sqlite.LeftoverLinks(path)
@@ -83,15 +83,15 @@ func (f *findings) files(path, dir, keyset string) {
 	}
 	f.keysetFile(keyset, owner)
 	f.file("initial token", filepath.Join(dir, flags.InitialTokenFile), owner,
-		"remove it; only the initial token belongs there", []modeRule{{0o077, 0, healthFail, "others can access the token " +
-			`in %s; run chmod 600 on it, then create another token with "providerd token create" and revoke this one`}})
+		"remove it; only the initial token belongs there", []modeRule{{0o077, 0, healthFail, "other users can access the " +
+			`token in %s; run chmod 600 on it, then create another token with "providerd token create" and revoke this one`}})
 	f.disk(dir, path, path+"-wal")
 }
 
 func (f *findings) keysetFile(path string, owner uint32) {
-	f.file("keyset file", path, owner, "put the keyset in its place, or pass its path with --keyset",
-		[]modeRule{{0o077, 0, healthFail, "others can access the keys in %s; run chmod 600 on it, then replace the master " +
-			`key, and run "providerd key rotate --reseal"`}})
+	f.file("keyset file", path, owner, "restore the keyset, or pass its path with --keyset",
+		[]modeRule{{0o077, 0, healthFail, "other users can access the keys in %s; run chmod 600 on it, then replace the " +
+			`master key, and run "providerd key rotate --reseal"`}})
 }
 
 // directory checks who can replace files in a directory, and returns its owner.
@@ -104,7 +104,7 @@ func (f *findings) directory(path string) (owner uint32) {
 	case !info.IsDir():
 		f.fail(check, "%s is not a directory; choose another location for the database", path)
 	case info.Mode().Perm()&othersWrite != 0 && info.Mode()&os.ModeSticky == 0:
-		f.fail(check, "others can replace files in %s; run chmod go-w on it", path)
+		f.fail(check, "other users can replace files in %s; run chmod go-w on it", path)
 	case me != 0 && uint32(me) != owner: //nolint:gosec // A user's number is not negative.
 		f.warn(check, "%s belongs to user %d, but this is user %d; run the doctor as the server's user", path, owner, me)
 	case errors.Is(syscall.Access(path, writable), syscall.EROFS):
@@ -112,7 +112,7 @@ func (f *findings) directory(path string) (owner uint32) {
 	case owner != 0 && info.Mode().Perm()&ownerCreates != ownerCreates:
 		f.fail(check, "user %d, its owner, cannot create files in %s; run chmod u+rwx on it", owner, path)
 	default:
-		f.ok(check, "%s belongs to user %d, and nobody else can change it", path, owner)
+		f.ok(check, "%s belongs to user %d, and no other user can change it", path, owner)
 	}
 	return owner
 }
@@ -149,7 +149,7 @@ func (f *findings) file(check, path string, owner uint32, misplaced string, rule
 		f.fail(check, "%s belongs to user %d, not to the server's user %d; run chown %d on it", path, user, owner, owner)
 		return
 	}
-	f.ok(check, "%s belongs to user %d, and nobody else has access", path, owner)
+	f.ok(check, "%s belongs to user %d, and no other user has access", path, owner)
 }
 
 // stat returns the type and mode of a file, and its owner.

@@ -203,8 +203,7 @@ func (c *keyRewrapCommand) Run(ctx context.Context, messages *console.Messages) 
 	return c.WithStore(ctx, func(database *store.Store) error {
 		id, err := database.RewrapKeys(ctx)
 		if errors.Is(err, store.ErrRewrapped) {
-			messages.Warn("nothing was changed: %v; to replace it, first put a keyset file with another primary key in place",
-				err)
+			messages.Warn("nothing was changed: %v; first replace the keyset file with one that has another primary key", err)
 			return nil
 		}
 		if err != nil {

@@ -136,7 +136,8 @@ func (c *tokenRenewCommand) Run(ctx context.Context, out *console.Output, messag
 		failure := c.print(ctx, database, out, messages, text, renewed)
 		switch isActive := old.State(time.Now()) == store.TokenActive; {
 		case failure != nil && isActive:
-			messages.Warn("token %d of %s ends at %s; renew it again", old.ID, old.Name, console.Timestamp(old.ExpiresAt.Time))
+			messages.Warn("token %d of %s expires at %s; renew it again", old.ID, old.Name,
+				console.Timestamp(old.ExpiresAt.Time))
 		case failure != nil:
 			messages.Warn("token %d of %s is not valid and was not replaced; create another one", old.ID, old.Name)
 		case isActive:

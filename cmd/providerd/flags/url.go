@@ -52,7 +52,7 @@ func (u DatabaseURL) CheckPassword(flag string, arguments []string) error {
 		return nil
 	}
 	return fmt.Errorf("--%s: other users can see a password in an argument; set PROVIDERD_%s to the URL, "+
-		"or put the password into a file that PGPASSFILE names", flag, strings.ToUpper(flag))
+		"or put the password into a file, and set PGPASSFILE to its path", flag, strings.ToUpper(flag))
 }
 
 // Create opens the database, creates it if it does not exist, and migrates it to the schema of this program.

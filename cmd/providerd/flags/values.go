@@ -177,7 +177,7 @@ func (l *Label) UnmarshalText(text []byte) error {
 		return errors.New("a name must not be empty")
 	}
 	if len([]rune(name)) > maxLabelLength {
-		return fmt.Errorf("a name must have at most %d characters", maxLabelLength)
+		return fmt.Errorf("a name must be at most %d characters long", maxLabelLength)
 	}
 	if !utf8.ValidString(name) {
 		return errors.New("a name must be UTF-8")

@@ -73,8 +73,8 @@ func (Command) Help() string {
 		"version of this program. If a SQLite database has no token, writes one that allows all operations to the file " +
 		"initial-token next to it. Prints the address when ready. On SIGTERM, SIGINT or SIGHUP, /readyz fails immediately, " +
 		"the address closes after --drain-delay, and requests in flight are finished; a second SIGTERM or SIGINT exits " +
-		"immediately. Notifies systemd and its watchdog. Exports traces to the OpenTelemetry collector that " +
-		"OTEL_EXPORTER_OTLP_ENDPOINT names."
+		"immediately. Notifies systemd and its watchdog. Exports traces to the OpenTelemetry collector at " +
+		"OTEL_EXPORTER_OTLP_ENDPOINT."
 }
 
 // heapReserve is the size of an allocation that is never touched, and so takes no memory. The live heap is so small

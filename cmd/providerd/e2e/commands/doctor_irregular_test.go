@@ -9,10 +9,10 @@ import (
 // have if its mode is checked.
 func irregularFiles() map[string]damagedSetUp {
 	database := func(file string) fault {
-		return fault{"database file", healthFail, "^data/" + file + " is not a regular file; put the right file in its place, or use"}
+		return fault{"database file", healthFail, "^data/" + file + " is not a regular file; restore the right file, or use"}
 	}
 	isNoDatabase := fault{"database", healthFail, "not a regular file; put the database there"}
-	const isNone = " is not a regular file; put the keyset in its place, or pass its path with --keyset$"
+	const isNone = " is not a regular file; restore the keyset, or pass its path with --keyset$"
 	isNoKeyset := fault{"keyset", healthFail, "not a regular file; restore the right one"}
 	isNoToken := fault{"initial token", healthFail, "^data/initial-token is not a regular file; remove it"}
 	isNoKey := fault{"certificate", healthFail, "key.pem: not a regular file; pass a certificate chain and its key, both in PEM"}
@@ -61,7 +61,7 @@ func wrongVariables() map[string]damagedSetUp {
 			noURL, {"keyset", healthFail, "no keyset file: .*/none.json; restore it"},
 		}},
 		"no URL and keyset that others read": {all(shell("chmod 644 data/keyset.json"), environment("PROVIDERD_DATABASE=foo", "PROVIDERD_KEYSET=data/keyset.json")), []fault{
-			noURL, {"keyset file", healthFail, "others can access the keys"}, {"keyset", healthFail, "other users can read"},
+			noURL, {"keyset file", healthFail, "other users can access the keys"}, {"keyset", healthFail, "other users can read"},
 		}},
 		"server without keyset": {environment("PROVIDERD_DATABASE=postgres://u@127.0.0.1:1/x"), []fault{
 			{"configuration", healthFail, `^--keyset is required with a PostgreSQL database, .*` + remedy},
