@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -15,135 +16,79 @@ const maxPointerInText = 256
 
 func malformed(detail string) error { return &MalformedError{Detail: detail} }
 
-// position describes where a byte of the body is, for people and for programs.
-func position(body []byte, offset int64) string {
-	before := body[:min(offset, int64(len(body)))]
+// lineAndColumn returns where a byte of a text is, from 1.
+func lineAndColumn(text []byte, offset int64) (line, column int) {
+	before := text[:min(offset, int64(len(text)))]
 	lineStart := bytes.LastIndexByte(before, '\n') + 1
-	return fmt.Sprintf("At line %d, column %d (byte %d)",
-		bytes.Count(before, []byte("\n"))+1, utf8.RuneCount(before[lineStart:])+1, offset)
+	return bytes.Count(before, []byte("\n")) + 1, utf8.RuneCount(before[lineStart:]) + 1
 }
 
-// syntaxError describes where and why the decoder stopped. The decoder's own message is not used, because it repeats
-// submitted values.
+// position describes where a byte of the body is, for people and for programs.
+func position(body []byte, offset int64) string {
+	line, column := lineAndColumn(body, offset)
+	return fmt.Sprintf("At line %d, column %d (byte %d)", line, column, offset)
+}
+
+// syntaxError describes where and why the decoder stopped.
 func syntaxError(body []byte, decoder *jsontext.Decoder, err error) error {
-	offset, where := decoder.InputOffset(), ""
-	if syntactic, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
-		offset = syntactic.ByteOffset
-		if at := syntactic.JSONPointer; at != "" && len(at) <= maxPointerInText {
-			where = fmt.Sprintf(", at %s", at)
-		}
-	}
-	var reason string
-	switch {
-	case errors.Is(err, jsontext.ErrDuplicateName):
-		reason = "a member name is repeated"
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		reason = "the body ends inside the JSON object"
-	default:
-		reason = syntaxReason(body, decoder, offset)
+	offset, pointer, reason := explainSyntax(body, decoder, err)
+	where := ""
+	if pointer != "" && len(pointer) <= maxPointerInText {
+		where = fmt.Sprintf(", at %s", pointer)
 	}
 	return malformed(fmt.Sprintf("%s%s: %s. Send exactly one JSON object in UTF-8.",
 		position(body, offset), where, reason))
 }
 
-// syntaxReason describes what is wrong at a byte, as far as the byte shows it.
-func syntaxReason(body []byte, decoder *jsontext.Decoder, offset int64) string {
-	if offset >= int64(len(body)) {
-		return "the body ends inside the JSON object"
+// explainSyntax returns where the decoder stopped and why. The decoder's own message is not used, because it repeats
+// submitted values.
+func explainSyntax(
+	text []byte, decoder *jsontext.Decoder, err error,
+) (offset int64, pointer jsontext.Pointer, reason string) {
+	offset = decoder.InputOffset()
+	if syntactic, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		offset, pointer = syntactic.ByteOffset, syntactic.JSONPointer
 	}
-	rest := body[offset:]
-	// After a name, an object has an odd number of names and values.
-	kind, count := decoder.StackIndex(decoder.StackDepth())
-	awaitsValue := kind == '{' && count%2 == 1
-	switch c := rest[0]; {
-	case c == ',', isClosing(c):
-		return misplacedPunctuation(rest, awaitsValue)
-	case isNumberPart(body[:offset], rest):
-		return "not valid JSON: numbers are decimal, without a plus sign or leading zeros"
-	case isLetter(c):
-		return bareWord(kind == '{' && !awaitsValue)
-	case awaitsValue && (c == '"' || isDigit(c)):
-		return "a colon is missing between a name and its value"
-	case c == '"', c == '{', c == '[':
-		return "a comma is missing between two values"
-	default:
-		isInString := bytes.ContainsRune(body[min(decoder.InputOffset(), offset):offset], '"')
-		return misplacedCharacter(rest, isInString)
-	}
-}
-
-// isNumberPart reports whether a text continues a number, or begins with a sign that numbers do not have.
-func isNumberPart(before, text []byte) bool {
-	if text[0] == '+' {
-		return len(text) > 1 && isDigit(text[1])
-	}
-	return len(before) > 0 && isDigit(before[len(before)-1]) && (isLetter(text[0]) || isDigit(text[0]))
-}
-
-func bareWord(isName bool) string {
-	if isName {
-		return `a member name must be in double quotes (")`
-	}
-	return "not valid JSON: strings must be in double quotes; other values are true, false, null and numbers"
-}
-
-func misplacedPunctuation(rest []byte, awaitsValue bool) string {
 	switch {
-	case rest[0] == ',' && isClosing(afterSpace(rest[1:])):
+	case errors.Is(err, jsontext.ErrDuplicateName):
+		return offset, pointer, "a member name is repeated"
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), offset >= int64(len(text)):
+		return offset, pointer, "the body ends inside the JSON object"
+	}
+	isInString := bytes.ContainsRune(text[min(decoder.InputOffset(), offset):offset], '"')
+	return offset, pointer, reasonOf(text[offset:], isInString)
+}
+
+// reasonOf returns what is wrong with the beginning of a text, as far as it shows that.
+func reasonOf(rest []byte, isInString bool) string {
+	first, _ := utf8.DecodeRune(rest)
+	next, _ := utf8.DecodeRune(bytes.TrimLeft(rest[1:], " \t\r\n"))
+	if first == ',' && (next == '}' || next == ']') {
 		return "there is a comma before the closing bracket; remove it"
-	case rest[0] == ',', awaitsValue:
-		return "a value is missing"
-	default:
-		return "the closing bracket does not match the opening one"
 	}
-}
-
-func misplacedCharacter(rest []byte, isInString bool) string {
-	switch c := rest[0]; {
-	case c == '\'', c == '`', bytes.HasPrefix(rest, []byte("“")), bytes.HasPrefix(rest, []byte("”")):
-		return `names and strings must be in double quotes (")`
-	case c == '/', c == '#':
-		return "JSON has no comments"
-	case c == '\\':
-		return "an escape sequence in a string is invalid in JSON or half of a surrogate pair"
-	case c < ' ' && !isInString:
-		return "outside strings, only spaces, tabs and line breaks are white space"
-	case c < ' ':
-		return "a string contains an unescaped control character; write " + escapeOf(c)
-	case c >= utf8.RuneSelf:
+	for _, known := range []struct{ characters, reason string }{
+		{",}]", "a value is missing, or the closing bracket does not match the opening one"},
+		{"'`“”", `names and strings must be in double quotes (")`},
+		{"/#", "JSON has no comments"},
+		{`\`, "an escape sequence in a string is invalid in JSON or half of a surrogate pair"},
+		{`"{[`, "a comma or a colon is missing before this"},
+	} {
+		if strings.ContainsRune(known.characters, first) {
+			return known.reason
+		}
+	}
+	switch {
+	case first >= utf8.RuneSelf:
 		return "this character is not allowed here or is not valid UTF-8"
+	case first > ' ':
+		return "not valid JSON: names and strings must be in double quotes; other values are true, false, null and " +
+			"numbers; numbers are decimal, without a plus sign or leading zeros"
+	case isInString:
+		return fmt.Sprintf(`a string contains an unescaped control character; write \u%04x instead`, first)
 	default:
-		return "not valid JSON"
+		return "outside strings, only spaces, tabs and line breaks are white space"
 	}
 }
-
-// escapeOf returns how a control character is written in a string.
-func escapeOf(c byte) string {
-	switch c {
-	case '\t':
-		return `\t for a tab`
-	case '\r':
-		return `\r for a carriage return`
-	case '\n':
-		return `\n for a line feed`
-	default:
-		return fmt.Sprintf(`\u%04x instead`, c)
-	}
-}
-
-func isClosing(c byte) bool { return c == '}' || c == ']' }
-
-// afterSpace returns the first byte that is not white space; 0 if there is none.
-func afterSpace(text []byte) byte {
-	if text = bytes.TrimLeft(text, " \t\r\n"); len(text) > 0 {
-		return text[0]
-	}
-	return 0
-}
-
-func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
-
-func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 // CheckJSON returns an error unless a text is one JSON value. The error has the position and the reason, and repeats no
 // value.
@@ -155,12 +100,7 @@ func CheckJSON(text []byte) error {
 			return nil
 		}
 	}
-	offset := decoder.InputOffset()
-	if syntactic, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
-		offset = syntactic.ByteOffset
-	}
-	before := text[:min(offset, int64(len(text)))]
-	column := 1 + utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])
-	return fmt.Errorf("line %d, column %d: %s", 1+bytes.Count(before, []byte("\n")), column,
-		syntaxReason(text, decoder, offset))
+	offset, _, reason := explainSyntax(text, decoder, err)
+	line, column := lineAndColumn(text, offset)
+	return fmt.Errorf("line %d, column %d: %s", line, column, reason)
 }

@@ -3,8 +3,8 @@ package contract
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"strings"
-	"unicode"
 )
 
 const (
@@ -27,11 +27,7 @@ func (o *Operation) suggestField(name string) string {
 		}
 		return fmt.Sprintf("is not a field of this request; did you mean %s?", meant)
 	}
-	fields := make([]string, len(o.fields))
-	for i, field := range o.fields {
-		fields[i] = field.name
-	}
-	if meant := cmp.Or(MostSimilar(name, fields), o.fieldWithWords(name)); meant != "" {
+	if meant := cmp.Or(MostSimilar(name, o.FieldNames()), o.fieldWithWords(name)); meant != "" {
 		return fmt.Sprintf("is not a field of this request; did you mean %s?", meant)
 	}
 	return notAField
@@ -54,49 +50,26 @@ func otherSystems(name string) string {
 	}[name]
 }
 
-// fieldWithWords returns a field with all words of a name, or words that they are prefixes of, in order; required
-// fields come first. It returns "" if there is none.
-func (o *Operation) fieldWithWords(name string) (found string) {
-	words := wordsOf(name)
-	for _, field := range o.fields {
-		if !hasWords(field.name, words) {
-			continue
-		}
-		if field.required {
-			return field.name
-		}
-		found = cmp.Or(found, field.name)
-	}
-	return found
-}
+var wordInName = regexp.MustCompile(`[A-Z]+[a-z]*|[a-z]+`)
 
-// wordsOf returns the words of a name in lower case, with terms of other APIs replaced by those of this one.
-func wordsOf(name string) []string {
-	var spaced strings.Builder
-	isLower := false
-	for _, r := range name {
-		if isLower && unicode.IsUpper(r) {
-			spaced.WriteByte('_')
-		}
-		isLower = unicode.IsLower(r)
-		spaced.WriteRune(unicode.ToLower(r))
-	}
-	words := strings.FieldsFunc(spaced.String(), func(r rune) bool { return !unicode.IsLetter(r) })
+// fieldWithWords returns a field with all words of a name, or words that they are prefixes of, in order; required
+// fields come first. Words of other APIs count as those of this one. It returns "" if there is none.
+func (o *Operation) fieldWithWords(name string) (found string) {
+	words := wordInName.FindAllString(name, -1)
 	for i, word := range words {
+		word = strings.ToLower(word)
 		words[i] = cmp.Or(otherSystems(word), word)
 	}
-	return words
-}
-
-// hasWords reports whether each word is a prefix of one of the field's, in order.
-func hasWords(field string, words []string) bool {
-	found := 0
-	for word := range strings.SplitSeq(field, "_") {
-		if found < len(words) && strings.HasPrefix(word, words[found]) {
-			found++
+	hasWords := regexp.MustCompile("(^|_)" + strings.Join(words, ".*_"))
+	for _, field := range o.fields {
+		switch isFound := len(words) > 0 && hasWords.MatchString(field.name); {
+		case isFound && field.required:
+			return field.name
+		case isFound:
+			found = cmp.Or(found, field.name)
 		}
 	}
-	return found > 0 && found == len(words)
+	return found
 }
 
 // SuggestPath returns the path of the operation that a caller most likely meant; "" if none is similar.

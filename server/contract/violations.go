@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -87,58 +86,47 @@ func (f field) ofText(sent Object, yield func(Violation) bool) bool {
 	}
 }
 
-// at returns the violation with its place in the body, which becomes the subject of its sentence.
+// at returns the violation with its place in the body, which becomes the subject of its sentence. A name too long to be
+// a typo of a field is not repeated.
 func at(place jsontext.Pointer, violation Violation) Violation {
-	violation.Pointer = string(place)
-	violation.Detail = sentence(place, violation.Detail)
-	return violation
-}
-
-// sentence returns a predicate with its subject, the place. A name too long to be a typo of a field is not repeated.
-func sentence(place jsontext.Pointer, predicate string) string {
-	subject := "This"
+	subject, end := "This", "."
 	if len(place) <= maxSimilarLength {
 		subject = "`" + string(place[1:]) + "`"
 	}
-	text := subject + " " + predicate
-	if !strings.HasSuffix(text, "?") {
-		text += "."
+	if strings.HasSuffix(violation.Detail, "?") {
+		end = ""
 	}
-	return text
+	violation.Pointer, violation.Detail = string(place), subject+" "+violation.Detail+end
+	return violation
 }
 
 func (f field) pointer() jsontext.Pointer { return jsontext.Pointer("").AppendToken(f.name) }
 
-// violated returns the error for a body with violations; nil if there are none.
+// violated returns the error for a body with violations, of which it has as many as a response may list; nil if there
+// are none.
 func violated(violations iter.Seq[Violation]) *InvalidError {
-	listed, size, more := listable(violations)
-	detail := "The body has 1 violation. Fix the entry in errors and send it again."
-	switch count := len(listed); {
+	invalid, more := &InvalidError{Length: int64(len("[]"))}, false
+	for violation := range violations {
+		if len(invalid.Violations) == 0 {
+			violation = fitting(violation)
+		}
+		length := invalid.Length + int64(len(",")+lengthOf(violation))
+		if more = len(invalid.Violations) == maxViolations || length > maxViolationBytes; more {
+			break
+		}
+		invalid.Violations, invalid.Length = append(invalid.Violations, violation), length
+	}
+	invalid.Detail = "The body has 1 violation. Fix the entry in errors and send it again."
+	switch count := len(invalid.Violations); {
 	case count == 0:
 		return nil
 	case more:
-		detail = fmt.Sprintf("The body has more violations than the %d listed in errors. Fix these and send it again.", count)
+		invalid.Detail = fmt.Sprintf(
+			"The body has more violations than the %d listed in errors. Fix these and send it again.", count)
 	case count > 1:
-		detail = fmt.Sprintf("The body has %d violations. Fix every entry in errors and send it again.", count)
+		invalid.Detail = fmt.Sprintf("The body has %d violations. Fix every entry in errors and send it again.", count)
 	}
-	return &InvalidError{Detail: detail, Violations: listed, Length: int64(size)}
-}
-
-// listable returns as many violations as a response may list, the length of the list in bytes, and whether there are
-// more.
-func listable(violations iter.Seq[Violation]) (listed []Violation, length int, more bool) {
-	length = len("[]")
-	for violation := range violations {
-		if len(listed) == 0 {
-			violation = fitting(violation)
-		}
-		next := length + len(",") + lengthOf(violation)
-		if len(listed) == maxViolations || next > maxViolationBytes {
-			return listed, length, true
-		}
-		listed, length = append(listed, violation), next
-	}
-	return listed, length, false
+	return invalid
 }
 
 // fitting moves a violation whose pointer is too long for a response to the nearest enclosing place.
@@ -164,33 +152,13 @@ func lengthOf(violation Violation) int {
 }
 
 // firstBroken returns the first rule of a schema that a value breaks; nil if there is none.
-func firstBroken(schema *openapi3.Schema, value any) (first *openapi3.SchemaError) {
-	err := visit(schema, value, openapi3.MultiErrors())
-	several, ok := errors.AsType[openapi3.MultiError](err)
-	if !ok {
-		several = openapi3.MultiError{err}
-	}
-	rules := []string{"minLength", "maxLength", "enum", "pattern", "not"}
-	lowest := 0
-	for _, err := range several {
-		broken, ok := errors.AsType[*openapi3.SchemaError](err)
-		if !ok {
-			continue
-		}
-		rank := slices.Index(rules, broken.SchemaField)
-		if rank < 0 {
-			rank = len(rules)
-		}
-		if first == nil || rank < lowest {
-			first, lowest = broken, rank
-		}
-	}
-	return first
+func firstBroken(schema *openapi3.Schema, value any) *openapi3.SchemaError {
+	broken, _ := errors.AsType[*openapi3.SchemaError](visit(schema, value))
+	return broken
 }
 
 // visit validates a value against a schema. Formats need no validators, because the contract states each as a pattern,
 // which callers can use too.
-func visit(schema *openapi3.Schema, value any, options ...openapi3.SchemaValidationOption) error {
-	options = append(options, openapi3.DisableSchemaErrorDetails())
-	return schema.VisitJSON(value, options...) //nolint:wrapcheck // The caller adds what was validated.
+func visit(schema *openapi3.Schema, value any) error {
+	return schema.VisitJSON(value, openapi3.DisableSchemaErrorDetails()) //nolint:wrapcheck // The caller adds what it is.
 }
