@@ -15,85 +15,185 @@ import (
 // It returns ErrSlugTaken, ErrNotFound for a provider that does not exist, ErrWrongKind if ProviderPK is not an OAuth2
 // provider, ErrProviderLinked, or ErrUnavailable; nothing is stored then.
 func (s *Store) CreateApplication(ctx context.Context, application Application) (Application, error) {
-	var created Application
-	err := s.database.Write(ctx, func(tx *gorm.DB) error {
+	return s.relink(ctx, "create application", application.Slug, func(tx *gorm.DB) error {
 		if err := checkLinks(tx, application); err != nil {
 			return err
 		}
-		created = application
-		created.ID = 0
-		created.Backchannels = slices.Clone(application.Backchannels)
-		return insertApplication(tx, &created)
-	})
-	if err != nil {
-		return Application{}, fmt.Errorf("create application: %w", err)
-	}
-	return created, nil
-}
-
-// insertApplication inserts the links separately, because GORM ignores conflicts of associations.
-func insertApplication(tx *gorm.DB, application *Application) error {
-	err := tx.Omit("Backchannels").Create(application).Error
-	if isDuplicate(err) {
-		return fmt.Errorf("%w: %s", ErrSlugTaken, application.Slug)
-	}
-	if err != nil {
-		return err
-	}
-	if err := insertBackchannels(tx, *application); err != nil {
-		return err
-	}
-	return addLinkEvents(tx, EventProviderLinked, *application)
-}
-
-func insertBackchannels(tx *gorm.DB, application Application) error {
-	for i := range application.Backchannels {
-		link := &application.Backchannels[i]
-		link.ApplicationID = application.ID
-		err := tx.Omit("Application").Create(link).Error
-		if isDuplicate(err) {
-			return fmt.Errorf("provider %d: %w: %s", link.ProviderPK, ErrProviderLinked, application.Slug)
+		created := Application{Slug: application.Slug, Name: application.Name}
+		if err := tx.Create(&created).Error; isDuplicate(err) {
+			return fmt.Errorf("%w: %s", ErrSlugTaken, application.Slug)
+		} else if err != nil {
+			return err
 		}
+		return link(tx, created, application)
+	})
+}
+
+// Link adds links to an application, all or none, and returns the changed application. It reads Slug, ProviderPK and
+// Backchannels of links. Existing links stay.
+//
+// It returns ErrNotFound, ErrWrongKind and ErrProviderLinked as CreateApplication does, ErrApplicationLinked if another
+// provider serves the application, or ErrUnavailable; nothing is linked then. It can also return ErrOutcomeUnknown.
+func (s *Store) Link(ctx context.Context, links Application) (Application, error) {
+	return s.relink(ctx, "link application", links.Slug, func(tx *gorm.DB) error {
+		application, err := applicationNamed(tx, links.Slug)
 		if err != nil {
 			return err
 		}
+		return link(tx, application, links)
+	})
+}
+
+// link adds the links that the application does not have.
+func link(tx *gorm.DB, application, links Application) error {
+	added := application.missing(links)
+	if err := checkLinks(tx, added); err != nil {
+		return err
+	}
+	if pk := added.ProviderPK; pk != nil {
+		if serving := application.ProviderPK; serving != nil {
+			return fmt.Errorf("%s: %w: %d", application.Slug, ErrApplicationLinked, *serving)
+		}
+		if err := setProvider(tx, application, pk); err != nil {
+			return err
+		}
+	}
+	// GORM would ignore conflicts if it added them to the application.
+	if len(added.Backchannels) > 0 {
+		if err := tx.Omit("Application").Create(&added.Backchannels).Error; err != nil {
+			return fmt.Errorf("link backchannels: %w", err)
+		}
+	}
+	return addLinkEvents(tx, EventProviderLinked, added)
+}
+
+// Unlink removes links from an application, all or none, and returns the changed application. It reads Slug, ProviderPK
+// and Backchannels of links.
+//
+// It returns ErrNotFound for the application, ErrNotLinked for each provider that is not linked in this role, or
+// ErrUnavailable; nothing is removed then. It can also return ErrOutcomeUnknown.
+func (s *Store) Unlink(ctx context.Context, links Application) (Application, error) {
+	return s.relink(ctx, "unlink application", links.Slug, func(tx *gorm.DB) error {
+		application, err := applicationNamed(tx, links.Slug)
+		if err != nil {
+			return err
+		}
+		var refusals []error
+		for pk := range application.missing(links).links() {
+			refusals = append(refusals, fmt.Errorf("provider %d: %w: %s", pk, ErrNotLinked, application.Slug))
+		}
+		if err := errors.Join(refusals...); err != nil {
+			return err
+		}
+		if links.ProviderPK != nil {
+			if err := setProvider(tx, application, nil); err != nil {
+				return err
+			}
+		}
+		for _, link := range links.Backchannels {
+			if err := tx.Delete(&Backchannel{}, "provider_pk = ?", link.ProviderPK).Error; err != nil {
+				return fmt.Errorf("unlink provider %d: %w", link.ProviderPK, err)
+			}
+		}
+		return addLinkEvents(tx, EventProviderUnlinked, links)
+	})
+}
+
+// relink changes an application in a transaction, and returns it.
+func (s *Store) relink(
+	ctx context.Context, doing, slug string, change func(tx *gorm.DB) error,
+) (changed Application, err error) {
+	err = s.database.Write(ctx, func(tx *gorm.DB) (err error) {
+		if err = change(tx); err == nil {
+			changed, err = applicationNamed(tx, slug)
+		}
+		return err
+	})
+	if err != nil {
+		return Application{}, fmt.Errorf("%s: %w", doing, err)
+	}
+	return changed, nil
+}
+
+func setProvider(tx *gorm.DB, application Application, pk *int64) error {
+	if err := tx.Model(&application).Update("provider_pk", pk).Error; err != nil {
+		return fmt.Errorf("set the provider of %s: %w", application.Slug, err)
 	}
 	return nil
+}
+
+// The roles in which a provider serves an application, as events name them.
+const serves, backchannel = "application", "backchannel"
+
+// links yields the pk and the role of each provider that is linked.
+func (a Application) links() iter.Seq2[int64, string] {
+	return func(yield func(int64, string) bool) {
+		if a.ProviderPK != nil && !yield(*a.ProviderPK, serves) {
+			return
+		}
+		for _, link := range a.Backchannels {
+			if !yield(link.ProviderPK, backchannel) {
+				return
+			}
+		}
+	}
+}
+
+// missing returns the links that the application does not have.
+func (a Application) missing(links Application) Application {
+	missing := Application{ID: a.ID, Slug: a.Slug}
+	if pk := links.ProviderPK; pk != nil && (a.ProviderPK == nil || *a.ProviderPK != *pk) {
+		missing.ProviderPK = pk
+	}
+	for _, link := range links.Backchannels {
+		isLinkTo := func(other Backchannel) bool { return other.ProviderPK == link.ProviderPK }
+		if !slices.ContainsFunc(a.Backchannels, isLinkTo) && !slices.ContainsFunc(missing.Backchannels, isLinkTo) {
+			missing.Backchannels = append(missing.Backchannels, Backchannel{ProviderPK: link.ProviderPK, ApplicationID: a.ID})
+		}
+	}
+	return missing
 }
 
 // checkLinks reports which provider cannot be linked and why; a violated constraint reports neither.
 func checkLinks(tx *gorm.DB, application Application) error {
-	if pk := application.ProviderPK; pk != nil {
-		provider, err := linkable(tx, *pk)
-		if err != nil {
+	seen := map[int64]string{}
+	for pk, role := range application.links() {
+		providers := make([]Provider, 1)
+		if err := tx.Take(&providers[0], pk).Error; err != nil {
+			return fmt.Errorf("provider %d: %w", pk, found(err))
+		}
+		if err := addApplications(tx, providers); err != nil {
 			return err
 		}
-		if provider.Kind != KindOAuth2 {
+		linked := providers[0].Backchannel.Application
+		if role == serves {
+			linked = providers[0].Application
+		}
+		switch {
+		case role == serves && providers[0].Kind != KindOAuth2:
 			return fmt.Errorf("provider %d: %w: only an OAuth2 provider can serve an application; others can be backchannels",
-				*pk, ErrWrongKind)
+				pk, ErrWrongKind)
+		case seen[pk] == role:
+			return fmt.Errorf("provider %d: %w: %s", pk, ErrProviderLinked, application.Slug)
+		case linked.ID != 0:
+			return fmt.Errorf("provider %d: %w: %s", pk, ErrProviderLinked, linked.Slug)
 		}
-		if provider.Application.ID != 0 {
-			return fmt.Errorf("provider %d: %w: %s", *pk, ErrProviderLinked, provider.Application.Slug)
-		}
-	}
-	for _, link := range application.Backchannels {
-		provider, err := linkable(tx, link.ProviderPK)
-		if err != nil {
-			return err
-		}
-		if linked := provider.Backchannel.Application; linked.ID != 0 {
-			return fmt.Errorf("provider %d: %w: %s", link.ProviderPK, ErrProviderLinked, linked.Slug)
-		}
+		seen[pk] = role
 	}
 	return nil
 }
 
-func linkable(tx *gorm.DB, pk int64) (Provider, error) {
-	providers := make([]Provider, 1)
-	if err := tx.Take(&providers[0], pk).Error; err != nil {
-		return Provider{}, fmt.Errorf("provider %d: %w", pk, found(err))
+// addLinkEvents adds an event for each link of an application.
+func addLinkEvents(tx *gorm.DB, event EventKind, application Application) error {
+	var events []Event
+	for pk, role := range application.links() {
+		provider := Provider{PK: pk}
+		if err := tx.Select("kind").Take(&provider).Error; err != nil {
+			return fmt.Errorf("read linked providers: %w", err)
+		}
+		events = append(events, Event{Event: event, Subject: pk, Kind: provider.Kind, Fields: FieldNames{role}})
 	}
-	return providers[0], addApplications(tx, providers)
+	return addEvents(tx, events...)
 }
 
 // Applications returns all applications with their backchannels, oldest first. On ErrUnavailable the sequence ends.

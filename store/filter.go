@@ -34,29 +34,17 @@ func (f Filter) where(query *gorm.DB) *gorm.DB {
 	if f.IdempotencyKeys != nil {
 		return f.whereKeys(query)
 	}
-	if f.Kind != "" {
-		query = query.Where("kind = ?", f.Kind)
-	}
-	if f.Name != "" {
-		query = query.Where("name = ?", f.Name)
-	}
-	if f.ClientID != "" {
-		query = query.Where("client_id = ?", f.ClientID)
-	}
-	if f.CreatedBy != "" {
-		query = query.Where("created_by = ?", f.CreatedBy)
-	}
+	// Zero values are no conditions.
+	query = query.Where(&row{
+		Provider:       Provider{Kind: f.Kind, Name: f.Name, CreatedBy: f.CreatedBy},
+		OAuth2Settings: OAuth2Settings{ClientID: f.ClientID},
+	})
 	if !f.Since.IsZero() {
 		query = query.Where("created_at >= ?", database.TimeOf(f.Since))
 	}
 	if f.KeyPattern != "" {
 		query = query.Where("idempotency_key LIKE ?", f.KeyPattern)
 	}
-	return f.whereIn(query)
-}
-
-// whereIn adds the lists of values.
-func (f Filter) whereIn(query *gorm.DB) *gorm.DB {
 	if f.PKs != nil {
 		query = query.Where("pk IN ?", f.PKs)
 	}

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -65,20 +64,13 @@ func open(keys *loadedKeys, record Record) (Record, error) {
 // Providers returns the providers with a pk above after that the filter selects, ordered by pk, without their secrets.
 // For a damaged one it yields ErrDamaged and continues. On ErrUnavailable the sequence ends.
 func (s *Store) Providers(ctx context.Context, filter Filter, after int64) iter.Seq2[Record, error] {
-	rows := pages(func(last *readable[Record]) ([]readable[Record], error) {
+	return values(pages(func(last *readable[Record]) ([]readable[Record], error) {
 		from := after
 		if last != nil {
 			from = last.value.Common().PK
 		}
 		return recordsIn(filter.where(s.reader(ctx)).Where("pk > ?", from).Order("pk").Limit(pageSize))
-	})
-	return func(yield func(Record, error) bool) {
-		for row, err := range rows {
-			if !yield(row.value, cmp.Or(err, row.damaged)) {
-				return
-			}
-		}
-	}
+	}))
 }
 
 // Provider returns the provider with this pk, with its secret. It returns ErrNotFound, ErrDamaged or ErrUnavailable.

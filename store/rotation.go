@@ -104,23 +104,36 @@ func (r *resealing) check(tx *gorm.DB) error {
 	return err
 }
 
+const (
+	// resealBatch is the number of secrets resealed in one transaction; more would make creates wait.
+	resealBatch = 200
+	// pageTime ends a transaction early, so that it also fits into its time over a slow network.
+	pageTime = time.Second
+)
+
 func (r *resealing) pages(ctx context.Context) error {
 	for after := int64(0); ; {
-		var done page
-		var begun time.Time
-		err := r.store.database.Write(ctx, func(tx *gorm.DB) (err error) {
-			begun = time.Now()
-			done, err = r.page(tx, after)
+		var rows []Provider
+		err := outdated(r.store.reader(ctx), r.keys).Select("pk", "uid", "kind", "secret").Where("pk > ?", after).
+			Order("pk").Limit(resealBatch).Find(&rows).Error
+		if err != nil {
+			return fmt.Errorf("read secrets: %w", err)
+		}
+		if len(rows) == 0 {
+			return nil
+		}
+		begun, done, damaged := time.Now(), 0, []error(nil)
+		err = r.store.database.Write(ctx, func(tx *gorm.DB) (err error) {
+			done, damaged, err = r.page(tx, rows)
 			return err
 		})
-		if err != nil || done.last == 0 {
+		if err != nil {
 			return err
 		}
-		after = done.last
-		r.damaged = append(r.damaged, done.damaged...)
-		if r.done += done.count; done.count > 0 {
-			r.progress(r.done, max(r.done, r.total))
-		}
+		after = rows[done-1].PK
+		r.damaged = append(r.damaged, damaged...)
+		r.done += int64(done)
+		r.progress(r.done, max(r.done, r.total))
 		// Pause for as long as the transaction took: SQLite has no queue of writers, so others would rarely get the lock.
 		select {
 		case <-time.After(time.Since(begun)):
@@ -130,76 +143,36 @@ func (r *resealing) pages(ctx context.Context) error {
 	}
 }
 
-// page is what one transaction has done with the secrets up to the pk last; 0 if there are no more.
-type page struct {
-	last    int64
-	count   int64
-	damaged []error
-}
-
-const (
-	// pageRange is the number of pks that one transaction searches.
-	pageRange = 10_000
-	// resealBatch is the number of secrets resealed in one transaction; more would make creates wait.
-	resealBatch = 200
-	// pageTime ends a transaction early, so that it also fits into its time over a slow network.
-	pageTime = time.Second
-)
-
 // outdated selects the providers whose secrets are not sealed with the primary key.
 func outdated(tx *gorm.DB, keys *loadedKeys) *gorm.DB {
 	return tx.Model(&Provider{}).Where("substr(secret, 1, 5) <> ?", seal.Prefix(keys.PrimaryID()))
 }
 
-// page reseals the next secrets.
-func (r *resealing) page(tx *gorm.DB, after int64) (done page, err error) {
+// page reseals secrets that have not changed since they were read, at least one, and returns how many, and why some do
+// not open.
+func (r *resealing) page(tx *gorm.DB, rows []Provider) (done int, damaged []error, err error) {
 	begun := time.Now()
 	if err := r.check(tx); err != nil {
-		return page{}, err
+		return 0, nil, err
 	}
-	var first int64
-	err = tx.Table(providersTable).Select("coalesce(min(pk), 0)").Where("pk > ?", after).Scan(&first).Error
-	if err != nil || first == 0 {
-		return page{}, err
-	}
-	done.last = first + pageRange - 1
-	var rows []Provider
-	err = outdated(tx, r.keys).Select("pk", "uid", "kind", "secret").Where("pk BETWEEN ? AND ?", first, done.last).
-		Order("pk").Limit(resealBatch).Find(&rows).Error
-	if err != nil {
-		return page{}, fmt.Errorf("read secrets: %w", err)
-	}
-	if done.count = int64(len(rows)); len(rows) == resealBatch {
-		done.last = rows[len(rows)-1].PK
-	}
-	for i, row := range rows {
-		if err := r.reseal(tx, row, &done); err != nil {
-			return page{}, err
+	for done == 0 || done < len(rows) && time.Since(begun) <= pageTime {
+		row := rows[done]
+		done++
+		secret, err := r.keys.Unseal(row.Sealed, placeOf(row))
+		if err != nil {
+			damaged = append(damaged, err)
+			continue
 		}
-		if time.Since(begun) > pageTime {
-			done.last, done.count = row.PK, int64(i+1)
-			break
+		sealed, err := r.keys.Seal(secret, placeOf(row))
+		if err != nil {
+			return 0, nil, err
+		}
+		unchanged := tx.Model(&Provider{}).Where("pk = ? AND secret = ?", row.PK, row.Sealed)
+		if err := unchanged.UpdateColumn("secret", sealed).Error; err != nil {
+			return 0, nil, fmt.Errorf("write the secret of provider %d: %w", row.PK, err)
 		}
 	}
-	return done, nil
-}
-
-// reseal reseals a secret, or notes that it is damaged.
-func (r *resealing) reseal(tx *gorm.DB, row Provider, done *page) error {
-	at := placeOf(row)
-	secret, err := r.keys.Unseal(row.Sealed, at)
-	if err != nil {
-		done.damaged = append(done.damaged, err)
-		return nil
-	}
-	sealed, err := r.keys.Seal(secret, at)
-	if err != nil {
-		return err
-	}
-	if err := tx.Model(&Provider{}).Where("pk = ?", row.PK).UpdateColumn("secret", sealed).Error; err != nil {
-		return fmt.Errorf("write the secret of provider %d: %w", row.PK, err)
-	}
-	return nil
+	return done, damaged, nil
 }
 
 // finish removes the keys that no secret uses. It counts them, because another program may have inserted secrets behind

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 
@@ -75,6 +76,17 @@ func pages[Row any](read func(last *Row) ([]Row, error)) iter.Seq2[Row, error] {
 				return
 			}
 			last = &page[len(page)-1]
+		}
+	}
+}
+
+// values yields the values of rows, or why they cannot be read.
+func values[T any](rows iter.Seq2[readable[T], error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for row, err := range rows {
+			if !yield(row.value, cmp.Or(err, row.damaged)) {
+				return
+			}
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -143,7 +142,7 @@ func readTokens(query *gorm.DB) ([]readable[Token], error) {
 // Tokens returns the records of all tokens, oldest first. For a damaged one it yields ErrDamaged and continues. On
 // ErrUnavailable the sequence ends.
 func (s *Store) Tokens(ctx context.Context) iter.Seq2[Token, error] {
-	rows := pages(func(last *readable[Token]) ([]readable[Token], error) {
+	return values(pages(func(last *readable[Token]) ([]readable[Token], error) {
 		query := s.reader(ctx)
 		if last != nil {
 			query = query.Where("id > ?", last.value.ID)
@@ -153,14 +152,7 @@ func (s *Store) Tokens(ctx context.Context) iter.Seq2[Token, error] {
 			return nil, fmt.Errorf("read tokens: %w", err)
 		}
 		return page, nil
-	})
-	return func(yield func(Token, error) bool) {
-		for row, err := range rows {
-			if !yield(row.value, cmp.Or(err, row.damaged)) {
-				return
-			}
-		}
-	}
+	}))
 }
 
 // RenewToken creates a token with the name and the operations of another one, which ends after overlap at the latest,
@@ -202,51 +194,49 @@ func (s *Store) RenewToken(
 // RevokeTokens revokes the tokens of a name that are not revoked, expired ones too, and returns how many. It returns
 // ErrUnavailable.
 func (s *Store) RevokeTokens(ctx context.Context, name string) (revoked int64, err error) {
-	err = s.database.Write(ctx, func(tx *gorm.DB) error {
-		var tokens []Token
-		err := tx.Select("id", "name").Where("name = ? AND revoked_at IS NULL", name).Order("id").Find(&tokens).Error
-		if err != nil {
-			return fmt.Errorf("read tokens: %w", err)
-		}
-		revoked = int64(len(tokens))
-		for _, token := range tokens {
-			if err := revoke(tx, token); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
+	if revoked, _, err = s.revoke(ctx, "name = ?", name); err != nil {
 		return 0, fmt.Errorf("revoke tokens of %s: %w", name, err)
 	}
-	s.tokens.clear()
 	return revoked, nil
 }
 
 // RevokeToken revokes a token, unless it is already revoked. It returns ErrNotFound or ErrUnavailable.
 func (s *Store) RevokeToken(ctx context.Context, id int64) error {
-	err := s.database.Write(ctx, func(tx *gorm.DB) error {
-		var token Token
-		if err := tx.Select("id", "name", "revoked_at").Take(&token, id).Error; err != nil {
-			return found(err)
-		}
-		if token.RevokedAt != nil {
-			return nil
-		}
-		return revoke(tx, token)
-	})
+	_, exists, err := s.revoke(ctx, "id = ?", id)
+	if err == nil && !exists {
+		err = ErrNotFound
+	}
 	if err != nil {
 		return fmt.Errorf("revoke token %d: %w", id, err)
 	}
-	s.tokens.clear()
 	return nil
 }
 
-func revoke(tx *gorm.DB, token Token) error {
-	if err := tx.Model(&token).Update("revoked_at", now()).Error; err != nil {
-		return fmt.Errorf("revoke token %d: %w", token.ID, err)
-	}
-	return addEvents(tx, eventOf(EventTokenRevoked, token))
+// revoke revokes the tokens that a condition selects and that are not revoked. It returns how many, and whether any
+// token is selected.
+func (s *Store) revoke(ctx context.Context, condition string, value any) (revoked int64, exists bool, err error) {
+	err = s.database.Write(ctx, func(tx *gorm.DB) error {
+		var tokens []Token
+		if err := tx.Select("id", "name", "revoked_at").Where(condition, value).Order("id").Find(&tokens).Error; err != nil {
+			return fmt.Errorf("read tokens: %w", err)
+		}
+		revoked, exists = 0, len(tokens) > 0
+		for _, token := range tokens {
+			if token.RevokedAt != nil {
+				continue
+			}
+			revoked++
+			if err := tx.Model(&token).Update("revoked_at", now()).Error; err != nil {
+				return fmt.Errorf("revoke token %d: %w", token.ID, err)
+			}
+			if err := addEvents(tx, eventOf(EventTokenRevoked, token)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	s.tokens.clear()
+	return revoked, exists, err
 }
 
 // HasTokens reports whether any token was ever created. It returns ErrUnavailable.
