@@ -31,22 +31,15 @@ func contradictions() []struct{ query, detail string } {
 func (s *Store) Contradictions(ctx context.Context) iter.Seq2[Contradiction, error] {
 	return func(yield func(Contradiction, error) bool) {
 		for _, search := range contradictions() {
-			rows, err := s.reader(ctx).Raw(search.query).Rows()
-			if err != nil {
+			var pks []int64
+			if err := s.reader(ctx).Raw(search.query).Scan(&pks).Error; err != nil {
 				yield(Contradiction{}, fmt.Errorf("compare records with events: %w", err))
 				return
 			}
-			defer func() { _ = rows.Close() }()
-			for rows.Next() {
-				found := Contradiction{Detail: search.detail}
-				err := rows.Scan(&found.PK)
-				if !yield(found, err) || err != nil {
+			for _, pk := range pks {
+				if !yield(Contradiction{pk, search.detail}, nil) {
 					return
 				}
-			}
-			if err := rows.Err(); err != nil {
-				yield(Contradiction{}, fmt.Errorf("compare records with events: %w", err))
-				return
 			}
 		}
 	}

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"gorm.io/gorm"
-
 	"example.com/providerd/store/seal"
 )
 
@@ -64,14 +62,19 @@ func (i Inspection) Providers(
 		if err != nil {
 			return 0, err
 		}
+		read.Total++
 		failure := damageOf(row, keys)
-		if failure != nil && read.Damaged < maxNamed {
-			// It may just have been resealed.
+		if failure != nil && len(read.First) < maxNamed {
+			// It may just have been resealed, or deleted.
 			if keys, err = i.Keys(ctx, keysetPath); err != nil {
 				return 0, err
 			}
-			if failure, err = failureOf(reader, keys, row.value.Common().PK); err != nil {
+			again, err := recordsIn(reader.Where("pk = ?", row.value.Common().PK))
+			if err != nil {
 				return 0, err
+			}
+			if failure = nil; len(again) > 0 {
+				failure = damageOf(again[0], keys)
 			}
 		}
 		read.add(failure)
@@ -93,18 +96,8 @@ func damageOf(read readable[Record], keys *seal.Keys) error {
 	return err
 }
 
-// failureOf returns why a provider as it is now cannot be read. It may have been deleted.
-func failureOf(reader *gorm.DB, keys *seal.Keys, pk int64) (failure, err error) {
-	records, err := recordsIn(reader.Where("pk = ?", pk))
-	if err != nil || len(records) == 0 {
-		return nil, err
-	}
-	return damageOf(records[0], keys), nil
-}
-
-// add counts a provider, and why it cannot be read.
+// add counts a provider that cannot be read.
 func (e *DamagedError) add(failure error) {
-	e.Total++
 	if failure == nil {
 		return
 	}

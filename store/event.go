@@ -128,20 +128,16 @@ type EventFilter struct {
 }
 
 func (f EventFilter) where(query *gorm.DB) *gorm.DB {
+	// Zero values are no conditions.
+	query = query.Where(&Event{Kind: f.Kind, RequestID: f.RequestID})
 	if !f.Since.IsZero() {
 		query = query.Where("at >= ?", database.TimeOf(f.Since))
-	}
-	if f.Kind != "" {
-		query = query.Where("kind = ?", f.Kind)
 	}
 	if f.PK != 0 {
 		query = query.Where("subject = ? AND kind <> ''", f.PK)
 	}
 	if f.By != "" {
 		query = query.Where("(caller = ? OR os_user = ?)", f.By, f.By)
-	}
-	if f.RequestID != "" {
-		query = query.Where("request_id = ?", f.RequestID)
 	}
 	return query
 }

@@ -87,14 +87,12 @@ func (s *Store) Log(
 func (s *Store) logPage(
 	ctx context.Context, filter EventFilter, after Cursor, end database.LogEnd,
 ) (page LogPage, err error) {
-	var ended error
 	err = s.database.Read(ctx, func(tx *gorm.DB) (err error) {
 		keys, err := s.keys.latest(tx)
 		if err != nil {
 			return err
 		}
-		// Trying again would not help.
-		if ended, err = s.checkLog(tx, keys, after, end); ended != nil || err != nil {
+		if err := s.checkLog(tx, keys, after, end); err != nil {
 			return err
 		}
 		upTo, err := searchedTo(tx, filter, after, end)
@@ -102,7 +100,8 @@ func (s *Store) logPage(
 			return err
 		}
 		var events []Event
-		err = filter.where(tx).Where("id > ? AND id <= ?", after.ID, upTo).Order("id").Limit(logPageSize).Find(&events).Error
+		selected := filter.where(tx).Where("id > ? AND id <= ?", after.ID, upTo)
+		err = selected.Order("id").Limit(logPageSize).Find(&events).Error
 		if err != nil {
 			return err
 		}
@@ -119,9 +118,6 @@ func (s *Store) logPage(
 		}
 		return addRecords(tx, keys, page.Entries)
 	})
-	if err == nil {
-		err = ended
-	}
 	return page, err
 }
 
@@ -142,30 +138,28 @@ func searchedTo(tx *gorm.DB, filter EventFilter, after Cursor, end database.LogE
 }
 
 // checkLog returns why the log cannot be read up to the end.
-func (s *Store) checkLog(
-	tx *gorm.DB, keys *loadedKeys, after Cursor, end database.LogEnd,
-) (ended, err error) {
+func (s *Store) checkLog(tx *gorm.DB, keys *loadedKeys, after Cursor, end database.LogEnd) error {
 	instance, err := s.database.Instance(tx)
 	switch {
 	case err != nil:
-		return nil, err
+		return err
 	case instance != end.Instance:
-		return fmt.Errorf("%w: another server has become the primary", ErrUnavailable), nil
+		return fmt.Errorf("%w: another server has become the primary", ErrUnavailable)
 	case !bytes.Equal(keys.databaseID, s.databaseID):
-		return fmt.Errorf("%w: another database has taken the place of the one that was opened", ErrReplaced), nil
+		return fmt.Errorf("%w: another database has taken the place of the one that was opened", ErrReplaced)
 	case after.ID > end.ID:
-		return fmt.Errorf("%w with event %d, before event %d", ErrLogEnded, end.ID, after.ID), nil
+		return fmt.Errorf("%w with event %d, before event %d", ErrLogEnded, end.ID, after.ID)
 	case after.At.IsZero():
-		return nil, nil
+		return nil
 	}
 	var last Event
 	if err := tx.Select("at").Where("id = ?", after.ID).Limit(1).Find(&last).Error; err != nil {
-		return nil, fmt.Errorf("find the event of the cursor: %w", err)
+		return fmt.Errorf("find the event of the cursor: %w", err)
 	}
 	if !last.At.Equal(after.At.Time) {
-		return fmt.Errorf("%w before event %d of the cursor, and has another one with this id", ErrLogEnded, after.ID), nil
+		return fmt.Errorf("%w before event %d of the cursor, and has another one with this id", ErrLogEnded, after.ID)
 	}
-	return nil, nil
+	return nil
 }
 
 // addRecords adds the states of the records to the events of providers.

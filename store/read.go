@@ -75,33 +75,20 @@ func (s *Store) Providers(ctx context.Context, filter Filter, after int64) iter.
 
 // Provider returns the provider with this pk, with its secret. It returns ErrNotFound, ErrDamaged or ErrUnavailable.
 func (s *Store) Provider(ctx context.Context, pk int64) (Record, error) {
-	record, err := recordOf(s.reader(ctx).Where("pk = ?", pk))
+	record, err := s.openedIn(s.reader(ctx).Where("pk = ?", pk))
 	if errors.Is(err, ErrNotFound) {
 		return nil, fmt.Errorf("provider %d: %w", pk, err)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return s.Open(ctx, record)
+	return record, err
 }
 
 // ProviderByClientID returns the OAuth2 provider with exactly this client_id. It returns the errors of Provider.
 func (s *Store) ProviderByClientID(ctx context.Context, clientID string) (Record, error) {
-	pk, err := s.PKOfClientID(ctx, clientID)
-	if err != nil {
-		return nil, err
+	record, err := s.openedIn(s.reader(ctx).Where("client_id = ?", clientID))
+	if errors.Is(err, ErrNotFound) {
+		return nil, fmt.Errorf("provider with client_id %q: %w", clientID, err)
 	}
-	return s.Provider(ctx, pk)
-}
-
-// PKOfClientID returns the pk of the OAuth2 provider with exactly this client_id. It returns ErrNotFound or
-// ErrUnavailable.
-func (s *Store) PKOfClientID(ctx context.Context, clientID string) (int64, error) {
-	var row Provider
-	if err := s.reader(ctx).Select("pk").Where("client_id = ?", clientID).Take(&row).Error; err != nil {
-		return 0, fmt.Errorf("provider with client_id %q: %w", clientID, found(err))
-	}
-	return row.PK, nil
+	return record, err
 }
 
 // Identity is what identifies a provider.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -49,12 +50,8 @@ func (s *Store) CreateFirstToken(ctx context.Context, grant TokenGrant, keep fun
 }
 
 func createFirstToken(tx *gorm.DB, grant TokenGrant, keep func(text string) error) error {
-	var count int64
-	if err := tx.Model(&Token{}).Count(&count).Error; err != nil {
-		return fmt.Errorf("count tokens: %w", err)
-	}
-	if count > 0 {
-		return ErrTokensExist
+	if exists, err := anyToken(tx); err != nil || exists {
+		return cmp.Or(err, ErrTokensExist)
 	}
 	text := newTokenText()
 	if err := keep(text); err != nil {
@@ -217,7 +214,8 @@ func (s *Store) RevokeToken(ctx context.Context, id int64) error {
 func (s *Store) revoke(ctx context.Context, condition string, value any) (revoked int64, exists bool, err error) {
 	err = s.database.Write(ctx, func(tx *gorm.DB) error {
 		var tokens []Token
-		if err := tx.Select("id", "name", "revoked_at").Where(condition, value).Order("id").Find(&tokens).Error; err != nil {
+		err := tx.Select("id", "name", "revoked_at").Where(condition, value).Order("id").Find(&tokens).Error
+		if err != nil {
 			return fmt.Errorf("read tokens: %w", err)
 		}
 		revoked, exists = 0, len(tokens) > 0
