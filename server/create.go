@@ -18,7 +18,7 @@ import (
 	"example.com/providerd/store"
 )
 
-// noStore is the Cache-Control of responses with a record, which contains secrets.
+// noStore is the Cache-Control of all responses except files: records contain secrets, and the others change.
 const noStore = "no-store"
 
 // storageTimeout is how long a request may wait for the database, in total for the token and the create. The time that

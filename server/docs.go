@@ -23,7 +23,8 @@ const (
 	// neither a hash nor a nonce can allow.
 	docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
 		"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-	gzipCoding = "gzip"
+	gzipCoding            = "gzip"
+	styleType, scriptType = "text/css; charset=utf-8", "text/javascript; charset=utf-8"
 )
 
 // The files of the reference page. Scalar's script is compressed.
@@ -40,31 +41,32 @@ var (
 
 // registerDocs registers the reference page, on which Scalar shows the contract.
 func registerDocs(router *echo.Echo) {
-	registerFile(router, docsPath, serveFile("index.html", docsPolicy, referencePage))
-	registerFile(router, docsPath+"reference.css", serveFile("reference.css", docsPolicy, referenceStyle))
-	registerFile(router, docsPath+"reference.js", serveFile("reference.js", docsPolicy, referenceScript))
-	registerFile(router, docsPath+"scalar.js", serveGzip("scalar.js", scalarGzip))
+	registerFile(router, docsPath, serveFile(echo.MIMETextHTMLCharsetUTF8, docsPolicy, referencePage))
+	registerFile(router, docsPath+"reference.css", serveFile(styleType, docsPolicy, referenceStyle))
+	registerFile(router, docsPath+"reference.js", serveFile(scriptType, docsPolicy, referenceScript))
+	registerFile(router, docsPath+"scalar.js", serveGzip(scriptType, scalarGzip))
 }
 
-// serveFile serves a file of the program.
-func serveFile(name, policy string, content []byte) echo.HandlerFunc {
+// serveFile serves a text of the program.
+func serveFile(mediaType, policy string, content []byte) echo.HandlerFunc {
 	digest := sha256.Sum256(content)
 	tag := `"` + hex.EncodeToString(digest[:8]) + `"`
 	return func(c echo.Context) error {
 		header := c.Response().Header()
+		header.Set(echo.HeaderContentType, mediaType)
 		header.Set(echo.HeaderVary, echo.HeaderAcceptEncoding)
 		header.Set(contentSecurityPolicyHeader, policy)
 		header.Set(echo.HeaderCacheControl, "no-cache")
 		header.Set("ETag", tag)
-		http.ServeContent(c.Response(), c.Request(), name, time.Time{}, bytes.NewReader(content))
+		http.ServeContent(c.Response(), c.Request(), "", time.Time{}, bytes.NewReader(content))
 		return nil
 	}
 }
 
 // serveGzip serves a compressed file unchanged to clients that accept gzip. For others, it decompresses the file
 // once, so that callers without a token cannot keep the processor busy.
-func serveGzip(name string, content []byte) echo.HandlerFunc {
-	compressed := serveFile(name, docsPolicy, content)
+func serveGzip(mediaType string, content []byte) echo.HandlerFunc {
+	compressed := serveFile(mediaType, docsPolicy, content)
 	decompressed := sync.OnceValues(func() (echo.HandlerFunc, error) {
 		var plain []byte
 		reader, err := gzip.NewReader(bytes.NewReader(content))
@@ -72,9 +74,9 @@ func serveGzip(name string, content []byte) echo.HandlerFunc {
 			plain, err = io.ReadAll(reader)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("decompress %s of the reference page: %w", name, err)
+			return nil, fmt.Errorf("decompress the script of the reference page: %w", err)
 		}
-		return serveFile(name, docsPolicy, plain), nil
+		return serveFile(mediaType, docsPolicy, plain), nil
 	})
 	return func(c echo.Context) error {
 		if acceptsGzip(c.Request().Header.Get(echo.HeaderAcceptEncoding)) {

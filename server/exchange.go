@@ -93,6 +93,7 @@ func (s *spans) createTiming() *store.Timing {
 const (
 	requestIDHeader             = "X-Request-Id"
 	contentSecurityPolicyHeader = "Content-Security-Policy"
+	strictPolicy                = "default-src 'none'; frame-ancestors 'none'"
 )
 
 // serveExchange sets the request id, recovers from panics, and logs, counts and traces the response.
@@ -123,7 +124,7 @@ func (s *Server) serveExchange(next echo.HandlerFunc) echo.HandlerFunc {
 func setHeaders(c echo.Context, current *exchange) {
 	header := c.Response().Header()
 	header.Set(requestIDHeader, current.requestID)
-	header.Set(contentSecurityPolicyHeader, "default-src 'none'; frame-ancestors 'none'")
+	header.Set(contentSecurityPolicyHeader, strictPolicy)
 	header.Set("Cross-Origin-Resource-Policy", "same-origin")
 	header.Set("Referrer-Policy", "no-referrer")
 	header.Set("X-Content-Type-Options", "nosniff")

@@ -58,5 +58,6 @@ func (m *Metrics) watch(server *Server) {
 }
 
 func respondHealth(c echo.Context, code int, status string) error {
+	c.Response().Header().Set(echo.HeaderCacheControl, noStore)
 	return c.JSON(code, map[string]string{"status": status})
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"embed"
+	"errors"
 	"fmt"
 	"html/template"
 	"net/http"
@@ -36,12 +37,6 @@ var (
 	pageScript []byte
 )
 
-// page is a template with its data.
-type page struct {
-	template string
-	data     any
-}
-
 // registerPages registers the paths that need no token.
 func (s *Server) registerPages(router *echo.Echo, kinds []problemKind) error {
 	templates, err := template.New("").Funcs(template.FuncMap{
@@ -50,30 +45,26 @@ func (s *Server) registerPages(router *echo.Echo, kinds []problemKind) error {
 	if err != nil {
 		return fmt.Errorf("parse pages: %w", err)
 	}
-	pages := map[string]page{
-		advicePath:      {"advice.html", adviceGroups()},
-		conventionsPath: {"conventions.html", conventions(s.contract)},
-		problemPath:     {"problems.html", kinds},
+	registerPage := func(path, name string, data any) {
+		text, renderErr := render(templates, name, data)
+		err = errors.Join(err, renderErr)
+		registerFile(router, path, serveFile(echo.MIMETextHTMLCharsetUTF8, pagesPolicy, text))
 	}
+	registerPage(advicePath, "advice.html", adviceGroups())
+	registerPage(conventionsPath, "conventions.html", conventions(s.contract))
+	registerPage(problemPath, "problems.html", kinds)
 	for _, kind := range kinds {
-		pages[kind.Type] = page{"problem.html", kind}
-	}
-	for path, page := range pages {
-		text, err := render(templates, page.template, page.data)
-		if err != nil {
-			return err
-		}
-		registerFile(router, path, func(c echo.Context) error { return respondPage(c, text) })
+		registerPage(kind.Type, "problem.html", kind)
 	}
 	registerFile(router, "/", func(c echo.Context) error { return s.home(c, templates) })
 	registerFile(router, "/healthz", func(c echo.Context) error { return respondHealth(c, http.StatusOK, "ok") })
 	registerFile(router, "/readyz", s.ready)
 	registerFile(router, "/openapi.yaml", serveContract("application/yaml", s.contract.YAML))
 	registerFile(router, "/openapi.json", serveContract(echo.MIMEApplicationJSON, s.contract.JSON))
-	registerFile(router, "/pages.css", serveFile("pages.css", pagesPolicy, pageStyle))
-	registerFile(router, "/pages.js", serveFile("pages.js", pagesPolicy, pageScript))
+	registerFile(router, "/pages.css", serveFile(styleType, pagesPolicy, pageStyle))
+	registerFile(router, "/pages.js", serveFile(scriptType, pagesPolicy, pageScript))
 	registerDocs(router)
-	return nil
+	return err
 }
 
 // registerFile registers a path that can only be read. A directory is also found without the slash at its end.
@@ -87,9 +78,10 @@ func registerFile(router *echo.Echo, path string, handler echo.HandlerFunc) {
 
 // serveContract serves the contract, which pages of any origin may read.
 func serveContract(mediaType string, text []byte) echo.HandlerFunc {
+	serve := serveFile(mediaType, strictPolicy, text)
 	return func(c echo.Context) error {
 		c.Response().Header().Set(echo.HeaderAccessControlAllowOrigin, "*")
-		return c.Blob(http.StatusOK, mediaType, text)
+		return serve(c)
 	}
 }
 
@@ -131,6 +123,7 @@ type homePage struct {
 // home serves the front page: HTML to a browser, and the links as JSON to any other program.
 func (s *Server) home(c echo.Context, templates *template.Template) error {
 	c.Response().Header().Set(echo.HeaderVary, echo.HeaderAccept)
+	c.Response().Header().Set(echo.HeaderCacheControl, noStore)
 	page := homePage{Version: s.version, Operations: s.contract.Operations(), Links: links()}
 	if !strings.Contains(c.Request().Header.Get(echo.HeaderAccept), echo.MIMETextHTML) {
 		paths := map[string]string{}
@@ -150,7 +143,8 @@ func (s *Server) home(c echo.Context, templates *template.Template) error {
 	if err != nil {
 		return err
 	}
-	return respondPage(c, text)
+	c.Response().Header().Set(contentSecurityPolicyHeader, pagesPolicy)
+	return c.HTMLBlob(http.StatusOK, text)
 }
 
 // conventions returns the sections of the contract's description, in Markdown, without the one for generators.
@@ -202,9 +196,4 @@ func render(templates *template.Template, name string, data any) ([]byte, error)
 		return nil, fmt.Errorf("render page %s: %w", name, err)
 	}
 	return text.Bytes(), nil
-}
-
-func respondPage(c echo.Context, text []byte) error {
-	c.Response().Header().Set(contentSecurityPolicyHeader, pagesPolicy)
-	return c.HTMLBlob(http.StatusOK, text)
 }

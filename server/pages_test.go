@@ -109,6 +109,9 @@ func checkStyle(t *testing.T, path string, page answer) {
 
 func checkSecurityHeaders(t *testing.T, path string, header http.Header) {
 	t.Helper()
+	if cache := header.Get("Cache-Control"); cache != "no-store" && (cache != "no-cache" || header.Get("ETag") == "") {
+		t.Errorf("%s: Cache-Control is %q", path, cache)
+	}
 	policy := header.Get("Content-Security-Policy")
 	isReference := strings.HasPrefix(path, "/docs/") && !strings.Contains(path, "keyset") && !strings.HasSuffix(path, ".gz")
 	hasScript := isReference || strings.HasPrefix(path, "/pages.") || strings.HasPrefix(header.Get("Content-Type"), "text/html")

@@ -5,7 +5,13 @@
 // with OAuth2 in advice.go, then read the rules in oauth2_rules.go.
 package advice
 
-import "example.com/providerd/store"
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"example.com/providerd/store"
+)
 
 // Advice is what one rule says about one field.
 type Advice struct {
@@ -39,7 +45,7 @@ type Rule struct {
 // OAuth2 returns the advice for an OAuth2 provider, in the order of its fields, at most one item per rule; an
 // empty list if there is none. It checks the first 1,000 lines of redirect_uris.
 func OAuth2(settings store.OAuth2Settings) []Advice {
-	return apply(oauth2Rules(newClient(settings)))
+	return apply(oauth2Rules(client{settings, parseRedirectURIs(settings.RedirectURIs), settings.ClientSecret.Reveal()}))
 }
 
 // OAuth2Rules returns the rules for OAuth2 providers, in the order of the fields.
@@ -65,4 +71,54 @@ func apply(rules []Rule) []Advice {
 		}
 	}
 	return advice
+}
+
+// maxListedLines is how many line numbers one piece of advice lists.
+const maxListedLines = 10
+
+// lines holds line numbers, counted from 1.
+type lines []int
+
+// prefix returns the beginning of a detail, such as "Lines 1, 2 and 5: "; "" for no lines.
+func (l lines) prefix() string {
+	switch len(l) {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("Line %d: ", l[0])
+	}
+	listed, last := l[:len(l)-1], strconv.Itoa(l[len(l)-1])
+	if more := len(l) - maxListedLines; more > 0 {
+		listed, last = l[:maxListedLines], fmt.Sprint(more, " more")
+	}
+	numbers := make([]string, len(listed))
+	for i, number := range listed {
+		numbers[i] = strconv.Itoa(number)
+	}
+	return "Lines " + strings.Join(numbers, ", ") + " and " + last + ": "
+}
+
+// The limits of a Link header, without the last link.
+const (
+	maxLinks     = 20
+	maxLinkBytes = 2 << 10
+)
+
+// Link returns advice as the value of a Link header (RFC 8288): a link to each rule on the page at path, with the field
+// as a URI fragment (RFC 6901, section 6) in anchor and the sentence in title. It returns "" if there is no advice. It
+// has at most 20 links and 2 KiB; if there is more advice, a last link leads to the page.
+func Link(given []Advice, path string) string {
+	var links []string
+	length := 0
+	for _, item := range given {
+		title := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(item.Detail)
+		link := fmt.Sprintf(`<%s#%s>; rel="help"; anchor="#%s"; title="%s"`, path, item.Code, item.Pointer, title)
+		length += len(link) + len(", ")
+		if len(links) == maxLinks || length > maxLinkBytes {
+			links = append(links, fmt.Sprintf(`<%s>; rel="help"`, path))
+			break
+		}
+		links = append(links, link)
+	}
+	return strings.Join(links, ", ")
 }

@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+
+	"example.com/providerd/store"
 )
 
 // maxLines is how many lines of redirect_uris are checked, which bounds the cost of a body of short lines.
@@ -43,6 +45,8 @@ func parseRedirectURIs(text string) []redirectURI {
 
 func parseRedirectURI(text string) redirectURI {
 	malformed := redirectURI{text: text, isMalformed: true}
+	// These must be percent-encoded (RFC 3986, appendix A).
+	isOutsideURI := func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("\"<>\\^`{|}", r) }
 	if strings.ContainsFunc(text, isOutsideURI) {
 		return malformed
 	}
@@ -57,14 +61,11 @@ func parseRedirectURI(text string) redirectURI {
 	return uri
 }
 
-// isOutsideURI reports whether a character must be percent-encoded in a URI (RFC 3986, appendix A).
-func isOutsideURI(r rune) bool {
-	switch r {
-	case '"', '<', '>', '\\', '^', '`', '{', '|', '}':
-		return true
-	default:
-		return r <= ' ' || r > '~'
-	}
+// client is the input of the rules for OAuth2 providers.
+type client struct {
+	store.OAuth2Settings
+	redirectURIs []redirectURI
+	secret       string
 }
 
 // linesWith returns the lines of the redirect URIs for which a condition holds.

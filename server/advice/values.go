@@ -2,8 +2,12 @@ package advice
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
+	"time"
 	"unicode"
+
+	"github.com/google/uuid"
 )
 
 // requestSchema describes the fields of an OAuth2 provider.
@@ -60,6 +64,26 @@ func unresolved(field, text string) Rule {
 	}
 }
 
+func unprintable(field, text, section string) Rule {
+	return Rule{
+		Code: field + "_unprintable", Pointer: "/" + field,
+		When:   field + " contains a character other than printable ASCII, apart from those at its ends",
+		Detail: "Clients encode such characters differently. Use only printable ASCII.",
+		Bad:    `"` + field + `": "büro"`, Good: `"` + field + `": "office"`,
+		Section: section, holds: isUnprintable(text),
+	}
+}
+
+// nilUUID returns the rule for a field whose value should be the UUID of something else.
+func nilUUID(field, other string, id *uuid.UUID) Rule {
+	return Rule{
+		Code: "nil_uuid", Pointer: "/" + field, When: field + " is the nil UUID",
+		Detail: "The nil UUID identifies nothing. Set the UUID of " + other + ".",
+		Bad:    `"` + field + `": "` + uuid.Nil.String() + `"`, Good: `"` + field + `": ` + some,
+		Section: "RFC 9562, section 5.9", holds: id != nil && *id == uuid.Nil,
+	}
+}
+
 func zero(field, validity string) Rule {
 	return Rule{
 		Code: "validity_zero", Pointer: "/" + field, When: field + " is zero",
@@ -91,4 +115,31 @@ func hasUnitTwice(validity string) bool {
 		seen[unit] = true
 	}
 	return false
+}
+
+// isRepetitive reports whether a text has fewer distinct bytes than random texts have, even hexadecimal ones.
+func isRepetitive(text string) bool {
+	const fewDistinct = 8
+	distinct := map[byte]bool{}
+	for i := range len(text) {
+		distinct[text[i]] = true
+	}
+	return len(distinct) < fewDistinct
+}
+
+// isLonger reports whether a validity such as "hours=1;minutes=30" is longer than a limit. Invalid parts count as 0.
+func isLonger(validity string, limit time.Duration) bool {
+	millisecondsOf := map[string]float64{
+		"microseconds": 1e-3, "milliseconds": 1, "seconds": 1e3, "minutes": 60e3, "hours": 3600e3, "days": 24 * 3600e3,
+		"weeks": 7 * 24 * 3600e3,
+	}
+	var milliseconds float64
+	for part := range strings.SplitSeq(validity, ";") {
+		unit, text, _ := strings.Cut(part, "=")
+		if number, err := strconv.ParseFloat(text, 64); err == nil {
+			milliseconds += number * millisecondsOf[unit]
+		}
+	}
+	// A difference of less than a millisecond may be a rounding error of the sum.
+	return milliseconds >= float64(limit.Milliseconds())+1
 }

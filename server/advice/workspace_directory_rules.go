@@ -110,13 +110,7 @@ func directoryRules(s store.WorkspaceDirectorySettings) []Rule {
 			Good:    `"scopes": "` + userScope + " " + groupScope + `"`,
 			holds:   c.lacksDirectoryScope(s.Scopes),
 		},
-		{
-			Code: nilUUID, Pointer: "/filter_group", When: "filter_group is the nil UUID",
-			Detail: "The nil UUID identifies no group. Set the UUID of a group, or omit the field.", Section: nilUUIDSection,
-			Bad:   `"filter_group": ` + none,
-			Good:  `"filter_group": ` + some,
-			holds: isNil(s.FilterGroup),
-		},
+		nilUUID("filter_group", "a group, or omit the field", s.FilterGroup),
 		{
 			Code: code, Pointer: "/user_delete_action", When: "user_delete_action is delete",
 			Detail: "If a user is deleted in the platform, perhaps by mistake, the directory deletes the user and all " +
