@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 
@@ -115,7 +116,8 @@ func (s *Server) readUnread(c echo.Context) {
 	request, current := c.Request(), exchangeOf(c.Request().Context())
 	// With "Expect: 100-continue", reading would request the body.
 	isExpected := request.Header.Get("Expect") != ""
-	if current.body == http.NoBody || isExpected {
+	hasStopped := errors.Is(current.refused, os.ErrDeadlineExceeded)
+	if current.body == http.NoBody || isExpected || hasStopped {
 		return
 	}
 	reserved := reservation{room: s.unreadBodies, caller: networkOf(current.remoteAddress)}

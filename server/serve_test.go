@@ -248,6 +248,32 @@ func TestDrainIsBounded(t *testing.T) {
 	pending.wantClosed(t, "the connection of a request that does not end")
 }
 
+// A caller who sends nothing more is refused when the time for its request ends, and cannot make a drain fail.
+func TestDrainOutlastsBodies(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	limits := listener.DefaultLimits()
+	if limits.RequestTimeout > limits.DrainTimeout {
+		t.Errorf("requests may take %v to arrive, but the drain %v", limits.RequestTimeout, limits.DrainTimeout)
+	}
+	limits.RequestTimeout, limits.DrainTimeout = 300*time.Millisecond, 300*time.Millisecond
+	open, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- listener.Serve(ctx, open, h.newServer(t), limits, nil, slog.New(slog.DiscardHandler)) }()
+	for range 50 {
+		h.begin(t, open.Addr().String(), encode(t, minimal(oauth2Path)))
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
 func TestMethodsThatReadNothing(t *testing.T) {
 	t.Parallel()
 	h := start(t)

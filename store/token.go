@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -50,8 +49,12 @@ func (s *Store) CreateFirstToken(ctx context.Context, grant TokenGrant, keep fun
 }
 
 func createFirstToken(tx *gorm.DB, grant TokenGrant, keep func(text string) error) error {
-	if exists, err := anyToken(tx); err != nil || exists {
-		return cmp.Or(err, ErrTokensExist)
+	exists, err := anyToken(tx)
+	if err != nil {
+		return err
+	}
+	if exists {
+		return ErrTokensExist
 	}
 	text := newTokenText()
 	if err := keep(text); err != nil {

@@ -1,6 +1,7 @@
 package advice
 
 import (
+	"math"
 	"slices"
 	"time"
 )
@@ -30,7 +31,6 @@ const (
 //
 //nolint:funlen // A table is as long as its rows are many.
 func oauth2Rules(c client) []Rule {
-	isPublic, length := c.ClientType == "public", len(c.secret)
 	return []Rule{
 		nilUUID("authentication_flow", "a flow, or omit the field", c.AuthenticationFlow),
 		nilUUID("authorization_flow", "the flow that authorizes this provider", &c.AuthorizationFlow),
@@ -42,7 +42,7 @@ func oauth2Rules(c client) []Rule {
 			Section: "RFC 8252, section 8.4",
 			Bad:     `"client_type": "confidential", "redirect_uris": "com.example.app:/callback"`,
 			Good:    public + `, "redirect_uris": "com.example.app:/callback"`,
-			holds:   !isPublic && slices.ContainsFunc(c.redirectURIs, redirectURI.isNative),
+			holds:   !c.isPublic() && slices.ContainsFunc(c.redirectURIs, redirectURI.isNative),
 		},
 		padded("client_id", c.ClientID),
 		unresolved("client_id", c.ClientID),
@@ -67,7 +67,7 @@ func oauth2Rules(c client) []Rule {
 			Section: "RFC 6749, section 10.1",
 			Bad:     public + `, "client_secret": "not-secret"`,
 			Good:    public,
-			holds:   isPublic && length > 0,
+			holds:   c.isPublic() && c.secret != "",
 		},
 		{
 			Code: "client_secret_empty", Pointer: clientSecret,
@@ -77,7 +77,7 @@ func oauth2Rules(c client) []Rule {
 			Section: "RFC 6749, section 2.2",
 			Bad:     `"client_type": "confidential", "client_secret": ""`,
 			Good:    `"client_type": "confidential"`,
-			holds:   !isPublic && length == 0,
+			holds:   c.hasSecret(0, 1),
 		},
 		{
 			Code: "client_secret_short", Pointer: clientSecret,
@@ -86,7 +86,7 @@ func oauth2Rules(c client) []Rule {
 			Section: "RFC 6749, section 10.10",
 			Bad:     `"client_secret": "secret"`,
 			Good:    randomSecret,
-			holds:   !isPublic && length > 0 && length < shortSecret,
+			holds:   c.hasSecret(1, shortSecret),
 		},
 		{
 			Code: "client_secret_short_for_hs256", Pointer: clientSecret,
@@ -96,7 +96,7 @@ func oauth2Rules(c client) []Rule {
 			Section: "OpenID Connect Core 1.0, section 16.19",
 			Bad:     `"client_secret": "Zt4vQy8LmN1xRw6KpJ3sHd9F"`,
 			Good:    randomSecret,
-			holds:   !isPublic && c.SigningKey == nil && length >= shortSecret && length < hmacKey,
+			holds:   c.SigningKey == nil && c.hasSecret(shortSecret, hmacKey),
 		},
 		{
 			Code: "client_secret_repetitive", Pointer: clientSecret,
@@ -105,7 +105,7 @@ func oauth2Rules(c client) []Rule {
 			Section: "RFC 6749, section 10.10",
 			Bad:     `"client_secret": "abcabcabcabcabcabcabcabcabcabcabc"`,
 			Good:    randomSecret,
-			holds:   !isPublic && length >= shortSecret && isRepetitive(c.secret),
+			holds:   c.hasSecret(shortSecret, math.MaxInt) && isRepetitive(c.secret),
 		},
 		zero("access_code_validity", c.AccessCodeValidity),
 		unitTwice("access_code_validity", c.AccessCodeValidity),
@@ -151,7 +151,7 @@ func oauth2Rules(c client) []Rule {
 			Section: "OpenID Connect Core 1.0, section 10.1",
 			Bad:     public,
 			Good:    public + `, "signing_key": ` + some,
-			holds:   c.SigningKey == nil && (isPublic || length == 0),
+			holds:   c.SigningKey == nil && (c.isPublic() || c.secret == ""),
 		},
 		{
 			Code: "redirect_uris_missing", Pointer: redirectURIs, When: "client_type is public, and redirect_uris is empty",
@@ -159,7 +159,7 @@ func oauth2Rules(c client) []Rule {
 			Section: "RFC 6749, section 3.1.2.2",
 			Bad:     public,
 			Good:    public + `, "redirect_uris": "https://app.example.com/callback"`,
-			holds:   isPublic && len(c.redirectURIs) == 0,
+			holds:   c.isPublic() && len(c.redirectURIs) == 0,
 		},
 		{
 			Code: "redirect_uri_malformed", Pointer: redirectURIs,

@@ -68,6 +68,13 @@ type client struct {
 	secret       string
 }
 
+func (c client) isPublic() bool { return c.ClientType == "public" }
+
+// hasSecret reports whether the client can keep its secret, which has at least so many bytes and fewer than others.
+func (c client) hasSecret(least, below int) bool {
+	return !c.isPublic() && len(c.secret) >= least && len(c.secret) < below
+}
+
 // linesWith returns the lines of the redirect URIs for which a condition holds.
 func (c client) linesWith(condition func(redirectURI) bool) lines {
 	var found lines

@@ -39,12 +39,16 @@ type Limits struct {
 	ResponseTimeout time.Duration
 	// IdleTimeout is how long a connection may wait for its next request.
 	IdleTimeout time.Duration
-	// DrainTimeout is how long requests in flight may take once the server stops.
+	// DrainTimeout is how long requests in flight may take once the server stops, and drainGrace how long the responses to
+	// bodies that did not arrive until then. It should not be shorter than RequestTimeout, so that callers who send nothing
+	// cannot make the drain fail.
 	DrainTimeout time.Duration
 	// NoticeHangUps makes the context of a request end if its caller disconnects, at a twentieth of the CPU of a create.
 	// Within TLS it always does.
 	NoticeHangUps bool
 }
+
+const drainGrace = time.Second
 
 // DefaultLimits returns limits for a server that anyone on its network can reach.
 func DefaultLimits() Limits {
@@ -96,7 +100,7 @@ func Serve(
 		return fmt.Errorf("serve: %w", err)
 	case <-ctx.Done():
 	}
-	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), limits.DrainTimeout)
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), limits.DrainTimeout+drainGrace)
 	defer cancel()
 	if err := httpServer.Shutdown(drain); err != nil {
 		return errors.Join(fmt.Errorf("drain: %w", err), httpServer.Close())

@@ -92,13 +92,16 @@ func (d *Database) tryInsert(
 }
 
 // insertError classifies the error of an INSERT that stored nothing. It is database.ErrInsertAlone unless any INSERT
-// would fail. The server says where it was, in an index, if it waited for the unique value of a row.
+// would fail. The server says where it was if it waited for the unique value of a row: in an index, and not in the
+// trigger that adds an event.
 func insertError(err error) error {
 	native, ok := errors.AsType[*pgconn.PgError](err)
-	switch {
-	case !ok:
+	if !ok {
 		return classify(err)
-	case native.Code == deadlockDetected, native.Code == lockNotAvailable && native.Where != "":
+	}
+	isInIndex := native.Where != "" && !strings.Contains(native.Where, "PL/pgSQL")
+	switch {
+	case native.Code == deadlockDetected, native.Code == lockNotAvailable && isInIndex:
 		return fmt.Errorf("%w: %w", database.ErrInsertAlone, unavailable(err))
 	case isUnavailableCode(native.Code):
 		return unavailable(err)

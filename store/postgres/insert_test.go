@@ -84,6 +84,23 @@ func TestBlockedInsert(t *testing.T) {
 	}
 }
 
+// An insert whose trigger waits for the table of events waits for a table, not for a row.
+func TestLockedEvents(t *testing.T) {
+	t.Parallel()
+	cluster := postgrestest.NewCluster(t)
+	url := cluster.CreateDatabase(t)
+	opened := createWithKeyset(t, cluster, url)
+	_, end := begin(t, url, "LOCK TABLE events IN ACCESS EXCLUSIVE MODE")
+	if _, err := insert(t.Context(), opened, "a", "b"); !errors.Is(err, database.ErrLocked) ||
+		errors.Is(err, database.ErrInsertAlone) {
+		t.Errorf("error is %v, want ErrLocked", err)
+	}
+	end()
+	if pks, err := insert(t.Context(), opened, "a", "b"); err != nil || len(pks) != 2 {
+		t.Errorf("pks are %v, want 2, %v", pks, err)
+	}
+}
+
 // Creates that wait for another transaction are refused alone, and every create meets its deadline.
 func TestBlockedCreatesFailAlone(t *testing.T) {
 	t.Parallel()
