@@ -85,7 +85,7 @@ func (s *Server) explainReuse(ctx context.Context, err error) error {
 	if !ok {
 		return err
 	}
-	op, _ := s.contract.Operation(exchangeOf(ctx).operation)
+	op, _ := s.config.Contract.Operation(exchangeOf(ctx).operation)
 	var names []string
 	for _, name := range op.FieldNames() {
 		if slices.Contains(reused.Fields, name) {

@@ -141,7 +141,7 @@ func (s *Server) handleError(err error, c echo.Context) {
 		return
 	}
 	if refused.slug == notFound || refused.slug == methodNotAllowed {
-		refused.detail = explainPath(s.contract, refused.slug, c.Request().URL.Path)
+		refused.detail = explainPath(s.config.Contract, refused.slug, c.Request().URL.Path)
 	}
 	s.readUnread(c)
 	problem := s.problems[refused.slug].Problem

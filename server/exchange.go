@@ -99,7 +99,7 @@ const (
 // serveExchange sets the request id, recovers from panics, and logs, counts and traces the response.
 func (s *Server) serveExchange(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		address, isMalformed := s.proxies.clientAddress(c.Request())
+		address, isMalformed := s.config.Proxies.clientAddress(c.Request())
 		current := &exchange{
 			requestID: s.requestID(c.Request()), started: time.Now(), remoteAddress: address,
 			isForwardedMalformed: isMalformed, body: c.Request().Body,
@@ -114,7 +114,7 @@ func (s *Server) serveExchange(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		current.took = time.Since(current.started)
 		s.log(c, current)
-		s.metrics.count(current, c.Response().Status)
+		s.config.Metrics.count(current, c.Response().Status)
 		current.spans.end(c.Request().Context(), current, c.Response().Status)
 		return nil
 	}
@@ -243,7 +243,7 @@ func (e *exchange) addresses(peer string) []slog.Attr {
 
 // writeLine logs without what the methods of the logger add: a second clock reading and the source line.
 func (s *Server) writeLine(ctx context.Context, at time.Time, level slog.Level, attributes []slog.Attr) {
-	handler := s.logger.Handler()
+	handler := s.config.Logger.Handler()
 	if !handler.Enabled(ctx, level) {
 		return
 	}

@@ -22,7 +22,7 @@ func (s *Server) BeginDrain() { s.isDraining.Store(true) }
 func (s *Server) checkReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readinessTimeout)
 	defer cancel()
-	if err := s.store.Ready(ctx); err != nil {
+	if err := s.config.Store.Ready(ctx); err != nil {
 		return fmt.Errorf("check readiness: %w", err)
 	}
 	return nil

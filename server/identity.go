@@ -45,7 +45,7 @@ func (s *Server) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 			}
 		}
 		begun := time.Now()
-		token, err := s.store.FindToken(c.Request().Context(), text)
+		token, err := s.config.Store.FindToken(c.Request().Context(), text)
 		exchangeOf(c.Request().Context()).waited = time.Since(begun)
 		switch {
 		case errors.Is(err, store.ErrTokenMistyped):

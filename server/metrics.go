@@ -142,17 +142,34 @@ func watchStore(registry prometheus.Registerer, database *store.Store) {
 		sizes.Observe(float64(creates))
 		times.Observe(took.Seconds())
 	})
-	registry.MustRegister(storeCollector{database}, &expiryCollector{store: database})
+	registry.MustRegister(&storeCollector{store: database})
 }
 
-// storeCollector reads the figures of a store whenever metrics are scraped.
-type storeCollector struct{ store *store.Store }
+const (
+	// expiryNotice is how long before the expiry of its newest token a caller is counted.
+	expiryNotice = 14 * 24 * time.Hour
+	// expiryInterval is how often the database is read, and expiryTimeout how long that can take.
+	expiryInterval = time.Minute
+	expiryTimeout  = 5 * time.Second
+)
 
-// Describe sends nothing, because not every store has a WAL.
-func (storeCollector) Describe(chan<- *prometheus.Desc) {}
+// storeCollector reads the figures of a store whenever metrics are scraped. When tokens end and how old the newest key
+// is, it reads from the database, at most once per expiryInterval.
+type storeCollector struct {
+	store *store.Store
+	mutex sync.Mutex
+	// readAt is when tokens and keyCreated were read.
+	readAt time.Time
+	// tokens is nil if it could not be read, and keyCreated zero.
+	tokens     *store.TokenExpiry
+	keyCreated time.Time
+}
 
-// Collect sends the current figures.
-func (c storeCollector) Collect(out chan<- prometheus.Metric) {
+// Describe sends nothing, because not every store has a WAL, and what cannot be read is omitted.
+func (*storeCollector) Describe(chan<- *prometheus.Desc) {}
+
+// Collect sends the current figures, and what was read last.
+func (c *storeCollector) Collect(out chan<- prometheus.Metric) {
 	stats := c.store.Stats()
 	sendGauge(out, "queue_length", "Creates waiting for a transaction.", stats.QueueLength)
 	sendGauge(out, "queue_capacity", "Maximum number of waiting creates; more are refused as overloaded.",
@@ -168,6 +185,7 @@ func (c storeCollector) Collect(out chan<- prometheus.Metric) {
 		sendCounter(out, "checkpoints_total", "Completed checkpoints of the SQLite WAL.", wal.Checkpoints)
 		sendCounter(out, "checkpoint_failures_total", "Failed checkpoints of the SQLite WAL.", wal.FailedCheckpoints)
 	}
+	c.collectExpiry(out)
 }
 
 // collectPool does without NewDBStatsCollector of client_golang, because the store gives nobody its *sql.DB.
@@ -198,34 +216,11 @@ func figureDesc(name, help string, pool []string) *prometheus.Desc {
 	return prometheus.NewDesc("providerd_"+name, help, []string{"pool"}[:len(pool)], nil)
 }
 
-const (
-	// expiryNotice is how long before the expiry of its newest token a caller is counted.
-	expiryNotice = 14 * 24 * time.Hour
-	// expiryInterval is how often the database is read, and expiryTimeout how long that can take.
-	expiryInterval = time.Minute
-	expiryTimeout  = 5 * time.Second
-)
-
-// expiryCollector reads when tokens end and how old the newest key is, at most once per expiryInterval.
-type expiryCollector struct {
-	store *store.Store
-	mutex sync.Mutex
-	// readAt is when tokens and keyCreated were read.
-	readAt time.Time
-	// tokens is nil if it could not be read, and keyCreated zero.
-	tokens     *store.TokenExpiry
-	keyCreated time.Time
-}
-
-// Describe sends nothing, because what cannot be read is omitted.
-func (*expiryCollector) Describe(chan<- *prometheus.Desc) {}
-
-// Collect sends what was read last.
-func (c *expiryCollector) Collect(out chan<- prometheus.Metric) {
+func (c *storeCollector) collectExpiry(out chan<- prometheus.Metric) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if time.Since(c.readAt) >= expiryInterval {
-		c.read()
+		c.readExpiry()
 	}
 	if c.tokens != nil {
 		sendGauge(out, "expiring_callers", "Callers left without a valid token within 14 days, or since 14 days.",
@@ -236,7 +231,7 @@ func (c *expiryCollector) Collect(out chan<- prometheus.Metric) {
 	sendTime(out, "key_created_timestamp_seconds", "When the newest data key was created.", c.keyCreated)
 }
 
-func (c *expiryCollector) read() {
+func (c *storeCollector) readExpiry() {
 	ctx, cancel := context.WithTimeout(context.Background(), expiryTimeout)
 	defer cancel()
 	c.readAt = time.Now()

@@ -17,7 +17,7 @@ func (s *Server) ProvidersOauth2Create(
 	requested := createRequest(ctx, request.Body.Name, request.Params.IdempotencyKey)
 	settings, generated := contract.FromAPIOAuth2(*request.Body)
 	requested.Generated = generated
-	record, replayed, err := s.store.CreateOAuth2Provider(ctx, requested, settings)
+	record, replayed, err := s.config.Store.CreateOAuth2Provider(ctx, requested, settings)
 	if err != nil {
 		return nil, s.explainReuse(ctx, err)
 	}

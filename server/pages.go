@@ -40,7 +40,7 @@ var (
 // registerPages registers the paths that need no token.
 func (s *Server) registerPages(router *echo.Echo, kinds []problemKind) error {
 	templates, err := template.New("").Funcs(template.FuncMap{
-		"markdown": renderMarkdown, "codes": s.contract.CodesText,
+		"markdown": renderMarkdown, "codes": s.config.Contract.CodesText,
 	}).ParseFS(pageTemplates, "pages/*.html")
 	if err != nil {
 		return fmt.Errorf("parse pages: %w", err)
@@ -51,7 +51,7 @@ func (s *Server) registerPages(router *echo.Echo, kinds []problemKind) error {
 		registerFile(router, path, serveFile(echo.MIMETextHTMLCharsetUTF8, pagesPolicy, text))
 	}
 	registerPage(advicePath, "advice.html", adviceGroups())
-	registerPage(conventionsPath, "conventions.html", conventions(s.contract))
+	registerPage(conventionsPath, "conventions.html", conventions(s.config.Contract))
 	registerPage(problemPath, "problems.html", kinds)
 	for _, kind := range kinds {
 		registerPage(kind.Type, "problem.html", kind)
@@ -59,8 +59,8 @@ func (s *Server) registerPages(router *echo.Echo, kinds []problemKind) error {
 	registerFile(router, "/", func(c echo.Context) error { return s.home(c, templates) })
 	registerFile(router, "/healthz", func(c echo.Context) error { return respondHealth(c, http.StatusOK, "ok") })
 	registerFile(router, "/readyz", s.ready)
-	registerFile(router, "/openapi.yaml", serveContract("application/yaml", s.contract.YAML))
-	registerFile(router, "/openapi.json", serveContract(echo.MIMEApplicationJSON, s.contract.JSON))
+	registerFile(router, "/openapi.yaml", serveContract("application/yaml", s.config.Contract.YAML))
+	registerFile(router, "/openapi.json", serveContract(echo.MIMEApplicationJSON, s.config.Contract.JSON))
 	registerFile(router, "/pages.css", serveFile(styleType, pagesPolicy, pageStyle))
 	registerFile(router, "/pages.js", serveFile(scriptType, pagesPolicy, pageScript))
 	registerDocs(router)
@@ -124,7 +124,7 @@ type homePage struct {
 func (s *Server) home(c echo.Context, templates *template.Template) error {
 	c.Response().Header().Set(echo.HeaderVary, echo.HeaderAccept)
 	c.Response().Header().Set(echo.HeaderCacheControl, noStore)
-	page := homePage{Version: s.version, Operations: s.contract.Operations(), Links: links()}
+	page := homePage{Version: s.config.Version, Operations: s.config.Contract.Operations(), Links: links()}
 	if !strings.Contains(c.Request().Header.Get(echo.HeaderAccept), echo.MIMETextHTML) {
 		paths := map[string]string{}
 		for _, link := range page.Links {

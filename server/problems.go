@@ -75,26 +75,19 @@ func problemKinds(openapi *contract.Document) ([]problemKind, error) {
 
 // pathKinds returns the problem types that the contract does not have, because no operation returns them.
 func pathKinds(openapi *contract.Document) []problemKind {
-	const path, requestID = "/api/v3/providers/oauth2", "3NQ5ZB7WLGVQ6RQH2M4XK7JYTA"
-	return []problemKind{{
-		model.Problem{
-			Type: problemPath + string(notFound), Title: "Not found", Status: http.StatusNotFound,
-			Detail: explainPath(openapi, notFound, path), RequestID: requestID,
-		}, contract.Example{
-			Summary:     "There is nothing at this path",
-			Description: "Find the path in [openapi.yaml](/openapi.yaml). The paths of the operations end in a slash.",
-			Bad:         "POST " + path, Good: "POST " + path + "/",
-		},
-	}, {
-		model.Problem{
-			Type: problemPath + string(methodNotAllowed), Title: "Method not allowed", Status: http.StatusMethodNotAllowed,
-			Detail: explainPath(openapi, methodNotAllowed, path), RequestID: requestID,
-		}, contract.Example{
-			Summary:     "The path does not support this method",
-			Description: "Use a method that the Allow header lists. The operations use POST.",
-			Bad:         "PUT " + path + "/", Good: "POST " + path + "/",
-		},
-	}}
+	const path = "/api/v3/providers/oauth2"
+	kind := func(name slug, title string, status int32, summary, description, bad string) problemKind {
+		return problemKind{model.Problem{
+			Type: problemPath + string(name), Title: title, Status: status, Detail: explainPath(openapi, name, path),
+			RequestID: "3NQ5ZB7WLGVQ6RQH2M4XK7JYTA",
+		}, contract.Example{Summary: summary, Description: description, Bad: bad, Good: "POST " + path + "/"}}
+	}
+	return []problemKind{
+		kind(notFound, "Not found", http.StatusNotFound, "There is nothing at this path",
+			"Find the path in [openapi.yaml](/openapi.yaml). The paths of the operations end in a slash.", "POST "+path),
+		kind(methodNotAllowed, "Method not allowed", http.StatusMethodNotAllowed, "The path does not support this method",
+			"Use a method that the Allow header lists. The operations use POST.", "PUT "+path+"/"),
+	}
 }
 
 // explainPath returns the detail for a wrong path or method.

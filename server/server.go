@@ -45,22 +45,16 @@ type Config struct {
 
 // Server is the HTTP API.
 type Server struct {
-	contract         *contract.Document
-	version          string
-	store            *store.Store
-	logger           *slog.Logger
+	config           Config
 	problems         map[slug]problemKind
 	requestIDPattern *regexp.Regexp
 	// attempts counts the invalid tokens from each network.
 	attempts *limiters
 	// callers counts the requests of each token name; nil if they have no limit.
 	callers *limiters
-	proxies Proxies
 	bodies  *bodies
 	// unreadBodies counts the bodies of refused requests that are being read.
 	unreadBodies *room
-	metrics      *Metrics
-	traces       *Traces
 	router       *echo.Echo
 	isDraining   atomic.Bool
 }
@@ -75,18 +69,12 @@ var _ api.StrictServerInterface = (*Server)(nil)
 // New returns a new Server. It returns an error if a page or an example of the contract cannot be read.
 func New(config Config) (*Server, error) {
 	server := &Server{
-		contract:         config.Contract,
-		version:          config.Version,
-		store:            config.Store,
-		logger:           config.Logger,
+		config:           config,
 		problems:         map[slug]problemKind{},
 		requestIDPattern: requestIDPattern(),
 		attempts:         newLimiters(RateLimit{Requests: config.FailedAttempts, Window: time.Minute}),
 		bodies:           newBodies(),
-		proxies:          config.Proxies,
 		unreadBodies:     newRoom(maxUnreadBodies, maxUnreadBodies/4),
-		metrics:          config.Metrics,
-		traces:           config.Traces,
 		router:           echo.New(),
 	}
 	if config.RateLimit != (RateLimit{}) {
@@ -108,7 +96,7 @@ func New(config Config) (*Server, error) {
 	api.RegisterHandlersWithOptions(server.router, api.NewStrictHandler(server, nil), api.RegisterHandlersOptions{
 		BaseURL: config.Contract.BaseURL, OperationMiddlewares: server.operationMiddlewares(),
 	})
-	server.metrics.watch(server)
+	config.Metrics.watch(server)
 	return server, nil
 }
 
@@ -116,10 +104,10 @@ func New(config Config) (*Server, error) {
 // the caller is authenticated.
 func (s *Server) operationMiddlewares() map[string][]echo.MiddlewareFunc {
 	chains := map[string][]echo.MiddlewareFunc{}
-	for _, op := range s.contract.Operations() {
+	for _, op := range s.config.Contract.Operations() {
 		chain := []echo.MiddlewareFunc{setOperation(op)}
-		if s.traces != nil {
-			chain = append(chain, s.traces.begin(op))
+		if s.config.Traces != nil {
+			chain = append(chain, s.config.Traces.begin(op))
 		}
 		chains[op.ID] = append(chain, s.authenticate, limitRate(s.callers), authorize(op), negotiate, validateQuery,
 			validateIdempotencyKey(op), prefer, validateBody(op, s.bodies), limitStorage)

@@ -16,7 +16,7 @@ func (s *Server) ProvidersWorkspaceDirectoryCreate(
 ) (api.ProvidersWorkspaceDirectoryCreateResponseObject, error) {
 	requested := createRequest(ctx, request.Body.Name, request.Params.IdempotencyKey)
 	settings := contract.FromAPIWorkspaceDirectory(*request.Body)
-	record, replayed, err := s.store.CreateWorkspaceDirectoryProvider(ctx, requested, settings)
+	record, replayed, err := s.config.Store.CreateWorkspaceDirectoryProvider(ctx, requested, settings)
 	if err != nil {
 		return nil, s.explainReuse(ctx, err)
 	}

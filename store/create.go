@@ -62,14 +62,7 @@ func (s *Store) CreateOAuth2Provider(
 	ctx context.Context, request CreateRequest, settings OAuth2Settings,
 ) (record OAuth2Provider, replayed bool, err error) {
 	requested := OAuth2Provider{request.provider(KindOAuth2), settings}
-	prior, err := s.create(ctx, request, &requested, &requested.Provider)
-	if err != nil {
-		return record, false, fmt.Errorf("create oauth2 provider: %w", err)
-	}
-	if prior != nil {
-		return prior.(OAuth2Provider), true, nil
-	}
-	return requested, false, nil
+	return createAs(ctx, s, request, &requested, &requested.Provider)
 }
 
 // CreateWorkspaceDirectoryProvider is like CreateOAuth2Provider. It never returns ErrClientIDTaken, because this kind
@@ -78,14 +71,21 @@ func (s *Store) CreateWorkspaceDirectoryProvider(
 	ctx context.Context, request CreateRequest, settings WorkspaceDirectorySettings,
 ) (record WorkspaceDirectoryProvider, replayed bool, err error) {
 	requested := WorkspaceDirectoryProvider{request.provider(KindWorkspaceDirectory), settings}
-	prior, err := s.create(ctx, request, &requested, &requested.Provider)
+	return createAs(ctx, s, request, &requested, &requested.Provider)
+}
+
+// createAs stores a record of a kind, or returns the one that the idempotency key already created.
+func createAs[R Record](
+	ctx context.Context, s *Store, request CreateRequest, requested *R, common *Provider,
+) (record R, replayed bool, err error) {
+	prior, err := s.create(ctx, request, any(requested).(Record), common)
 	if err != nil {
-		return record, false, fmt.Errorf("create workspace_directory provider: %w", err)
+		return record, false, fmt.Errorf("create %s provider: %w", common.Kind, err)
 	}
 	if prior != nil {
-		return prior.(WorkspaceDirectoryProvider), true, nil
+		return prior.(R), true, nil
 	}
-	return requested, false, nil
+	return *requested, false, nil
 }
 
 // provider returns what the request has in common with requests for the other kind, with a new uid.

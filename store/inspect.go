@@ -2,8 +2,11 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"gorm.io/gorm"
 
@@ -48,4 +51,111 @@ func (i Inspection) Expiring(ctx context.Context, at, later time.Time, limit int
 		return nil, fmt.Errorf("find tokens: %w", err)
 	}
 	return names, nil
+}
+
+// maxNamed limits how many damaged records an error names.
+const maxNamed = 100
+
+// DamagedError is ErrDamaged with the providers that cannot be read, or whose secrets do not open.
+type DamagedError struct {
+	// Damaged is the number of such providers, of Total.
+	Damaged, Total int64
+	// First says why the first 100 cannot be read.
+	First []error
+}
+
+// Error names the providers.
+func (e *DamagedError) Error() string {
+	var reasons []string
+	for _, err := range e.First {
+		reasons = append(reasons, err.Error())
+	}
+	if more := e.Damaged - int64(len(reasons)); more > 0 {
+		reasons = append(reasons, fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Sprintf("%d of %d providers cannot be read: %s", e.Damaged, e.Total, strings.Join(reasons, ", "))
+}
+
+// Unwrap returns ErrDamaged.
+func (*DamagedError) Unwrap() error { return ErrDamaged }
+
+// Providers reads every provider, with its secret, calls progress after each page, and returns how many there are. It
+// returns a DamagedError or the errors of Keys.
+func (i Inspection) Providers(
+	ctx context.Context, keysetPath string, progress func(done, total int64),
+) (total int64, err error) {
+	reader := i.reader(ctx)
+	keys, err := i.Keys(ctx, keysetPath)
+	if err != nil {
+		return 0, err
+	}
+	if err := reader.Table(providersTable).Count(&total).Error; err != nil {
+		return 0, fmt.Errorf("count providers: %w", err)
+	}
+	var read DamagedError
+	rows := pages(func(last *readable[Record]) ([]readable[Record], error) {
+		query := reader.Order("pk").Limit(pageSize)
+		if last != nil {
+			progress(read.Total, max(read.Total, total))
+			query = query.Where("pk > ?", last.value.Common().PK)
+		}
+		return recordsIn(query)
+	})
+	for row, err := range rows {
+		if err != nil {
+			return 0, err
+		}
+		read.Total++
+		failure := damageOf(row, keys)
+		if failure != nil && len(read.First) < maxNamed {
+			// It may just have been resealed, or deleted.
+			if keys, err = i.Keys(ctx, keysetPath); err != nil {
+				return 0, err
+			}
+			again, err := recordsIn(reader.Where("pk = ?", row.value.Common().PK))
+			if err != nil {
+				return 0, err
+			}
+			if failure = nil; len(again) > 0 {
+				failure = damageOf(again[0], keys)
+			}
+		}
+		read.add(failure)
+	}
+	progress(read.Total, max(read.Total, total))
+	if read.Damaged > 0 {
+		return read.Total, &read
+	}
+	return read.Total, nil
+}
+
+// damageOf returns why a record cannot be read, or its secret not be opened.
+func damageOf(read readable[Record], keys *seal.Keys) error {
+	if read.damaged != nil {
+		return read.damaged
+	}
+	common := read.value.Common()
+	_, err := keys.Unseal(common.Sealed, placeOf(common))
+	return err
+}
+
+// add counts a provider that cannot be read.
+func (e *DamagedError) add(failure error) {
+	if failure == nil {
+		return
+	}
+	e.Damaged++
+	if len(e.First) < maxNamed {
+		e.First = append(e.First, failure)
+	}
+}
+
+// checkTexts returns an error for a text that JSON cannot hold, or that only one of the databases stores.
+func checkTexts(columns []column) error {
+	for _, column := range columns {
+		if text, ok := column.value.(string); ok && (!utf8.ValidString(text) || strings.ContainsRune(text, 0)) {
+			return errors.New(column.name + " is not text in UTF-8 without U+0000")
+		}
+	}
+	return nil
 }

@@ -21,7 +21,7 @@ func sources() []string {
 		"server/body.go", "server/create.go", "server/errors.go", "server/exchange.go", "server/identity.go",
 		"server/oauth2.go", "server/workspace_directory.go",
 		"server/contract/*.go", "store/seal/*.go",
-		"store/batch.go", "store/compare.go", "store/create.go", "store/insert.go", "store/list.go", "store/read.go",
+		"store/batch.go", "store/compare.go", "store/create.go", "store/insert.go", "store/read.go",
 		"store/records.go", "store/rows.go", "store/token*.go", "store/key*.go", "store/rotation.go", "store/secrets.go",
 	}
 }

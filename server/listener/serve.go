@@ -39,9 +39,9 @@ type Limits struct {
 	ResponseTimeout time.Duration
 	// IdleTimeout is how long a connection may wait for its next request.
 	IdleTimeout time.Duration
-	// DrainTimeout is how long requests in flight may take once the server stops, and drainGrace how long the responses to
-	// bodies that did not arrive until then. It should not be shorter than RequestTimeout, so that callers who send nothing
-	// cannot make the drain fail.
+	// DrainTimeout is how long requests in flight may take once the server stops, and drainGrace how long the responses
+	// to bodies that did not arrive until then. If it is not shorter than RequestTimeout, callers who send nothing cannot
+	// make the drain fail.
 	DrainTimeout time.Duration
 	// NoticeHangUps makes the context of a request end if its caller disconnects, at a twentieth of the CPU of a create.
 	// Within TLS it always does.

@@ -7,11 +7,14 @@ package database
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
 )
 
 var (
@@ -122,4 +125,67 @@ type Insertion struct {
 	KeysetVersion []byte
 	// IsAlone is set for a row of an insert that returned ErrInsertAlone, so that it does not wait for others again.
 	IsAlone bool
+}
+
+// Stats are statistics of an open database at one moment.
+type Stats struct {
+	// Readers and Writers are the statistics of the connections that read, and of those that write.
+	Readers, Writers sql.DBStats
+	// FreeBytes is the free space on the disk of an embedded database; nil if there is none, or it cannot be read.
+	FreeBytes *int64
+	// WAL is nil if the database server manages its own WAL, or if the files cannot be used.
+	WAL *WALStats
+}
+
+// WALStats are statistics of the write-ahead log (WAL) of an embedded database.
+type WALStats struct {
+	// Pages is the number of pages in the WAL, and CopiedPages the number already copied to the database file.
+	Pages, CopiedPages uint32
+	// Checkpoints and FailedCheckpoints count the checkpoints since the database was opened.
+	Checkpoints, FailedCheckpoints uint64
+}
+
+// View is a database opened for inspection, whatever its state. It creates and changes nothing, and blocks no one.
+type View interface {
+	Readable
+	// Schema returns the schema version of the database. It returns ErrNoDatabase if there are no tables, ErrForeign or
+	// ErrUnavailable.
+	Schema(ctx context.Context) (Schema, error)
+	// Drift describes the first few differences between the database, which must have this program's schema version, and
+	// what its migrations create: tables and anything that affects their rows. It returns ErrUnavailable.
+	Drift(ctx context.Context) ([]string, error)
+	// Close releases the database.
+	Close() error
+}
+
+// Time is a time in UTC in whole microseconds. It is an integer of microseconds since 1970 in SQLite, and a timestamptz
+// in PostgreSQL.
+type Time struct{ time.Time }
+
+// TimeOf returns a time in UTC in whole microseconds.
+func TimeOf(t time.Time) Time { return Time{t.UTC().Truncate(time.Microsecond)} }
+
+// Scan implements sql.Scanner for both databases.
+func (t *Time) Scan(stored any) error {
+	switch stored := stored.(type) {
+	case int64:
+		t.Time = time.UnixMicro(stored).UTC()
+	case time.Time:
+		t.Time = stored.UTC()
+	default:
+		return fmt.Errorf("value is not a time but a %T", stored)
+	}
+	return nil
+}
+
+// GormDataType implements schema.GormDataTypeInterface.
+func (Time) GormDataType() string { return "time" }
+
+// GormValue implements gorm.Valuer for both databases.
+func (t Time) GormValue(_ context.Context, db *gorm.DB) clause.Expr {
+	var value any = t.Time
+	if db.Name() == "sqlite" {
+		value = t.UnixMicro()
+	}
+	return clause.Expr{SQL: "?", Vars: []any{value}}
 }

@@ -2,13 +2,16 @@ package postgres
 
 import (
 	"context"
+	"crypto/tls"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strings"
+	"syscall"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -112,4 +115,133 @@ func isRetryable(err error) bool {
 	default:
 		return strings.HasPrefix(native.Code, "08") || strings.HasPrefix(native.Code, "57P")
 	}
+}
+
+// explained is an error with a text of one line: the cause and, if one is known, the remedy.
+type explained struct{ error }
+
+// Unwrap returns the original error.
+func (e explained) Unwrap() error { return e.error }
+
+// Error returns the text. It has neither the user nor the password of a connection.
+func (e explained) Error() string {
+	connect, isConnecting := errors.AsType[*pgconn.ConnectError](e.error)
+	if isConnecting {
+		remedy, attempt := attemptOf(connect)
+		cause := strings.ReplaceAll(causeOf(attempt), fmt.Sprintf(" %q", connect.Config.User), " of the URL")
+		if address, _, ok := strings.Cut(attempt.Error(), " ("); ok {
+			cause = address + ": " + cause
+		}
+		return withRemedy(cause, remedy)
+	}
+	if native, ok := errors.AsType[*pgconn.PgError](e.error); ok {
+		return withRemedy(native.Error(), remedyOfCode(native.Code))
+	}
+	return strings.Join(strings.Fields(e.error.Error()), " ")
+}
+
+func withRemedy(cause, remedy string) string {
+	if remedy == "" {
+		return cause
+	}
+	return cause + "; " + remedy
+}
+
+// attemptOf returns the error of the last attempt that got furthest, and its remedy.
+func attemptOf(err *pgconn.ConnectError) (remedy string, found error) {
+	attempts, ok := err.Unwrap().(interface{ Unwrap() []error })
+	if !ok {
+		_, remedy = diagnose(err.Unwrap())
+		return remedy, err.Unwrap() //nolint:wrapcheck // It is explained.
+	}
+	furthest := 0
+	for _, attempt := range attempts.Unwrap() {
+		if distance, advice := diagnose(attempt); distance >= furthest {
+			furthest, remedy, found = distance, advice, attempt
+		}
+	}
+	return remedy, found
+}
+
+func refusesTLS(err error) bool {
+	return strings.HasSuffix(err.Error(), "server refused TLS connection")
+}
+
+// causeOf returns the text of the innermost error, on one line.
+func causeOf(err error) string {
+	if name, ok := errors.AsType[*net.DNSError](err); ok {
+		return "look up " + name.Name + ": " + name.Err
+	}
+	if isSilence(err) {
+		return "no response"
+	}
+	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
+		err = inner
+	}
+	return strings.Join(strings.Fields(err.Error()), " ")
+}
+
+func isSilence(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded)
+}
+
+// diagnose returns how far an attempt to connect got, and what to do about it: a server that was reached says more than
+// one that was not, and what follows without TLS more than that there is none.
+func diagnose(err error) (distance int, remedy string) {
+	const unreached, plain, reached = 0, 1, 2
+	native, ok := errors.AsType[*pgconn.PgError](err)
+	if ok && native.Code != insufficientPrivilege {
+		return reached, remedyOfCode(native.Code)
+	}
+	_, isCertificate := errors.AsType[*tls.CertificateVerificationError](err)
+	_, isName := errors.AsType[*net.DNSError](err)
+	_, isErrno := errors.AsType[syscall.Errno](err)
+	for _, known := range []struct {
+		isCause  bool
+		distance int
+		remedy   string
+	}{
+		{ok, reached, "grant CONNECT on the database to the role of the URL"},
+		{
+			isCertificate, reached,
+			"set sslrootcert in the URL to the authority of the server's certificate, and name the host as the certificate does",
+		},
+		{refusesTLS(err), plain, "turn ssl on in the server, or set sslmode=disable in the URL if the network is safe"},
+		{isName, unreached, "correct the host in the URL"},
+		{errors.Is(err, pgconn.ErrReadOnlyConnection), reached, "start the primary, or name all servers in the URL"},
+		{isSilence(err), unreached, "start the primary, or open the network to it"},
+		{isErrno, unreached, "start the primary, or correct the host and port in the URL"},
+	} {
+		if known.isCause {
+			return known.distance, known.remedy
+		}
+	}
+	return reached, "correct the host and port in the URL, or see the log of the server there"
+}
+
+// remedyOfCode returns what to do about an error code of the server; "" if nothing is known.
+func remedyOfCode(code string) string {
+	const parameter = "correct or remove the parameter in the URL"
+	const pooler = "if a pooler such as PgBouncer is in between, add default_query_exec_mode=exec to the URL"
+	return map[string]string{
+		"28P01":            "correct the password in PGPASSWORD or in the file that PGPASSFILE refers to",
+		"28000":            "let the role log in, with a line in pg_hba.conf and the attribute LOGIN",
+		noDatabase:         "create the database, or correct its name in the URL",
+		"3F000":            "create the schema, or correct search_path",
+		tooManyConnections: "raise max_connections or the role's limit, or put PgBouncer in front",
+		insufficientPrivilege: "grant the missing privilege to the role of the URL, such as GRANT ALL ON ALL TABLES IN " +
+			"SCHEMA public, or GRANT CREATE ON SCHEMA public to create the tables",
+		"42704":           parameter,
+		"22023":           parameter,
+		"08P01":           parameter,
+		"55000":           "let the server accept connections, or use another database",
+		"57P03":           "wait until the server accepts connections, or name all servers in the URL",
+		"26000":           pooler,
+		"42P05":           pooler,
+		sequenceLimit:     "its MAXVALUE was changed; restore the value in the migrations with ALTER SEQUENCE",
+		idleInTransaction: "set idle_in_transaction_session_timeout of the role to 0, or to 10s",
+		readOnly:          "start the primary, or name all servers in the URL",
+		lockNotAvailable:  "end the transaction that holds the lock: see pg_blocking_pids",
+		"53100":           "free space on the disk of the server",
+	}[code]
 }

@@ -175,7 +175,8 @@ func readSchema(ctx context.Context, db *sql.DB) (database.Schema, error) {
 		return schema, fmt.Errorf("read the schema: %w", unavailable(err))
 	}
 	if !hasVersion || !hasSupport {
-		if err := checkNames(ctx, db); err != nil {
+		// Other tables are fine: programs may share a database.
+		if err := checkTables(ctx, db, migratedTables()); err != nil {
 			return schema, err
 		}
 		return schema, database.ErrNoDatabase
@@ -186,4 +187,44 @@ func readSchema(ctx context.Context, db *sql.DB) (database.Schema, error) {
 		return schema, fmt.Errorf("read the schema version: %w", unavailable(err))
 	}
 	return schema, nil
+}
+
+// CreateAlone is Create, except that it also returns ErrForeign if a database without providerd's tables has any other
+// table.
+func CreateAlone(ctx context.Context, url URL, logger *slog.Logger) (*Database, error) {
+	return open(ctx, url, logger, func(ctx context.Context, db *sql.DB) error {
+		_, err := readSchema(ctx, db)
+		if errors.Is(err, database.ErrNoDatabase) {
+			err = checkTables(ctx, db, nil)
+		}
+		if err != nil {
+			return err
+		}
+		return migrator(logger)(ctx, db)
+	})
+}
+
+// selectOthers selects the first few tables and views in the current schema that have one of the names, if there are
+// any names, except those of goose and of extensions. It selects none if another replica has created providerd's tables
+// in the meantime: one snapshot has either all of them or none.
+const selectOthers = `WITH relations AS (
+		SELECT * FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p', 'f', 'v', 'm')
+	), others AS (
+		SELECT relname FROM relations r WHERE ($1::text[] IS NULL OR relname = ANY ($1))
+			AND relname NOT IN ('` + goose.DefaultTablename + `', '` + lock.DefaultLockTableName + `') AND NOT EXISTS (
+				SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = r.oid AND d.deptype = 'e')
+			AND NOT EXISTS (SELECT FROM relations WHERE relname = '` + supportTable + `')
+		ORDER BY 1 LIMIT 5
+	) SELECT coalesce(json_agg(relname), '[]')::text FROM others`
+
+// checkTables returns ErrForeign if selectOthers selects any table.
+func checkTables(ctx context.Context, db *sql.DB, names []string) error {
+	var tables string
+	if err := db.QueryRowContext(ctx, selectOthers, names).Scan(&tables); err != nil {
+		return fmt.Errorf("list the tables: %w", unavailable(err))
+	}
+	if tables != "[]" {
+		return fmt.Errorf("%w: it has tables of another program: %s", database.ErrForeign, tables)
+	}
+	return nil
 }

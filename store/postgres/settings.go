@@ -3,8 +3,11 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"example.com/providerd/store/database"
 )
@@ -40,49 +43,68 @@ func readSettings(ctx context.Context, conn *pgx.Conn) (s settings, err error) {
 
 // faults returns the reasons to refuse the server, each a database.ErrUnsafe or ErrUnavailable.
 func (s settings) faults() (faults []error) {
-	const unsafe = "setting %s is %q, which could lose acknowledged creates; set it to on"
-	for _, known := range []struct {
-		isFault bool
-		kind    error
-		text    string
-		values  []any
-	}{
-		{s.isOld, database.ErrUnsafe, "the server is older than PostgreSQL 15; use a newer one", nil},
-		{s.fsync != "on", database.ErrUnsafe, unsafe, []any{"fsync", s.fsync}},
-		{s.fullPageWrites != "on", database.ErrUnsafe, unsafe, []any{"full_page_writes", s.fullPageWrites}},
-		{
-			s.synchronousCommit == "off" || s.synchronousCommit == "local", database.ErrUnsafe,
-			unsafe,
-			[]any{"synchronous_commit", s.synchronousCommit},
-		},
-		{
-			s.encoding != "UTF8", database.ErrUnsafe,
-			"server_encoding is %q, which cannot store every character; create a database with ENCODING 'UTF8'",
-			[]any{s.encoding},
-		},
-		{
-			s.readsText && s.byteaOutput != "hex", database.ErrUnsafe,
-			"setting bytea_output is %q, which default_query_exec_mode does not support; set it to hex for the role of the URL",
-			[]any{s.byteaOutput},
-		},
-		{
-			s.readOnly != "off", database.ErrUnavailable,
-			"the server is read-only; name the primary, or all servers, in --database", nil,
-		},
-		{
-			s.schema == "", database.ErrUnavailable,
-			"search_path is %q, which leads to no schema; create the schema, or correct search_path",
-			[]any{s.schemas},
-		},
-		{
-			s.endsIdle, database.ErrUnavailable,
-			"idle_in_transaction_session_timeout is %q, which ends working transactions; set it to 0, or to 10s",
-			[]any{s.idle},
-		},
-	} {
-		if known.isFault {
-			faults = append(faults, fmt.Errorf("%w: "+known.text, append([]any{known.kind}, known.values...)...))
+	fault := func(isFault bool, kind error, text string, values ...any) {
+		if isFault {
+			faults = append(faults, fmt.Errorf("%w: "+text, append([]any{kind}, values...)...))
 		}
 	}
+	unsafe := func(isUnsafe bool, name, value string) {
+		fault(isUnsafe, database.ErrUnsafe,
+			"setting %s is %q, which could lose acknowledged creates; set it to on", name, value)
+	}
+	fault(s.isOld, database.ErrUnsafe, "the server is older than PostgreSQL 15; use a newer one")
+	unsafe(s.fsync != "on", "fsync", s.fsync)
+	unsafe(s.fullPageWrites != "on", "full_page_writes", s.fullPageWrites)
+	unsafe(s.synchronousCommit == "off" || s.synchronousCommit == "local", "synchronous_commit", s.synchronousCommit)
+	fault(s.encoding != "UTF8", database.ErrUnsafe,
+		"server_encoding is %q, which cannot store every character; create a database with ENCODING 'UTF8'", s.encoding)
+	fault(s.readsText && s.byteaOutput != "hex", database.ErrUnsafe,
+		"setting bytea_output is %q, which default_query_exec_mode does not support; set it to hex for the role of the URL",
+		s.byteaOutput)
+	fault(s.readOnly != "off", database.ErrUnavailable,
+		"the server is read-only; name the primary, or all servers, in --database")
+	fault(s.schema == "", database.ErrUnavailable,
+		"search_path is %q, which leads to no schema; create the schema, or correct search_path", s.schemas)
+	fault(s.endsIdle, database.ErrUnavailable,
+		"idle_in_transaction_session_timeout is %q, which ends working transactions; set it to 0, or to 10s", s.idle)
 	return faults
+}
+
+// prepareConnection refuses a server that could lose an acknowledged create, and makes the driver return times in UTC.
+//
+// It returns database.ErrUnsafe or ErrUnavailable.
+func prepareConnection(ctx context.Context, conn *pgx.Conn) error {
+	readTimesInUTC(conn)
+	if preparesStatements(conn) {
+		linkOf(conn.PgConn()).prepared = map[string]string{}
+	}
+	read, err := readSettings(ctx, conn)
+	if faults := read.faults(); err == nil && len(faults) > 0 {
+		err = faults[0]
+	}
+	if err != nil {
+		// The driver does not close it.
+		_ = conn.Close(ctx)
+	}
+	return err
+}
+
+func readTimesInUTC(conn *pgx.Conn) {
+	conn.TypeMap().RegisterType(&pgtype.Type{
+		Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC},
+	})
+}
+
+// preparesStatements reports whether the URL lets the driver prepare statements. Behind a pooler, each transaction may
+// have another connection.
+func preparesStatements(conn *pgx.Conn) bool {
+	return conn.Config().DefaultQueryExecMode == pgx.QueryExecModeCacheStatement
+}
+
+// keepNotice keeps a warning. The only sign that a commit was not replicated is a warning, which may be translated.
+// Poolers may leave out the severity that is never translated.
+func keepNotice(conn *pgconn.PgConn, notice *pgconn.Notice) {
+	if severity := notice.SeverityUnlocalized; severity == "WARNING" || severity == "" {
+		linkOf(conn).notice = notice
+	}
 }
