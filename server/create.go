@@ -86,20 +86,19 @@ func (s *Server) explainReuse(ctx context.Context, err error) error {
 		return err
 	}
 	op, _ := s.config.Contract.Operation(exchangeOf(ctx).operation)
+	refused := &refusal{slug: idempotencyKeyReused, pk: &reused.PK}
 	var names []string
 	for _, name := range op.FieldNames() {
-		if slices.Contains(reused.Fields, name) {
-			names = append(names, name)
+		if !slices.Contains(reused.Fields, name) {
+			continue
 		}
-	}
-	refused := &refusal{slug: idempotencyKeyReused, pk: &reused.PK}
-	refused.detail = fmt.Sprintf("This Idempotency-Key already created provider %d, which has other values for %s. "+
-		"Send the values of that provider, or use a new key.", reused.PK, strings.Join(names, ", "))
-	for _, name := range names {
+		names = append(names, name)
 		refused.violations = append(refused.violations, model.Violation{
 			Pointer: string(jsontext.Pointer("").AppendToken(name)), Code: contract.CodeDiffers,
 			Detail: fmt.Sprintf("`%s` has a different value in provider %d.", name, reused.PK),
 		})
 	}
+	refused.detail = fmt.Sprintf("This Idempotency-Key already created provider %d, which has other values for %s. "+
+		"Send the values of that provider, or use a new key.", reused.PK, strings.Join(names, ", "))
 	return refused
 }

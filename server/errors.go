@@ -88,7 +88,7 @@ func asRefusal(err error) *refusal {
 		return &refusal{slug: malformedJSON, detail: malformed.Detail}
 	}
 	if invalid, ok := errors.AsType[*contract.InvalidError](err); ok {
-		return &refusal{slug: validationFailed, detail: invalid.Detail, violations: toAPIViolations(invalid.Violations)}
+		return &refusal{slug: validationFailed, detail: invalid.Detail, violations: invalid.Violations}
 	}
 	if status, ok := errors.AsType[*echo.HTTPError](err); ok {
 		switch status.Code {
@@ -99,14 +99,6 @@ func asRefusal(err error) *refusal {
 		}
 	}
 	return storeRefusal(err)
-}
-
-func toAPIViolations(list []contract.Violation) []model.Violation {
-	violations := make([]model.Violation, len(list))
-	for i, v := range list {
-		violations[i] = model.Violation{Code: v.Code, Detail: v.Detail, Pointer: v.Pointer}
-	}
-	return violations
 }
 
 func storeRefusal(err error) *refusal {

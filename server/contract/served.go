@@ -46,33 +46,29 @@ func toJSON(text []byte) ([]byte, error) {
 	return converted.Bytes(), nil
 }
 
-func encodeNode(to *jsontext.Encoder, node *yaml.Node) error {
+func encodeNode(to *jsontext.Encoder, node *yaml.Node) (err error) {
 	begin, end := jsontext.BeginObject, jsontext.EndObject
 	switch {
 	case node.Kind == yaml.ScalarNode:
-		return encodeScalar(to, node)
+		switch node.ShortTag() {
+		case "!!null", "!!bool", "!!int", "!!float":
+			err = to.WriteValue(jsontext.Value(node.Value))
+		default:
+			err = to.WriteToken(jsontext.String(node.Value))
+		}
+		if err != nil {
+			return fmt.Errorf("%q in line %d: %w", node.Value, node.Line, err)
+		}
+		return nil
 	case node.Kind == yaml.SequenceNode:
 		begin, end = jsontext.BeginArray, jsontext.EndArray
 	case node.Kind != yaml.MappingNode:
 		return fmt.Errorf("line %d: an alias", node.Line)
 	}
 	// The names of a mapping are scalars, too.
-	err := to.WriteToken(begin)
+	err = to.WriteToken(begin)
 	for _, child := range node.Content {
 		err = errors.Join(err, encodeNode(to, child))
 	}
 	return errors.Join(err, to.WriteToken(end))
-}
-
-func encodeScalar(to *jsontext.Encoder, node *yaml.Node) (err error) {
-	switch node.ShortTag() {
-	case "!!null", "!!bool", "!!int", "!!float":
-		err = to.WriteValue(jsontext.Value(node.Value))
-	default:
-		err = to.WriteToken(jsontext.String(node.Value))
-	}
-	if err != nil {
-		return fmt.Errorf("%q in line %d: %w", node.Value, node.Line, err)
-	}
-	return nil
 }

@@ -80,18 +80,15 @@ func (d *Document) SuggestPath(path string) string {
 	}
 	var paths []string
 	for _, op := range d.operations {
-		known := op.Path
-		rest, isBelow := strings.CutPrefix(path, known)
-		isCut := len(path) > 1 && strings.HasSuffix(known, strings.TrimSuffix(path, "/")+"/")
-		if isCut || strings.HasSuffix(path, known) || isBelow && isNumber(strings.TrimSuffix(rest, "/")) {
-			return known
+		known := strings.TrimSuffix(op.Path, "/")
+		isCut := len(path) > 1 && strings.HasSuffix(known, strings.TrimSuffix(path, "/"))
+		if isCut || strings.Contains(path, known) {
+			return op.Path
 		}
-		paths = append(paths, known)
+		paths = append(paths, op.Path)
 	}
 	return MostSimilar(path, paths)
 }
-
-func isNumber(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
 
 const (
 	// maxSimilarLength limits the length of names that are compared, in bytes.

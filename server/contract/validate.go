@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/getkin/kin-openapi/openapi3"
+
+	"example.com/providerd/gen/model"
 )
 
 // MaxBodyBytes limits the size of a body: 1 MiB.
@@ -91,11 +93,4 @@ type InvalidError struct {
 func (e *InvalidError) Error() string { return e.Detail }
 
 // Violation is a rule of the contract that a body breaks, as a response lists it. It repeats no value.
-type Violation struct {
-	// Code is one of ViolationCodes.
-	Code string `json:"code"`
-	// Detail is a sentence about the value, or about its absence.
-	Detail string `json:"detail"`
-	// Pointer is the place in the body (RFC 6901).
-	Pointer string `json:"pointer"`
-}
+type Violation = model.Violation
