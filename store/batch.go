@@ -156,36 +156,25 @@ func (b *batcher) release() {
 	b.ended.Done()
 }
 
+// enqueue puts a create into the queue, or returns ErrOverloaded.
 func (b *batcher) enqueue(c *create) error {
 	b.mutex.RLock()
 	defer b.mutex.RUnlock()
 	if b.closed {
 		return ErrUnavailable
 	}
-	if !b.wait(c) {
+	b.sharing.Lock()
+	defer b.sharing.Unlock()
+	if len(b.queue) == cap(b.queue) || len(b.queue) >= queueLength && b.waiting[c.common.CreatedBy] >= fewWaiting {
 		return ErrOverloaded
 	}
+	b.queue <- c
+	b.waiting[c.common.CreatedBy]++
 	select {
 	case b.wake <- struct{}{}:
 	default:
 	}
 	return nil
-}
-
-// wait reports whether there is room for a create in the queue, and puts it there.
-func (b *batcher) wait(c *create) bool {
-	b.sharing.Lock()
-	defer b.sharing.Unlock()
-	if len(b.queue) >= queueLength && b.waiting[c.common.CreatedBy] >= fewWaiting {
-		return false
-	}
-	select {
-	case b.queue <- c:
-		b.waiting[c.common.CreatedBy]++
-		return true
-	default:
-		return false
-	}
 }
 
 // leave notes that a create was taken from the queue.

@@ -274,7 +274,7 @@ func (i inserter) lookUp(creates []*create) (again []*create, err error) {
 	ctx, cancel := untilDeadline(creates)
 	defer cancel()
 	var keys *loadedKeys
-	var found met
+	var found []met
 	err = i.database.Read(ctx, func(tx *gorm.DB) (err error) {
 		if keys, err = i.keys.latest(tx); err == nil {
 			found, err = findMet(tx, creates)
@@ -285,7 +285,7 @@ func (i inserter) lookUp(creates []*create) (again []*create, err error) {
 		return nil, fmt.Errorf("look up what creates met: %w", err)
 	}
 	for _, c := range creates {
-		if found.outcome(c) {
+		if outcome(c, found) {
 			continue
 		}
 		if err := i.sealWith(c, keys); err != nil {

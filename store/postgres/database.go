@@ -134,16 +134,11 @@ func (d *Database) try(
 		tx.rollBack(ctx)
 		return isRetryable(err), classify(err)
 	}
-	_, err = tx.commit(terms.commit)
-	if errors.Is(err, database.ErrOutcomeUnknown) {
-		d.noteUnknownCommit(tx)
+	if _, err = tx.commit(terms.commit); err == nil || errors.Is(err, database.ErrOutcomeUnknown) {
 		return false, err
 	}
 	tx.release()
-	if err == nil {
-		d.servers.prefer(tx.link.host)
-	}
-	return err != nil && isRetryable(err), classify(err)
+	return isRetryable(err), classify(err)
 }
 
 // connection returns a connection for a transaction. After a commit with an unknown outcome, the server must first

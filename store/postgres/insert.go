@@ -77,7 +77,6 @@ func (d *Database) tryInsert(
 	results, err := tx.commit(limit, statement{text: beginStatement}, secure, insert)
 	switch {
 	case errors.Is(err, database.ErrOutcomeUnknown):
-		d.noteUnknownCommit(tx)
 		return nil, false, err
 	case err != nil:
 		tx.rollBack(ctx)
@@ -85,8 +84,6 @@ func (d *Database) tryInsert(
 		classified := insertError(err)
 		return nil, isRetryable(err) && !errors.Is(classified, database.ErrInsertAlone), classified
 	}
-	tx.release()
-	d.servers.prefer(tx.link.host)
 	pks, err = readPKs(results[2])
 	return pks, false, err
 }

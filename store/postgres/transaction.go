@@ -124,8 +124,8 @@ func (t *transaction) run(
 }
 
 // commit sends statements and COMMIT, and waits for their results until the limit. It returns the error of the server
-// if the transaction is not stored, and database.ErrOutcomeUnknown if that is not known; the connection is then no
-// longer usable.
+// if the transaction is not stored, and database.ErrOutcomeUnknown if that is not known. Unless the server refused it,
+// the connection is released.
 //
 // No context cancels what was sent: a server that waits for its standbys would then commit without them. If it takes
 // too long, it keeps its connection in the background, until the server responds or abandonTimeout has passed.
@@ -141,11 +141,17 @@ func (t *transaction) commit(limit time.Duration, statements ...statement) ([]*p
 	}()
 	select {
 	case <-ended:
-		if errors.Is(err, database.ErrOutcomeUnknown) {
+		switch {
+		case err == nil:
+			t.database.servers.prefer(t.link.host)
+			t.release()
+		case errors.Is(err, database.ErrOutcomeUnknown):
+			t.database.noteUnknownCommit(t)
 			t.discard()
 		}
 		return results, err
 	case <-time.After(limit):
+		t.database.noteUnknownCommit(t)
 		go func() {
 			<-ended
 			t.discard()
