@@ -157,18 +157,7 @@ func describeType(broken *openapi3.SchemaError) string {
 }
 
 func hasType(schema *openapi3.Schema, value any) bool {
-	switch value.(type) {
-	case string:
-		return schema.Type.Permits(openapi3.TypeString)
-	case bool:
-		return schema.Type.Permits(openapi3.TypeBoolean)
-	case json.Number:
-		return schema.Type.Permits(openapi3.TypeNumber) || schema.Type.Permits(openapi3.TypeInteger)
-	case []any:
-		return schema.Type.Permits(openapi3.TypeArray)
-	default:
-		return schema.Type.Permits(openapi3.TypeObject)
-	}
+	return visit(&openapi3.Schema{Type: schema.Type}, value) == nil
 }
 
 func typeName(schema *openapi3.Schema) string {

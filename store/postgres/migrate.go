@@ -140,25 +140,21 @@ func checkSchema(ctx context.Context, db *sql.DB) error {
 
 // CheckSchema returns database.ErrNewer if a later program has migrated the database, so that this one must not use it.
 func (d *Database) CheckSchema(tx *gorm.DB) error {
-	var levels []int64
-	if err := tx.Raw("SELECT oldest_level FROM schema_support").Scan(&levels).Error; err != nil {
+	var level int64
+	if err := tx.Raw("SELECT max(oldest_level) FROM schema_support").Scan(&level).Error; err != nil {
 		return fmt.Errorf("read the schema version: %w", err)
 	}
-	return d.checkLevels(levels)
+	return d.checkLevel(level)
 }
 
-// checkLevels checks the levels in the table schema_support, which has one row.
-func (d *Database) checkLevels(levels []int64) error {
-	switch {
-	case len(levels) != 1:
-		return fmt.Errorf("%w: table schema_support has %d rows", database.ErrUnavailable, len(levels))
-	case levels[0] > d.schemaVersion:
-		return fmt.Errorf(
-			"%w: %w: its schema needs a program of schema version %d, this one has version %d; upgrade providerd",
-			database.ErrUnavailable, database.ErrNewer, levels[0], d.schemaVersion)
-	default:
+// checkLevel checks the lowest schema version of a program that can use the database.
+func (d *Database) checkLevel(lowest int64) error {
+	if lowest <= d.schemaVersion {
 		return nil
 	}
+	return fmt.Errorf(
+		"%w: %w: its schema needs a program of schema version %d, this one has version %d; upgrade providerd",
+		database.ErrUnavailable, database.ErrNewer, lowest, d.schemaVersion)
 }
 
 // readSchema returns the schema version of the database. It returns ErrNoDatabase, together with the versions that this

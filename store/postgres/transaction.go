@@ -46,11 +46,11 @@ const commitStatement = "COMMIT"
 // and makes the server warn if a standby lacks it, regardless of the settings of the role and the database. The message
 // of pg_logical_emit_message makes read-only transactions wait too, so that no response is based on a row that could
 // still be lost.
-const secureStatement = `SELECT oldest_level, current_setting('transaction_read_only'),
-	set_config('synchronous_commit', 'on', true), set_config('client_min_messages', 'warning', true),
+const secureStatement = `SELECT (SELECT max(oldest_level) FROM schema_support),
+	current_setting('transaction_read_only'), set_config('synchronous_commit', 'on', true),
+	set_config('client_min_messages', 'warning', true),
 	set_config('lock_timeout', '2s', true), set_config('idle_in_transaction_session_timeout', '10s', true),
-	pg_logical_emit_message(true, 'providerd', '')::text
-	FROM schema_support`
+	pg_logical_emit_message(true, 'providerd', '')::text`
 
 // changeLock makes changes other than creates take turns, across all processes.
 const changeLock = `SELECT pg_advisory_xact_lock(7811069)`
@@ -92,18 +92,15 @@ func (t *transaction) probe(ctx context.Context) error {
 // checkServer checks the result of secureStatement: the server must accept writes, and this program must support the
 // schema. It returns database.ErrUnavailable or ErrNewer.
 func (t *transaction) checkServer(result *pgconn.Result) error {
-	var levels []int64
-	for _, row := range result.Rows {
-		if string(row[1]) == "on" {
-			return errReadOnly
-		}
-		level, err := strconv.ParseInt(string(row[0]), 10, 64)
-		if err != nil {
-			return fmt.Errorf("read table schema_support: %w", err)
-		}
-		levels = append(levels, level)
+	row := result.Rows[0]
+	if string(row[1]) == "on" {
+		return errReadOnly
 	}
-	return t.database.checkLevels(levels)
+	level, err := strconv.ParseInt(string(row[0]), 10, 64)
+	if err != nil {
+		return fmt.Errorf("read table schema_support: %w", err)
+	}
+	return t.database.checkLevel(level)
 }
 
 // run runs the statements. It returns a panic in them as an error, so that one caller's panic does not fail the whole
