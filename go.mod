@@ -24,10 +24,8 @@ require (
 	github.com/oapi-codegen/runtime v1.8.0 // the runtime of the generated code; the generator is a Go tool
 	github.com/pressly/goose/v3 v3.29.0 // migrations
 	github.com/prometheus/client_golang v1.25.0 // metrics
-	github.com/prometheus/common v0.72.0 // metrics
 	github.com/rogpeppe/go-internal v1.16.0 // script tests of the command line
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // tests of the JSON Schema of apply files
-	github.com/schollz/progressbar/v3 v3.19.1 // progress in a terminal
 	github.com/tink-crypto/tink-go/v2 v2.9.0 // encryption, digests and their keys
 	github.com/yuin/goldmark v1.7.13 // the conventions page, which is Markdown in the contract
 	go.opentelemetry.io/otel v1.47.0 // traces and their export
@@ -70,15 +68,14 @@ require (
 	github.com/labstack/gommon v0.5.0 // indirect
 	github.com/mattn/go-colorable v0.1.15 // indirect
 	github.com/mfridman/interpolate v0.0.2 // indirect
-	github.com/mitchellh/colorstring v0.0.0-20190213212951-d06e56a500db // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
 	github.com/oapi-codegen/oapi-codegen/v2 v2.8.2 // indirect
 	github.com/oasdiff/yaml v0.1.1 // indirect
 	github.com/oasdiff/yaml3 v0.0.14 // indirect
 	github.com/posener/complete v1.2.3 // indirect
 	github.com/prometheus/client_model v0.6.3 // indirect
+	github.com/prometheus/common v0.72.0 // indirect
 	github.com/prometheus/procfs v0.22.0 // indirect
-	github.com/rivo/uniseg v0.4.7 // indirect
 	github.com/riywo/loginshell v0.0.0-20200815045211-7d26008be1ab // indirect
 	github.com/sethvargo/go-retry v0.5.0 // indirect
 	github.com/speakeasy-api/jsonpath v0.6.3 // indirect
@@ -95,7 +92,6 @@ require (
 	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/mod v0.41.0 // indirect
 	golang.org/x/net v0.61.0 // indirect
-	golang.org/x/term v0.47.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
 	golang.org/x/tools v0.51.0 // indirect
 	google.golang.org/genproto/googleapis/api v0.0.0-20261005182115-fad411399dd8 // indirect

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -23,20 +24,19 @@ type difference struct {
 type comparison struct {
 	messages *console.Messages
 	// count is the number of lines, and incomparable that of lines whose record could not be compared.
-	count, incomparable int
-	findings            int
-	// entriesAfter returns the log after an id. next and stop are those of the log after the first line, and entry is the
-	// next entry of it.
+	count, incomparable, findings int
+	// entriesAfter returns the log after an id, and next continues that after the first line. entry is the next entry.
 	entriesAfter func(id int64) iter.Seq2[store.LogEntry, error]
 	next         func() (store.LogEntry, error, bool)
-	stop         func()
 	entry        store.LogEntry
 	// first and last are the ids of the first line, and of the last one that was compared. Lines can be repeated.
 	first, last int64
-	// yield takes findings until it returns false, which sets ended.
+	// yield takes findings. err ends the comparison; it is errUnread if yield returned false.
 	yield func(difference, error) bool
-	ended bool
+	err   error
 }
+
+var errUnread = errors.New("nothing reads the findings")
 
 // found yields a finding.
 func (c *comparison) found(event store.Event, format string, values ...any) {
@@ -44,58 +44,78 @@ func (c *comparison) found(event store.Event, format string, values ...any) {
 	if event.Kind != "" {
 		f.Provider = event.Subject
 	}
+	c.add(f)
+}
+
+func (c *comparison) add(f difference) {
 	c.findings++
-	c.ended = c.ended || !c.yield(f, nil)
+	if c.err == nil && !c.yield(f, nil) {
+		c.err = errUnread
+	}
 }
 
-// compare compares lines with the log.
-func (c *comparison) compare(lines iter.Seq2[store.LogEntry, error]) error {
+// differences compares lines with the log, and adds what needs no lines to be found.
+func (c *comparison) differences(
+	lines iter.Seq2[store.LogEntry, error], contradictions iter.Seq2[store.Contradiction, error],
+) iter.Seq2[difference, error] {
+	return func(yield func(difference, error) bool) {
+		c.yield = yield
+		c.compare(lines)
+		for found, err := range contradictions {
+			if c.err = cmp.Or(c.err, err); c.err != nil {
+				break
+			}
+			c.add(difference{Provider: found.PK, Finding: found.Detail})
+		}
+		if c.err != nil && !errors.Is(c.err, errUnread) {
+			yield(difference{}, c.err)
+		}
+	}
+}
+
+func (c *comparison) compare(lines iter.Seq2[store.LogEntry, error]) {
 	for line, err := range lines {
-		if err == nil {
-			err = c.add(line)
+		if c.err = err; err != nil {
+			return
 		}
-		if err != nil || c.ended {
-			return err
+		if c.count++; c.count == 1 {
+			next, stop := iter.Pull2(c.entriesAfter(line.ID - 1))
+			defer stop()
+			c.next, c.first = next, line.ID
+			c.advance()
+		}
+		if line.ID < c.first {
+			c.err = fmt.Errorf("event %d comes after event %d; pass the lines in the order in which they were printed",
+				line.ID, c.first)
+		}
+		if line.ID > c.last {
+			c.last = line.ID
+			c.compareLine(line)
+		}
+		if c.err != nil {
+			return
 		}
 	}
-	return nil
 }
 
-// add compares a line, after the events before it that are not in the lines.
-func (c *comparison) add(line store.LogEntry) error {
-	if c.count++; c.count == 1 {
-		c.first = line.ID
-		c.next, c.stop = iter.Pull2(c.entriesAfter(line.ID - 1))
-		if err := c.advance(); err != nil {
-			return err
-		}
-	}
-	if line.ID < c.first {
-		return fmt.Errorf("event %d comes after event %d; pass the lines in the order in which they were printed", line.ID,
-			c.first)
-	}
-	if line.ID <= c.last {
-		return nil
-	}
-	c.last = line.ID
-	for c.entry.ID != 0 && c.entry.ID < line.ID && !c.ended {
+func (c *comparison) compareLine(line store.LogEntry) {
+	for c.err == nil && c.entry.ID != 0 && c.entry.ID < line.ID {
 		c.found(c.entry.Event, "its event %q is not in the lines: it was inserted, or lines are missing", c.entry.Event.Event)
-		if err := c.advance(); err != nil {
-			return err
-		}
+		c.advance()
 	}
 	if c.entry.ID != line.ID {
 		c.found(line.Event, "its event %q was removed", line.Event.Event)
-		return nil
+		return
 	}
 	c.compareEntry(line)
-	return c.advance()
+	c.advance()
 }
 
 // advance reads the next entry. Its ID is 0 at the end of the log.
-func (c *comparison) advance() (err error) {
-	c.entry, err, _ = c.next()
-	return err
+func (c *comparison) advance() {
+	if c.err == nil {
+		c.entry, c.err, _ = c.next()
+	}
 }
 
 // compareEntry compares the event of a line, and the record unless a later event has changed it.
@@ -133,18 +153,6 @@ func isSame(a, b store.Event) bool {
 	}
 	a.At, b.At, a.Fields, b.Fields = store.Time{}, store.Time{}, nil, nil
 	return reflect.DeepEqual(a, b)
-}
-
-// addContradictions yields what needs no lines to be found.
-func (c *comparison) addContradictions(contradictions iter.Seq2[store.Contradiction, error]) error {
-	for found, err := range contradictions {
-		if err != nil || c.ended {
-			return err
-		}
-		c.findings++
-		c.ended = !c.yield(difference{Provider: found.PK, Finding: found.Detail}, nil)
-	}
-	return nil
 }
 
 // result returns errAuditDiffers if anything differs, and another error if anything could not be compared.

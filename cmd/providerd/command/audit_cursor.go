@@ -28,17 +28,16 @@ func openCursor(path string) (*cursor, error) {
 		return nil, err
 	}
 	c := &cursor{File: file}
-	if err = c.lock(); err == nil {
-		err = c.read()
-	}
-	if err != nil {
+	if err := c.read(); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return c, nil
 }
 
-// lock refuses what is not a file of its own, and output that is lost.
-func (c *cursor) lock() error {
+// read locks the file, and reads the event. It refuses what is not a file of its own, and output that is lost. An empty
+// file is a new one.
+func (c *cursor) read() error {
+	const maxText = 64
 	info, err := c.Stat()
 	if err != nil || !info.Mode().IsRegular() {
 		return errors.Join(fmt.Errorf("%s is not a regular file", c.Name()), err)
@@ -49,18 +48,9 @@ func (c *cursor) lock() error {
 	if err := syscall.Flock(int(c.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return fmt.Errorf("%s: another process uses it: %w", c.Name(), err)
 	}
-	return nil
-}
-
-// read reads the event. An empty file is a new one.
-func (c *cursor) read() error {
-	const maxText = 64
 	text, err := io.ReadAll(io.LimitReader(c, maxText))
-	if err != nil {
-		return fmt.Errorf("read %s: %w", c.Name(), err)
-	}
-	if len(text) == 0 {
-		return nil
+	if err != nil || len(text) == 0 {
+		return err //nolint:wrapcheck // The error names the file.
 	}
 	var micros int64
 	_, err = fmt.Sscanf(string(text), "%d %d\n", &c.last.ID, &micros)
@@ -73,11 +63,9 @@ func (c *cursor) read() error {
 
 // store writes the last event, and syncs it. Its id is not lower, so its text covers the one before.
 func (c *cursor) store(last store.Cursor) error {
-	if _, err := c.WriteAt(fmt.Appendf(nil, "%d %016d\n", last.ID, last.At.UnixMicro()), 0); err != nil {
-		return fmt.Errorf("write %s: %w", c.Name(), err)
+	_, err := c.WriteAt(fmt.Appendf(nil, "%d %016d\n", last.ID, last.At.UnixMicro()), 0)
+	if err == nil {
+		err = c.Sync()
 	}
-	if err := c.Sync(); err != nil {
-		return fmt.Errorf("write %s: %w", c.Name(), err)
-	}
-	return nil
+	return err //nolint:wrapcheck // The error names the file.
 }

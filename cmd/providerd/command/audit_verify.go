@@ -10,7 +10,6 @@ import (
 	"io"
 	"iter"
 	"os"
-	"syscall"
 
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/cmd/providerd/flags"
@@ -36,46 +35,24 @@ func (*auditVerifyCommand) Help() string {
 
 // Run compares the database with the file.
 func (c *auditVerifyCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
-	// Do not wait for the writer of a FIFO.
-	file, err := os.OpenFile(c.File, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	file, err := os.Open(c.File)
 	if err != nil {
 		return fmt.Errorf("read the lines: %w", err)
 	}
 	defer func() { _ = file.Close() }()
 	info, err := file.Stat()
-	if err != nil {
-		return fmt.Errorf("read the lines: %w", err)
-	}
-	if !info.Mode().IsRegular() {
+	if err != nil || !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is not a regular file; save the lines in one", c.File)
 	}
-	report := messages.Progress("bytes compared")
 	// What a follower adds meanwhile can be later than the log that is compared.
-	size := info.Size()
-	lines := readLines(io.LimitReader(file, size), func(read int64) { report.Update(read, size) })
+	lines := readLines(c.File, io.LimitReader(file, info.Size()))
 	return c.WithStore(ctx, func(database *store.Store) error {
-		compared := &comparison{
-			messages: messages, stop: func() {},
-			entriesAfter: func(id int64) iter.Seq2[store.LogEntry, error] {
-				return entriesAfter(ctx, database, id, waitingFor(messages))
-			},
-		}
-		defer func() { compared.stop() }()
-		list := console.List[difference]{
-			Headings: "PROVIDER,EVENT,FINDING", Rows: rowsOf,
-		}
-		err := list.Print(out, messages, c.Output, func(yield func(difference, error) bool) {
-			compared.yield = yield
-			err := compared.compare(lines)
-			report.Clear()
-			if err == nil && !compared.ended {
-				err = compared.addContradictions(database.Contradictions(ctx))
-			}
-			if err != nil {
-				yield(difference{}, err)
-			}
-		})
-		if err != nil {
+		compared := &comparison{messages: messages, entriesAfter: func(id int64) iter.Seq2[store.LogEntry, error] {
+			return entriesAfter(ctx, database, id, waitingFor(messages))
+		}}
+		list := console.List[difference]{Headings: "PROVIDER,EVENT,FINDING", Rows: rowsOf}
+		differences := compared.differences(lines, database.Contradictions(ctx))
+		if err := list.Print(out, messages, c.Output, differences); err != nil {
 			return err
 		}
 		return compared.result()
@@ -114,31 +91,23 @@ func entriesAfter(
 	}
 }
 
-// maxLine is the longest line in bytes.
-const maxLine = 1 << 20
-
-// readLines yields the complete lines of a file, and calls progress with the number of bytes read. A program may be
-// writing the last line.
-func readLines(from io.Reader, progress func(read int64)) iter.Seq2[store.LogEntry, error] {
+// readLines yields the complete lines of a file. A program may be writing the last one.
+func readLines(name string, from io.Reader) iter.Seq2[store.LogEntry, error] {
+	const maxLine = 1 << 20
 	return func(yield func(store.LogEntry, error) bool) {
-		reader, read := bufio.NewReaderSize(from, maxLine), int64(0)
+		reader := bufio.NewReaderSize(from, maxLine)
 		for number := 1; ; number++ {
 			text, err := reader.ReadSlice('\n')
 			if errors.Is(err, io.EOF) {
 				return
-			}
-			if errors.Is(err, bufio.ErrBufferFull) {
-				err = fmt.Errorf("it is longer than %d bytes", maxLine)
 			}
 			var line store.LogEntry
 			if err == nil {
 				line, err = parseLine(bytes.TrimSuffix(text, []byte("\n")))
 			}
 			if err != nil {
-				err = fmt.Errorf("line %d is not a line of \"audit list --output jsonl\": %w", number, err)
+				err = fmt.Errorf("%s: line %d is not a line of \"audit list --output jsonl\": %w", name, number, err)
 			}
-			read += int64(len(text))
-			progress(read)
 			if !yield(line, err) || err != nil {
 				return
 			}

@@ -55,7 +55,7 @@ func (c *backupCommand) AfterApply(*kong.Context) error {
 		}
 	}
 	switch {
-	case c.Every == 0:
+	case c.Every == 0 && c.Keep == 0:
 		return flags.CheckDistinctPaths(c.Database, c.Keyset, string(c.File))
 	case time.Duration(c.Every) < time.Second:
 		// The names of backups contain seconds.
@@ -72,11 +72,7 @@ func (c *backupCommand) Run(ctx context.Context, out *console.Output, messages *
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if c.Every > 0 {
-		plan, err := newBackupSchedule(string(c.File), c.Database.Path(), c.Every, c.Keep, messages)
-		if err != nil {
-			return err
-		}
-		return plan.run(ctx, func(path string) error { return c.write(ctx, out, messages, path) })
+		return backupSchedule{c, messages, func(path string) error { return c.write(ctx, out, messages, path) }}.run(ctx)
 	}
 	err := c.write(ctx, out, messages, string(c.File))
 	if err != nil && ctx.Err() != nil {
@@ -117,24 +113,23 @@ func (c *backupCommand) backUp(
 	if _, err := store.Inspect(db).Keys(ctx, keyset); err != nil {
 		return err
 	}
-	proof := newBackupProof(keyset, messages)
-	err = db.Backup(ctx, path, proof.copied.Update, func(copied database.Readable) error {
-		err := proof.check(ctx, copied)
-		if damaged, ok := errors.AsType[*store.DamagedError](err); ok {
-			proof.damaged = damaged
-			return nil
+	proof := backupProof{keyset, messages, messages.Progress("bytes copied")}
+	var damaged *store.DamagedError
+	err = db.Backup(ctx, path, proof.Update, func(copied database.Readable) error {
+		if err := proof.check(ctx, copied); !errors.As(err, &damaged) {
+			return err
 		}
-		return err
+		return nil
 	})
 	if err != nil {
-		proof.copied.Clear()
+		proof.Clear()
 		return err
 	}
 	if err := out.FlushLine(path); err != nil {
 		return err
 	}
-	if proof.damaged != nil {
-		return fmt.Errorf("%s is a complete backup, but %w", path, proof.damaged)
+	if damaged != nil {
+		return fmt.Errorf("%s is a complete backup, but %w", path, damaged)
 	}
 	messages.Note("verified %s; it does not contain the keyset: keep a copy of %s, but not next to the backups",
 		path, keyset)
@@ -145,22 +140,17 @@ func (c *backupCommand) backUp(
 type backupProof struct {
 	keyset   string
 	messages *console.Messages
-	copied   *console.Progress
-	damaged  *store.DamagedError
+	*console.Progress
 }
 
-func newBackupProof(keyset string, messages *console.Messages) *backupProof {
-	return &backupProof{keyset: keyset, messages: messages, copied: messages.Progress("bytes copied")}
-}
-
-func (p *backupProof) check(ctx context.Context, copied database.Readable) error {
-	p.copied.Finish()
+func (p backupProof) check(ctx context.Context, copied database.Readable) error {
+	p.Finish()
 	opened := p.messages.Progress("providers read")
 	_, err := store.Inspect(copied).Providers(ctx, p.keyset, opened.Update)
-	if err == nil {
-		opened.Finish()
-		return nil
+	if err != nil {
+		opened.Clear()
+		return err
 	}
-	opened.Clear()
-	return err
+	opened.Finish()
+	return nil
 }

@@ -45,7 +45,10 @@ func newParser(root *cli) (*kong.Kong, error) {
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),
 		kong.Help(printHelp),
 		kong.NamedMapper("path", kong.MapperFunc(flags.DecodePath)),
-		kong.Vars{"operations": strings.Join(apply.Operations(), ","), databaseFlag: flags.DefaultDatabase},
+		kong.Vars{
+			"operations": strings.Join(apply.Operations(), ","), "listed": strings.Join(apply.Operations(), ", "),
+			databaseFlag: flags.DefaultDatabase,
+		},
 	)
 	if err != nil {
 		return nil, fmt.Errorf("build command line: %w", err)

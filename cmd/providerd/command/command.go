@@ -61,7 +61,7 @@ func run(ctx context.Context, arguments []string) int {
 		}
 	}
 	if err != nil {
-		return printUsageError(err, invalidVariables(parser, failedCommand(err))...)
+		return printUsageError(err, invalidVariables(failedCommand(err))...)
 	}
 	command.BindTo(ctx, (*context.Context)(nil))
 	version, _ := builtFrom()

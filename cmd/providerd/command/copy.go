@@ -5,11 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/signal"
-	"strconv"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -18,6 +16,7 @@ import (
 	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/files"
 )
 
 type copyCommand struct {
@@ -57,7 +56,7 @@ func (c *copyCommand) Run(ctx context.Context, out *console.Output, messages *co
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// A process that closes a second handle of a SQLite file loses its locks.
-	if isSamePath(c.From.Path(), c.To.Path()) {
+	if path := c.From.Path(); path != "" && files.Resolve(path) == files.Resolve(c.To.Path()) {
 		return errors.New("--from and --to are the same file")
 	}
 	from, err := c.From.Open(ctx, slog.New(slog.DiscardHandler))
@@ -69,72 +68,33 @@ func (c *copyCommand) Run(ctx context.Context, out *console.Output, messages *co
 		return fmt.Errorf("--from: %w", err)
 	}
 	defer func() { err = errors.Join(err, from.Close()) }()
-	to, err := c.To.CreateAlone(ctx, slog.New(slog.DiscardHandler))
+	to, err := c.To.Create(ctx, slog.New(slog.DiscardHandler), true)
 	if err != nil {
 		return fmt.Errorf("--to: %w", err)
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
-	keyset, report := c.keysetPath(), &copyProgress{messages: messages}
-	contents, err := store.Copy(ctx, from, to, keyset, report.update)
+	keyset, report := c.keysetPath(), messages.Progress("")
+	contents, err := store.Copy(ctx, from, to, keyset, func(step store.CopyStep, done, total int64) {
+		report.Step("rows " + string(step))
+		report.Update(done, total)
+	})
 	if err != nil {
-		return report.failure(ctx, err)
-	}
-	report.finish()
-	if err := printContents(out, contents); err != nil {
+		report.Clear()
+		if ctx.Err() != nil {
+			return errors.New("interrupted; nothing was stored")
+		}
 		return err
 	}
-	if place := c.To.DefaultKeyset(); place != "" && !isSamePath(keyset, place) {
+	report.Finish()
+	table := console.NewTable(out, "TABLE", "ROWS", "SHA-256")
+	for _, content := range contents {
+		table.Row(content.Table, fmt.Sprint(content.Rows), content.Digest)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if place := c.To.DefaultKeyset(); place != "" && files.Resolve(keyset) != files.Resolve(place) {
 		messages.Note("the keyset of the copy is %s; copy it to %s, or pass it with --keyset", keyset, place)
 	}
 	return nil
-}
-
-func isSamePath(a, b string) bool {
-	first, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	second, err := os.Stat(b)
-	return err == nil && os.SameFile(first, second)
-}
-
-func printContents(out io.Writer, contents []store.Content) error {
-	table := console.NewTable(out, "TABLE", "ROWS", "SHA-256")
-	for _, content := range contents {
-		table.Row(content.Table, strconv.FormatInt(content.Rows, 10), content.Digest)
-	}
-	return table.Flush()
-}
-
-// copyProgress shows the progress of each step.
-type copyProgress struct {
-	messages *console.Messages
-	step     store.CopyStep
-	*console.Progress
-}
-
-func (p *copyProgress) update(step store.CopyStep, done, total int64) {
-	if p.Progress == nil || p.step != step {
-		p.finish()
-		p.step, p.Progress = step, p.messages.Progress("rows "+string(step))
-	}
-	p.Update(done, total)
-}
-
-// finish ends the step, if one has begun.
-func (p *copyProgress) finish() {
-	if p.Progress != nil {
-		p.Finish()
-	}
-}
-
-// failure returns the error of the command.
-func (p *copyProgress) failure(ctx context.Context, err error) error {
-	if p.Progress != nil {
-		p.Clear()
-	}
-	if ctx.Err() != nil {
-		return errors.New("interrupted; nothing was stored")
-	}
-	return err
 }

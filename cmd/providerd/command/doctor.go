@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,20 +17,18 @@ import (
 	"example.com/providerd/cmd/providerd/serve"
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/postgres"
+	"example.com/providerd/store/seal"
 	"example.com/providerd/store/sqlite"
 )
 
-// doctorCommand takes any value, because one that "serve" would refuse is a finding.
+// doctorCommand has the flags of "serve", so that a server's command line and environment are checked as they are.
 type doctorCommand struct {
-	Database string `default:"${database}" env:"PROVIDERD_DATABASE" placeholder:"URL" help:"The database: sqlite:PATH or postgres://USER@HOST/DATABASE (${env}; default ${default})."`
-	Keyset   string `env:"PROVIDERD_KEYSET" placeholder:"PATH" help:"Keyset file of the database (${env}; default keyset.json next to a SQLite database)."`
-	TLSCert  string `env:"PROVIDERD_TLS_CERT" placeholder:"PATH" help:"PEM certificate chain of the server (${env}; default none)."`
-	TLSKey   string `env:"PROVIDERD_TLS_KEY" placeholder:"PATH" help:"PEM private key of the certificate (${env}; default none)."`
+	serve.Command
 	flags.ListFormat
 }
 
 const (
-	checkConfiguration = "configuration"
 	// databaseFlag is the flag and its check.
 	databaseFlag = "database"
 	checkKeyset  = "keyset"
@@ -45,41 +42,17 @@ const (
 func (doctorCommand) Help() string {
 	return "Checks the configuration, files, keyset, database and disk, and reports what is wrong and what to do. It " +
 		"can run next to a server: it changes nothing, creates no file and takes no lock that others wait for. Run it as " +
-		"the server's user, with the server's environment. The exit status is 1 if a check failed, and 0 if there are only " +
-		"warnings."
-}
-
-// AfterApply refuses an invalid flag; an invalid variable is a finding, because it is also the server's.
-func (c *doctorCommand) AfterApply(command *kong.Context) error {
-	var url flags.DatabaseURL
-	urlErr := url.UnmarshalText([]byte(c.Database))
-	for _, element := range command.Path {
-		switch {
-		case element.Flag == nil:
-		case element.Flag.Name == databaseFlag && urlErr != nil:
-			return fmt.Errorf("--database: %w", urlErr)
-		case strings.HasSuffix(element.Flag.PlaceHolder, "PATH") && element.Flag.Target.String() == "":
-			return fmt.Errorf("--%s: must not be empty", element.Flag.Name)
-		}
-	}
-	if urlErr != nil {
-		return nil //nolint:nilerr // It is a finding.
-	}
-	return url.CheckPassword(databaseFlag, command.Args)
+		"the server's user, with the server's flags and environment: what \"serve\" would refuse is refused in the same " +
+		"words. The exit status is 1 if a check failed, and 0 if there are only warnings."
 }
 
 // Run makes every check, except those that depend on one that failed.
-func (c *doctorCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
+func (c *doctorCommand) Run(
+	ctx context.Context, app *kong.Kong, out *console.Output, messages *console.Messages,
+) error {
 	found := &findings{}
-	if err := c.configuration(found); err != nil {
-		return err
-	}
-	for _, path := range []*string{&c.Keyset, &c.TLSCert, &c.TLSKey} {
-		if *path != "" {
-			*path = kong.ExpandPath(*path)
-		}
-	}
-	if c.TLSCert != "" && c.TLSKey != "" {
+	found.configuration(app)
+	if c.TLSCert != "" {
 		found.certificate(c.TLSCert, c.TLSKey)
 	}
 	c.database(ctx, found)
@@ -96,41 +69,18 @@ func (c *doctorCommand) Run(ctx context.Context, out *console.Output, messages *
 	return nil
 }
 
-// configuration parses the flags and the environment as "serve" would. Values of variables stay in the environment,
-// because a password must not be in an argument.
-func (c *doctorCommand) configuration(found *findings) error {
-	parser, err := newParser(&cli{})
-	if err != nil {
-		return err
-	}
-	line := []string{"serve"}
-	for _, flag := range [][3]string{
-		{"--database", "PROVIDERD_DATABASE", c.Database},
-		{"--keyset", "PROVIDERD_KEYSET", c.Keyset},
-		{"--tls-cert", "PROVIDERD_TLS_CERT", c.TLSCert},
-		{"--tls-key", "PROVIDERD_TLS_KEY", c.TLSKey},
-	} {
-		if flag[2] != "" && flag[2] != os.Getenv(flag[1]) {
-			line = append(line, flag[0]+"="+flag[2])
-		}
-	}
-	problems := invalidVariables(parser, nil)
-	if _, err := parser.Parse(line); err != nil && !slices.Contains(problems, describeUsageError(err)) {
-		problems = append(problems, describeUsageError(err))
-	}
-	for _, problem := range problems {
-		found.fail(checkConfiguration, "%s; correct the variable or flag", problem)
-	}
-	for _, warning := range unknownVariables(parser) {
-		found.warn(checkConfiguration, "%s", warning)
+// configuration checks what the parser accepts.
+func (f *findings) configuration(app *kong.Kong) {
+	const check = "configuration"
+	for _, warning := range unknownVariables(app) {
+		f.add(healthWarn, check, "%s", warning)
 	}
 	if _, err := serve.TraceEndpoint(); err != nil {
-		found.warn(checkConfiguration, "traces are not exported: %v", err)
+		f.add(healthWarn, check, "traces are not exported: %v", err)
 	}
-	if len(*found) == 0 {
-		found.ok(checkConfiguration, "flags and environment variables are valid")
+	if len(*f) == 0 {
+		f.add(healthOK, check, "flags and environment variables are valid")
 	}
-	return nil
 }
 
 // certificate checks the certificate that the server would present.
@@ -148,9 +98,9 @@ func (f *findings) certificate(certPath, keyPath string) {
 	case left <= 0:
 		f.fail(check, "%s expired at %s"+renew, certPath, console.Timestamp(ends))
 	case left < expiryNotice:
-		f.warn(check, "%s expires at %s"+renew, certPath, console.Timestamp(ends))
+		f.add(healthWarn, check, "%s expires at %s"+renew, certPath, console.Timestamp(ends))
 	default:
-		f.ok(check, "%s is valid until %s", certPath, console.Timestamp(ends))
+		f.add(healthOK, check, "%s is valid until %s", certPath, console.Timestamp(ends))
 	}
 	const everyUser = 0o007
 	if info, err := os.Stat(keyPath); err == nil && info.Mode().Perm()&everyUser != 0 {
@@ -159,40 +109,26 @@ func (f *findings) certificate(certPath, keyPath string) {
 	}
 }
 
-// database checks the database, its files and its content. configuration has reported an invalid URL.
+// database checks the database, its files and its content.
 func (c *doctorCommand) database(ctx context.Context, found *findings) {
-	var url flags.DatabaseURL
-	if err := url.UnmarshalText([]byte(c.Database)); err != nil {
-		found.keysetFile(c.Keyset, userOf(c.Keyset))
-		found.keysetAlone(c.Keyset)
-		return
-	}
-	if flags.CheckDistinctPaths(url, c.Keyset, "") != nil {
-		return
-	}
-	keyset := cmp.Or(c.Keyset, url.DefaultKeyset())
 	open := found.openPostgreSQL
-	if url.Path() != "" {
+	if c.Database.Path() != "" {
 		open = found.openSQLite
 	}
-	view, err := open(ctx, url, keyset)
-	if err != nil {
-		found.err(databaseFlag, err)
-		if !errors.Is(err, database.ErrNoDatabase) {
-			found.keysetAlone(keyset)
+	view, err := open(ctx, c.Database, c.KeysetPath())
+	if err == nil {
+		defer func() { _ = view.Close() }()
+		if found.schema(ctx, view) {
+			found.keyset(ctx, store.Inspect(view), c.KeysetPath())
+			found.tokens(ctx, store.Inspect(view))
+			return
 		}
-		return
+	} else {
+		found.err(databaseFlag, err)
 	}
-	defer func() { _ = view.Close() }()
-	if !found.schema(ctx, view) {
-		found.keysetAlone(keyset)
-		return
+	if _, keysetErr := seal.ReadMasterKeys(c.KeysetPath()); keysetErr != nil && !errors.Is(err, database.ErrNoDatabase) {
+		found.err(checkKeyset, keysetErr)
 	}
-	inspection := store.Inspect(view)
-	if keyset != "" {
-		found.keyset(ctx, inspection, keyset)
-	}
-	found.tokens(ctx, inspection)
 }
 
 func (f *findings) openSQLite(ctx context.Context, url flags.DatabaseURL, keyset string) (database.View, error) {
@@ -208,11 +144,146 @@ func (f *findings) openSQLite(ctx context.Context, url flags.DatabaseURL, keyset
 		return nil, err
 	}
 	use := map[bool]string{true: "in use by another program", false: "not in use"}
-	f.ok(databaseFlag, "%s is %s", path, use[view.IsInUse()])
+	f.add(healthOK, databaseFlag, "%s is %s", path, use[view.IsInUse()])
 	if err := view.CheckIntegrity(ctx); err != nil {
 		f.fail("integrity", "%v; restore a backup", err)
 	} else {
-		f.ok("integrity", "SQLite finds each page, row and index intact")
+		f.add(healthOK, "integrity", "SQLite finds each page, row and index intact")
 	}
 	return view, nil
+}
+
+func (f *findings) openPostgreSQL(ctx context.Context, url flags.DatabaseURL, keyset string) (database.View, error) {
+	// Root may check on behalf of any user.
+	_, owner, _ := stat(keyset)
+	if os.Geteuid() != 0 {
+		owner = os.Geteuid()
+	}
+	f.file("keyset file", keyset, owner, exposedKeyset)
+	ctx, cancel := context.WithTimeout(ctx, postgresTimeout)
+	defer cancel()
+	view, err := postgres.OpenReadOnly(ctx, url.Postgres())
+	if err != nil {
+		return nil, err
+	}
+	f.add(healthOK, databaseFlag, "connected to %s", url.Postgres())
+	faults, err := view.Faults(ctx)
+	safeguards, safeguardsErr := view.Safeguards(ctx)
+	if err = cmp.Or(err, safeguardsErr); err != nil {
+		faults = append(faults, err)
+	}
+	for _, fault := range faults {
+		f.err("settings", fault)
+	}
+	if len(faults) == 0 {
+		f.add(healthOK, "settings", "the server accepts writes, and acknowledged commits are durable")
+	}
+	if err == nil {
+		f.safeguards(safeguards)
+	}
+	return view, nil
+}
+
+func (f *findings) safeguards(safeguards postgres.Safeguards) {
+	const archive, connections, needed = "archive", "connections", postgres.MaxConnectionsPerReplica
+	if safeguards.Standbys == "" {
+		f.add(healthWarn, "standbys", "synchronous_standby_names is empty: a failover loses commits that no standby has "+
+			"received; run a synchronous standby and list it there")
+	} else {
+		f.add(healthOK, "standbys", "commits wait for %s", safeguards.Standbys)
+	}
+	switch {
+	case safeguards.Archiving == "off":
+		f.add(healthWarn, archive, "archive_mode is off: without a WAL archive, everything since the last backup can be "+
+			"lost; set it to on, with an archive_command such as pgBackRest's")
+	case !safeguards.HasArchive:
+		f.add(healthWarn, archive, "archive_command is empty: nothing is archived, and WAL accumulates; set it or "+
+			"archive_library")
+	case safeguards.IsArchiveFailing:
+		f.fail(archive, "archive_command fails, and WAL accumulates; see PostgreSQL's log")
+	default:
+		f.add(healthOK, archive, "the WAL is archived")
+	}
+	if allowed := safeguards.MaxConnections; allowed < needed {
+		f.add(healthWarn, connections, "a replica may open up to %d connections, but the server allows %d: creates, tokens "+
+			"and /readyz wait for one; raise max_connections or the role's limit, or put PgBouncer in front", needed, allowed)
+	} else {
+		f.add(healthOK, connections, "the server allows %d connections, enough for %s of up to %d each", allowed,
+			console.Count(allowed/needed, "replica"), needed)
+	}
+}
+
+// schema reports whether this program can read the tables.
+func (f *findings) schema(ctx context.Context, view database.View) (isReadable bool) {
+	const check = "schema"
+	schema, err := view.Schema(ctx)
+	err = cmp.Or(err, schema.Check())
+	if errors.Is(err, database.ErrOlder) && schema.Version > 0 {
+		f.add(healthWarn, check, `%v; "providerd serve" migrates it at startup, "providerd migrate" at once`, err)
+		return true
+	}
+	if err != nil {
+		f.err(check, err)
+		return false
+	}
+	if newest := schema.ProgramVersion(); schema.Version > newest {
+		f.add(healthOK, check, "schema version %d is newer than this program's %d, but compatible", schema.Version, newest)
+		return true
+	}
+	drift, err := view.Drift(ctx)
+	switch {
+	case err != nil:
+		f.err(check, err)
+	case len(drift) > 0:
+		f.fail(check, "schema version %d differs from what this program creates: %s; undo what another program has changed, "+
+			"or restore a backup", schema.Version, strings.Join(drift, ", "))
+	default:
+		f.add(healthOK, check, "schema version is %d, the same as this program's", schema.Version)
+	}
+	return true
+}
+
+// keyset compares the keyset with the database, and reads every provider with its secret.
+func (f *findings) keyset(ctx context.Context, inspection store.Inspection, path string) {
+	keys, err := inspection.Keys(ctx, path)
+	if errors.Is(err, database.ErrOlder) {
+		f.add(healthWarn, checkKeyset, `the database has no data keys yet; "providerd serve" creates them`)
+		return
+	}
+	if err != nil {
+		f.err(checkKeyset, err)
+		return
+	}
+	f.add(healthOK, checkKeyset, "%s opens %s of the database", path, console.Count(len(keys.IDs()), "data key"))
+	const check = "records"
+	total, err := inspection.Providers(ctx, path, func(_, _ int64) {})
+	if damaged, ok := errors.AsType[*store.DamagedError](err); ok {
+		f.fail(check, "%d of %d providers cannot be read, such as %v; restore a backup, or delete those providers and "+
+			`create them again: "providerd provider list --reveal" names them`, damaged.Damaged, damaged.Total, damaged.First[0])
+	} else if err != nil {
+		f.err(check, err)
+	} else {
+		f.add(healthOK, check, "all providers can be read, with their secrets (%d)", total)
+	}
+}
+
+func (f *findings) tokens(ctx context.Context, inspection store.Inspection) {
+	const check, maxCallers = "tokens", 5
+	now := time.Now()
+	exist, err := inspection.HasActiveTokens(ctx, now)
+	callers, listErr := inspection.Expiring(ctx, now, now.Add(expiryNotice), maxCallers+1)
+	if len(callers) > maxCallers {
+		callers[maxCallers] = "others"
+	}
+	switch err = cmp.Or(err, listErr); {
+	case err != nil:
+		f.err(check, err)
+	case !exist:
+		f.add(healthWarn, check, `no token is valid, so no one can create anything; run "providerd token create"`)
+	case len(callers) > 0:
+		f.add(healthWarn, check, `the tokens of these callers expire before %s: %s; run "providerd token renew" with the `+
+			"ids of their newest tokens", console.Timestamp(now.Add(expiryNotice)), strings.Join(callers, ", "))
+	default:
+		f.add(healthOK, check, "each caller with a valid token has one for more than 14 days")
+	}
 }

@@ -18,34 +18,25 @@ import (
 
 const listOfProviders = `"providerd provider list"`
 
-// filterFlags select providers or their events.
-type filterFlags struct {
+// providerFlags select providers.
+type providerFlags struct {
 	Kind      providerKind `placeholder:"KIND" help:"Only this kind of provider: oauth2 or workspace_directory."`
 	Name      filterText   `placeholder:"NAME" help:"Only providers with exactly this name."`
 	ClientID  filterText   `placeholder:"ID" help:"Only the OAuth2 provider with exactly this client_id."`
 	CreatedBy filterText   `placeholder:"NAME" help:"Only providers created with a token of this name."`
 	Limit     positive     `placeholder:"N" help:"Print at most N; standard error then has the --after of the next page."`
-}
-
-func (f filterFlags) filter(since flags.Time) store.Filter {
-	return store.Filter{
-		Kind: store.Kind(f.Kind), Name: string(f.Name), ClientID: string(f.ClientID), CreatedBy: string(f.CreatedBy),
-		Since: time.Time(since),
-	}
-}
-
-// providerFlags select providers.
-type providerFlags struct {
-	filterFlags
-	Since flags.Time `placeholder:"TIME" help:"Only providers created within this duration, such as 30d, or since this time, such as 2026-01-31T08:00:00Z."`
-	After positive   `placeholder:"PK" help:"Only providers with a pk above this one."`
+	Since     flags.Time   `placeholder:"TIME" help:"Only providers created within this duration, such as 30d, or since this time, such as 2026-01-31T08:00:00Z."`
+	After     positive     `placeholder:"PK" help:"Only providers with a pk above this one."`
 }
 
 // records returns the providers that the flags select.
 func (f providerFlags) records(
 	ctx context.Context, database *store.Store, messages *console.Messages,
 ) iter.Seq2[store.Record, error] {
-	records := database.Providers(ctx, f.filter(f.Since), int64(f.After))
+	records := database.Providers(ctx, store.Filter{
+		Kind: store.Kind(f.Kind), Name: string(f.Name), ClientID: string(f.ClientID), CreatedBy: string(f.CreatedBy),
+		Since: time.Time(f.Since),
+	}, int64(f.After))
 	return console.Limit(records, int64(f.Limit), func(last store.Record) {
 		messages.Note("there are more; continue with --after %d", last.Common().PK)
 	})

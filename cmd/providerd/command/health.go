@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"time"
 
 	"example.com/providerd/cmd/providerd/console"
@@ -53,7 +52,7 @@ func (c *healthCommand) Run(ctx context.Context, out *console.Output) error {
 		return fmt.Errorf("%s does not respond within %s; see the log of the server, or restart it", url, healthTimeout)
 	}
 	if err != nil {
-		return fmt.Errorf("%s does not respond: %w", url, err)
+		return fmt.Errorf("%s does not respond: %w; start the server, or pass its address with --listen", url, err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
@@ -62,50 +61,41 @@ func (c *healthCommand) Run(ctx context.Context, out *console.Output) error {
 	return out.Line("ready")
 }
 
-// maxHealthBytes is more than the response of a server that is not ready.
-const maxHealthBytes = 4096
-
 // reasonOfRefusal returns why a server is not ready, as far as its response tells.
 func reasonOfRefusal(response *http.Response) string {
-	text, _ := io.ReadAll(io.LimitReader(response.Body, maxHealthBytes))
+	const maxBytes = 4096
+	text, _ := io.ReadAll(io.LimitReader(response.Body, maxBytes))
 	switch {
-	case strings.Contains(string(text), "HTTP request to an HTTPS server"):
+	case bytes.Contains(text, []byte("HTTP request to an HTTPS server")):
 		return "it serves HTTPS; pass its certificate with --tls-cert"
-	case strings.Contains(string(text), `"draining"`):
+	case bytes.Contains(text, []byte(`"draining"`)):
 		return "it is shutting down"
 	default:
 		return `run "providerd doctor" or see the log of the server`
 	}
 }
 
-// trustOnly returns a configuration that trusts only the certificate in a file, whatever its name.
+// trustOnly returns a configuration that trusts only the first certificate in a PEM file, whatever its name.
 func trustOnly(path string) (*tls.Config, error) {
-	wanted, err := readCertificate(path)
+	text, err := files.ReadSmall(path)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read certificate: %w", err)
+	}
+	block, rest := pem.Decode(text)
+	for block != nil && block.Type != "CERTIFICATE" {
+		block, rest = pem.Decode(rest)
+	}
+	if block == nil {
+		return nil, fmt.Errorf("%s does not contain a certificate in PEM", path)
 	}
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS12,
 		InsecureSkipVerify: true, //nolint:gosec // The certificate itself is compared.
 		VerifyConnection: func(state tls.ConnectionState) error {
-			if !bytes.Equal(state.PeerCertificates[0].Raw, wanted) {
+			if !bytes.Equal(state.PeerCertificates[0].Raw, block.Bytes) {
 				return errors.New("its certificate is not the one in " + path)
 			}
 			return nil
 		},
 	}, nil
-}
-
-// readCertificate returns the first certificate of a PEM file, in DER.
-func readCertificate(path string) ([]byte, error) {
-	text, err := files.ReadSmall(path)
-	if err != nil {
-		return nil, fmt.Errorf("read certificate: %w", err)
-	}
-	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
-		if block.Type == "CERTIFICATE" {
-			return block.Bytes, nil
-		}
-	}
-	return nil, fmt.Errorf("%s does not contain a certificate in PEM", path)
 }

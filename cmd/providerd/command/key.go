@@ -108,13 +108,7 @@ func (c *keyListCommand) Run(ctx context.Context, out *console.Output, messages 
 		if err != nil {
 			return err
 		}
-		return keys.Print(out, messages, c.Output, func(yield func(store.Key, error) bool) {
-			for _, key := range list {
-				if !yield(key, nil) {
-					return
-				}
-			}
-		})
+		return keys.Print(out, messages, c.Output, console.Values(list...))
 	})
 }
 

@@ -66,6 +66,9 @@ func sharedFlags(commands []*kong.Node) (shared []*kong.Flag) {
 // above without their meaning.
 func commandItem(command *kong.Node, shared []*kong.Flag, explained map[string]bool) string {
 	text := "- " + code(strings.TrimPrefix(usage(command), "providerd ")) + ": " + command.Help + "\n"
+	if commandName(command) == "doctor" {
+		return text + "  - The flags of `serve`.\n"
+	}
 	var above []string
 	for _, flag := range command.Flags {
 		item := flagItem(flag)

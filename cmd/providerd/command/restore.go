@@ -46,9 +46,9 @@ func (c *restoreCommand) AfterApply(*kong.Context) error {
 func (c *restoreCommand) Run(ctx context.Context, messages *console.Messages) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	proof := newBackupProof(c.KeysetPath(), messages)
+	proof := backupProof{c.KeysetPath(), messages, messages.Progress("bytes copied")}
 	kept, err := sqlite.Restoration{
-		Backup: string(c.File), Database: c.Database.Path(), Replace: c.Replace, Progress: proof.copied.Update,
+		Backup: string(c.File), Database: c.Database.Path(), Replace: c.Replace, Progress: proof.Update,
 		Check: func(copied database.Readable) error {
 			err := proof.check(ctx, copied)
 			if errors.Is(err, store.ErrDamaged) {
@@ -59,7 +59,7 @@ func (c *restoreCommand) Run(ctx context.Context, messages *console.Messages) er
 		Restored: store.AddRestored,
 	}.Run(ctx)
 	if err != nil {
-		proof.copied.Clear()
+		proof.Clear()
 		if ctx.Err() != nil {
 			return errors.New("interrupted; nothing was restored")
 		}

@@ -41,7 +41,7 @@ func (f tokenFlags) Validate() error {
 type tokenCreateCommand struct {
 	flags.DatabaseFlags
 	Name  flags.Label `required:"" placeholder:"NAME" help:"Name of the caller, to whom all tokens of this name belong."`
-	Allow []string    `required:"" sep:"none" enum:"${operations},all" placeholder:"OPERATION" help:"Operation that the token allows: ${enum}; repeatable."`
+	Allow []string    `required:"" sep:"none" enum:"${operations},all" placeholder:"OPERATION" help:"Operation that the token allows: ${listed} or all; repeatable."`
 	tokenFlags
 }
 
@@ -116,10 +116,21 @@ func revokeUnprinted(ctx context.Context, database *store.Store, id int64, cause
 	return fmt.Errorf("token %d could not be printed and was revoked: %w", id, cause)
 }
 
+// tokenID is the id of a token.
+type tokenID int64
+
+// UnmarshalText parses an id.
+func (i *tokenID) UnmarshalText(text []byte) error {
+	if err := (*positive)(i).UnmarshalText(text); err != nil {
+		return fmt.Errorf("%w; %s shows the ids of tokens", err, listOfTokens)
+	}
+	return nil
+}
+
 type tokenRenewCommand struct {
 	flags.DatabaseFlags
-	ID      int64                  `arg:"" help:"id of the token, from \"providerd token list\"."`
-	Overlap flags.OptionalDuration `default:"24h" placeholder:"TIME" help:"How long the old token stays valid, at most until it expires; 0s revokes it immediately (default ${default})."`
+	ID      tokenID        `arg:"" help:"id of the token, from \"providerd token list\"."`
+	Overlap flags.Duration `default:"24h" placeholder:"TIME" help:"How long the old token stays valid, at most until it expires; 0s revokes it immediately (default ${default})."`
 	tokenFlags
 }
 
@@ -129,7 +140,7 @@ func (c *tokenRenewCommand) Run(ctx context.Context, out *console.Output, messag
 		return err
 	}
 	return c.WithStore(ctx, func(database *store.Store) error {
-		text, renewed, old, err := database.RenewToken(ctx, c.ID, time.Duration(c.ExpiresIn), time.Duration(c.Overlap))
+		text, renewed, old, err := database.RenewToken(ctx, int64(c.ID), time.Duration(c.ExpiresIn), time.Duration(c.Overlap))
 		if err != nil {
 			return console.SuggestList(err, listOfTokens)
 		}
@@ -154,7 +165,7 @@ const listOfTokens = `"providerd token list"`
 
 type tokenRevokeCommand struct {
 	flags.DatabaseFlags
-	ID   int64       `arg:"" optional:"" help:"id of the token, from \"providerd token list\"."`
+	ID   tokenID     `arg:"" optional:"" help:"id of the token, from \"providerd token list\"."`
 	Name flags.Label `placeholder:"NAME" help:"Revoke all tokens of this caller instead."`
 }
 
@@ -180,7 +191,7 @@ func (c *tokenRevokeCommand) Run(ctx context.Context, messages *console.Messages
 			messages.Note("revoked %s of %s", console.Count(int(revoked), "token"), c.Name)
 			return nil
 		}
-		if err := database.RevokeToken(ctx, c.ID); err != nil {
+		if err := database.RevokeToken(ctx, int64(c.ID)); err != nil {
 			return console.SuggestList(err, listOfTokens)
 		}
 		messages.Note("revoked token %d", c.ID)

@@ -102,6 +102,8 @@ func remedyForArgument(command *kong.Node, argument string) string {
 		return "; the commands are " + strings.Join(names, ", ")
 	case hasFlag(command, "file", ""):
 		return "; pass files with --file"
+	case hasFlag(command, "allow", "all"):
+		return "; pass the name of the caller with --name"
 	default:
 		return ""
 	}

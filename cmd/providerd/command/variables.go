@@ -2,10 +2,8 @@ package command
 
 import (
 	"fmt"
-	"iter"
 	"os"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -16,38 +14,24 @@ import (
 	"example.com/providerd/server/contract"
 )
 
-// invalidVariables describes the environment variables that flags of a command, or of any if it is nil, do not accept.
-func invalidVariables(parser *kong.Kong, command *kong.Node) []string {
-	var problems []string
-	for flag := range flagsWithVariables(parser) {
-		value, isSet := os.LookupEnv(flag.Envs[0])
-		if !isSet || command != nil && !slices.Contains(slices.Concat(command.AllFlags(false)...), flag) {
+// invalidVariables describes the environment variables that the flags of a command do not accept.
+func invalidVariables(command *kong.Node) (problems []string) {
+	if command == nil {
+		return nil
+	}
+	for _, flag := range slices.Concat(command.AllFlags(false)...) {
+		if len(flag.Envs) == 0 {
 			continue
 		}
+		value, isSet := os.LookupEnv(flag.Envs[0])
 		target := reflect.New(flag.Target.Type()).Elem()
 		err := flag.Parse(kong.ScanFromTokens(kong.Token{Type: kong.FlagValueToken, Value: value}), target)
-		if err == nil {
-			continue
-		}
-		problem := describeUsageError(fmt.Errorf("%w (from envar %s=%q)", err, flag.Envs[0], value))
-		if !slices.Contains(problems, problem) {
-			problems = append(problems, problem)
+		if isSet && err != nil {
+			err = fmt.Errorf("%w (from envar %s=%q)", err, flag.Envs[0], value)
+			problems = append(problems, describeUsageError(err))
 		}
 	}
 	return problems
-}
-
-// flagsWithVariables returns the flags of all commands that can be set by an environment variable.
-func flagsWithVariables(parser *kong.Kong) iter.Seq[*kong.Flag] {
-	return func(yield func(*kong.Flag) bool) {
-		for _, command := range parser.Model.Leaves(false) {
-			for _, flag := range slices.Concat(command.AllFlags(false)...) {
-				if len(flag.Envs) > 0 && !yield(flag) {
-					return
-				}
-			}
-		}
-	}
 }
 
 // unknownVariables returns a warning for each variable of the environment that begins with PROVIDERD_ and that no
@@ -56,15 +40,15 @@ func unknownVariables(parser *kong.Kong) (warnings []string) {
 	const prefix = "PROVIDERD_"
 	// With the prefix, even short names would be similar.
 	known := []string{strings.TrimPrefix(apply.TokenVariable, prefix)}
-	for flag := range flagsWithVariables(parser) {
-		known = append(known, strings.TrimPrefix(flag.Envs[0], prefix))
+	for _, command := range parser.Model.Leaves(false) {
+		for _, flag := range command.Flags {
+			known = append(known, strings.TrimPrefix(strings.Join(flag.Envs, ""), prefix))
+		}
 	}
-	service := regexp.MustCompile(`^(\w+_)?(SERVICE_HOST=|SERVICE_PORT(_\w+)?=|PORT(_\d+_(TCP|UDP|SCTP))?=` +
-		`(tcp|udp|sctp)://|PORT_\d+_(TCP|UDP|SCTP)_(PROTO|PORT|ADDR)=)`)
 	for _, variable := range slices.Sorted(slices.Values(os.Environ())) {
 		variable, isOurs := strings.CutPrefix(variable, prefix)
-		name, _, _ := strings.Cut(variable, "=")
-		if !isOurs || slices.Contains(known, name) || service.MatchString(variable) {
+		name, value, _ := strings.Cut(variable, "=")
+		if !isOurs || slices.Contains(known, name) || isOfService(name, value) {
 			continue
 		}
 		remedy := `"providerd serve --help" lists the variables`
@@ -83,4 +67,15 @@ func unknownVariables(parser *kong.Kong) (warnings []string) {
 			console.Printable(name), remedy))
 	}
 	return warnings
+}
+
+// isOfService reports whether a variable is one of those that Kubernetes sets for a Service, such as
+// PROVIDERD_SERVICE_HOST, PROVIDERD_PORT=tcp://10.0.0.1:80 and PROVIDERD_PORT_80_TCP_ADDR.
+func isOfService(name, value string) bool {
+	name = "_" + name
+	protocol, _, _ := strings.Cut(value, "://")
+	isPort := strings.Contains(name, "_PORT") && slices.Contains([]string{"tcp", "udp", "sctp"}, protocol)
+	isPartOfPort := strings.Contains(name, "_PORT_") &&
+		(strings.Contains(name, "_TCP_") || strings.Contains(name, "_UDP_") || strings.Contains(name, "_SCTP_"))
+	return strings.HasSuffix(name, "_SERVICE_HOST") || strings.Contains(name, "_SERVICE_PORT") || isPort || isPartOfPort
 }

@@ -31,9 +31,6 @@ type versions struct {
 	PostgresSchema int64 `json:"postgres_schema"`
 }
 
-// unknown replaces what the build did not record.
-const unknown = "unknown"
-
 // Run prints the versions of the program, Go, SQLite and the schemas.
 func (c versionCommand) Run(out *console.Output) error {
 	version, commit := builtFrom()
@@ -64,7 +61,7 @@ func (c versionCommand) Run(out *console.Output) error {
 func builtFrom() (version, commit string) {
 	build, ok := debug.ReadBuildInfo()
 	if !ok {
-		return unknown, unknown
+		build = &debug.BuildInfo{Main: debug.Module{Version: "unknown"}}
 	}
 	return build.Main.Version, commitOf(build)
 }
@@ -75,10 +72,9 @@ func commitOf(build *debug.BuildInfo) string {
 	for _, setting := range build.Settings {
 		settings[setting.Key] = setting.Value
 	}
-	commit := settings["vcs.revision"]
-	switch {
+	switch commit := settings["vcs.revision"]; {
 	case commit == "":
-		return unknown
+		return "unknown"
 	case settings["vcs.modified"] == "true":
 		return commit + " with changes"
 	default:

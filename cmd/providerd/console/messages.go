@@ -35,9 +35,6 @@ func (m *Messages) Error(err error) {
 	_, _ = fmt.Fprintln(m.File, Red.paint(m.File, ErrorPrefix)+Visible(err.Error()))
 }
 
-// Progress returns a new display of the progress of something.
-func (m *Messages) Progress(what string) *Progress { return newProgress(m.File, what, m.IsQuiet) }
-
 // At prints a problem or a piece of advice at a place in a file.
 func (m *Messages) At(place, kind, id, detail string) {
 	if kind != "" {

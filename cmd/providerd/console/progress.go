@@ -2,70 +2,59 @@ package console
 
 import (
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/mattn/go-isatty"
-	"github.com/schollz/progressbar/v3"
 )
 
-// Progress displays progress: a bar in a terminal, and otherwise a line every 5 seconds.
+// Progress displays how much is done: in a terminal all the time, and otherwise in a line every 5 seconds.
 type Progress struct {
-	output      *os.File
-	isQuiet     bool
+	*Messages
 	what        string
-	bar         *progressbar.ProgressBar
 	Done, Total int64
 	shown       time.Time
 }
 
-// lineInterval is the time between two lines.
-const lineInterval = 5 * time.Second
+// Progress returns a new display of the progress of something.
+func (m *Messages) Progress(what string) *Progress {
+	return &Progress{Messages: m, what: what, shown: time.Now()}
+}
 
-func newProgress(output *os.File, what string, isQuiet bool) *Progress {
-	return &Progress{output: output, isQuiet: isQuiet, what: what, shown: time.Now()}
+// Step finishes the display of another step, if there was one.
+func (p *Progress) Step(what string) {
+	if p.what != "" && p.what != what {
+		p.Finish()
+	}
+	p.what = what
 }
 
 // Update shows that done of total is done.
 func (p *Progress) Update(done, total int64) {
+	const redraw, lines = 100 * time.Millisecond, 5 * time.Second
 	p.Done, p.Total = done, total
-	if p.isQuiet {
-		return
-	}
-	if isatty.IsTerminal(p.output.Fd()) {
-		p.draw()
-		return
-	}
-	if time.Since(p.shown) >= lineInterval {
-		p.line()
+	if isatty.IsTerminal(p.File.Fd()) {
+		p.print(redraw, "\r")
+	} else {
+		p.print(lines, "\n")
 	}
 }
 
-func (p *Progress) draw() {
-	if p.bar == nil {
-		p.bar = progressbar.NewOptions64(max(p.Total, 1), progressbar.OptionSetWriter(p.output),
-			progressbar.OptionSetDescription(p.what), progressbar.OptionShowCount(),
-			progressbar.OptionClearOnFinish(), progressbar.OptionThrottle(100*time.Millisecond))
-	}
-	_ = p.bar.Set64(p.Done)
-}
-
-func (p *Progress) line() {
-	p.shown = time.Now()
-	_, _ = fmt.Fprintf(p.output, "%d of %d %s\n", p.Done, p.Total, p.what)
-}
-
-// Finish replaces the bar by a line.
+// Finish shows the last state in a line of its own.
 func (p *Progress) Finish() {
 	p.Clear()
-	if !p.isQuiet {
-		p.line()
+	p.print(0, "\n")
+}
+
+func (p *Progress) print(interval time.Duration, end string) {
+	if !p.IsQuiet && time.Since(p.shown) >= interval {
+		p.shown = time.Now()
+		_, _ = fmt.Fprintf(p.File, "%d of %d %s%s", p.Done, p.Total, p.what, end)
 	}
 }
 
-// Clear removes the bar.
+// Clear removes what a terminal shows.
 func (p *Progress) Clear() {
-	if p.bar != nil {
-		_ = p.bar.Clear()
+	if !p.IsQuiet && isatty.IsTerminal(p.File.Fd()) {
+		_, _ = fmt.Fprint(p.File, "\x1b[K")
 	}
 }

@@ -14,12 +14,9 @@ import (
 )
 
 const (
-	// tableRows and tableBytes limit what is in memory before columns are aligned and printed. A wider cell in a later
-	// row widens its column from there on.
-	tableRows  = 500
-	tableBytes = 1 << 20
-	// maxColumn limits the width of a column. A wider cell shifts the cells after it.
-	maxColumn = 255
+	// tableRows limits the rows in memory before columns are aligned and printed. A wider cell in a later row widens its
+	// column from there on.
+	tableRows = 500
 	// minColumn is the least width to which a column is shortened, that of a date, and minText that of the last column
 	// before its text is wrapped.
 	minColumn = 10
@@ -30,13 +27,12 @@ const (
 // table aligns columns of text for people. It shortens cells and wraps the last column if a terminal is too narrow, and
 // omits columns without any text if all rows fit in memory.
 type table struct {
-	output   io.Writer
-	headings []string
+	output      io.Writer
+	hasHeadings bool
 	// limit is the width of the terminal; 0 for output that is not a terminal.
 	limit  int
 	widths []int
 	rows   []tableRow
-	bytes  int
 	// err is the first error of the output.
 	err error
 }
@@ -46,11 +42,11 @@ type tableRow struct {
 	color Color
 }
 
-// NewTable returns a new table, with a line of headings if there are any.
+// NewTable returns a new table, with a line of headings if there are any. All its rows have equally many cells.
 func NewTable(output io.Writer, headings ...string) *table {
-	result := &table{output: output, headings: headings, limit: terminalWidth()}
-	if len(headings) > 0 {
-		result.rows = append(result.rows, tableRow{cells: slices.Clone(headings)})
+	result := &table{output: output, hasHeadings: len(headings) > 0, limit: terminalWidth()}
+	if result.hasHeadings {
+		result.Row(slices.Clone(headings)...)
 	}
 	return result
 }
@@ -74,17 +70,15 @@ func (t *table) Row(cells ...string) { t.ColoredRow(NoColor, cells...) }
 func (t *table) ColoredRow(color Color, cells ...string) {
 	for i, cell := range cells {
 		cells[i] = Printable(cell)
-		t.bytes += len(cell)
 	}
-	t.rows = append(t.rows, tableRow{cells, color})
-	if len(t.rows) >= tableRows || t.bytes >= tableBytes {
+	if t.rows = append(t.rows, tableRow{cells, color}); len(t.rows) == tableRows {
 		t.print()
 	}
 }
 
 // Flush prints the buffered rows.
 func (t *table) Flush() error {
-	if t.widths == nil && len(t.headings) > 0 && len(t.rows) > 1 {
+	if t.widths == nil && t.hasHeadings && len(t.rows) > 1 {
 		t.omitEmpty()
 	}
 	t.print()
@@ -93,9 +87,8 @@ func (t *table) Flush() error {
 
 // omitEmpty removes the columns that have only a heading.
 func (t *table) omitEmpty() {
-	for column := range slices.Backward(t.headings) {
-		hasText := func(row tableRow) bool { return row.cells[column] != "" }
-		if slices.ContainsFunc(t.rows[1:], hasText) {
+	for column := range slices.Backward(t.rows[0].cells) {
+		if slices.ContainsFunc(t.rows[1:], func(row tableRow) bool { return row.cells[column] != "" }) {
 			continue
 		}
 		for i := range t.rows {
@@ -105,32 +98,43 @@ func (t *table) omitEmpty() {
 }
 
 func (t *table) print() {
+	if len(t.rows) == 0 {
+		return
+	}
+	if t.widths == nil {
+		t.widths = make([]int, len(t.rows[0].cells))
+	}
 	for _, row := range t.rows {
 		for i, cell := range row.cells {
-			if i == len(t.widths) {
-				t.widths = append(t.widths, 0)
-			}
-			t.widths[i] = min(max(t.widths[i], utf8.RuneCountInString(cell)), maxColumn)
+			t.widths[i] = max(t.widths[i], utf8.RuneCountInString(cell))
 		}
 	}
-	t.fit()
-	for _, row := range t.rows {
-		t.printRow(row)
+	last := len(t.widths) - 1
+	if t.limit > 0 {
+		t.fit(last)
 	}
-	t.rows, t.bytes = t.rows[:0], 0
+	for _, row := range t.rows {
+		line := strings.Join(t.wrap(row.cells[last]), "\n"+strings.Repeat(" ", t.start(last)))
+		for i, cell := range slices.Backward(row.cells[:last]) {
+			line = t.pad(i, cell, row.color) + line
+		}
+		if last == 0 {
+			line = row.color.paint(os.Stdout, line)
+		}
+		if _, err := io.WriteString(t.output, line+"\n"); err != nil && t.err == nil {
+			t.err = fmt.Errorf("write table: %w", err)
+		}
+	}
+	t.rows = t.rows[:0]
 }
 
 // fit shortens columns from right to left until the last one has room, times last and to their date.
-func (t *table) fit() {
-	last := len(t.widths) - 1
-	if t.limit <= 0 || len(t.rows) == 0 || last < 0 {
-		return
-	}
+func (t *table) fit(last int) {
 	sample := t.rows[len(t.rows)-1].cells
 	for _, times := range []bool{false, true} {
 		for i, width := range slices.Backward(t.widths[:last]) {
 			excess := t.start(last) + min(t.widths[last], minText) - t.limit
-			if excess <= 0 || width <= minColumn || isTime(sample[min(i, len(sample)-1)]) != times {
+			if excess <= 0 || width <= minColumn || isTime(sample[i]) != times {
 				continue
 			}
 			if t.widths[i] = max(width-excess, minColumn); times {
@@ -154,36 +158,19 @@ func (t *table) start(column int) (start int) {
 	return start
 }
 
-func (t *table) printRow(row tableRow) {
-	var line strings.Builder
-	for i, cell := range row.cells {
-		if i == len(t.widths)-1 {
-			cell = strings.Join(t.wrap(cell), "\n"+strings.Repeat(" ", t.start(i)))
-		} else if t.limit > 0 && utf8.RuneCountInString(cell) > t.widths[i] {
-			cell = shorten(cell, t.widths[i])
-		}
-		padding := strings.Repeat(" ", max(t.widths[i]-utf8.RuneCountInString(cell), 0)+columnGap)
-		if i == 0 {
-			cell = row.color.paint(os.Stdout, cell)
-		}
-		line.WriteString(cell)
-		if i < len(row.cells)-1 {
-			line.WriteString(padding)
-		}
+// pad returns a cell as wide as its column. Of a time that is shortened, the date is left.
+func (t *table) pad(column int, cell string, color Color) string {
+	width := t.widths[column]
+	if excess := utf8.RuneCountInString(cell) - width; excess > 0 && isTime(cell) {
+		cell = cell[:len(time.DateOnly)]
+	} else if excess > 0 {
+		cell = string([]rune(cell)[:width-1]) + "…"
 	}
-	if t.err == nil {
-		if _, err := io.WriteString(t.output, line.String()+"\n"); err != nil {
-			t.err = fmt.Errorf("write table: %w", err)
-		}
+	padding := strings.Repeat(" ", width-utf8.RuneCountInString(cell)+columnGap)
+	if column == 0 {
+		cell = color.paint(os.Stdout, cell)
 	}
-}
-
-// shorten cuts a cell; of a time, the date is left.
-func shorten(cell string, width int) string {
-	if isTime(cell) {
-		return cell[:len(time.DateOnly)]
-	}
-	return string([]rune(cell)[:width-1]) + "…"
+	return cell + padding
 }
 
 // wrap splits the text of the last column into lines, between words where possible.

@@ -8,9 +8,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"runtime/debug"
+	"strings"
 
 	"github.com/alecthomas/kong"
 
@@ -55,11 +57,11 @@ func (f DatabaseFlags) WithStore(ctx context.Context, work func(database *store.
 	KeepHeapSmall()
 	db, err := f.Database.Open(ctx, slog.New(slog.DiscardHandler))
 	if err != nil {
-		return err
+		return f.NameSource(err)
 	}
 	opened, err := store.Open(ctx, db, f.KeysetPath())
 	if err != nil {
-		return err
+		return f.NameSource(err)
 	}
 	defer func() {
 		if closeErr := opened.Close(); err == nil {
@@ -67,4 +69,25 @@ func (f DatabaseFlags) WithStore(ctx context.Context, work func(database *store.
 		}
 	}()
 	return work(opened)
+}
+
+// NameSource adds the flag or variable of a database that cannot be reached, or of a keyset that cannot be used.
+func (f DatabaseFlags) NameSource(err error) error {
+	switch {
+	case f.Keyset != "" && (errors.Is(err, store.ErrNoKeyset) || errors.Is(err, store.ErrKeysetUnusable)):
+		return fmt.Errorf("%s: %w", Source("keyset", f.Keyset), err)
+	case f.Database.Path() == "" && errors.Is(err, store.ErrUnavailable):
+		return fmt.Errorf("%s: %w", Source("database", f.Database.Text), err)
+	default:
+		return err
+	}
+}
+
+// Source returns the variable of a flag if that has the value, and else the flag.
+func Source(flag, value string) string {
+	variable := "PROVIDERD_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+	if set := os.Getenv(variable); set == value || kong.ExpandPath(set) == value {
+		return variable
+	}
+	return "--" + flag
 }

@@ -55,20 +55,17 @@ func (u DatabaseURL) CheckPassword(flag string, arguments []string) error {
 		"or put the password into a file, and set PGPASSFILE to its path", flag, strings.ToUpper(flag))
 }
 
-// Create opens the database, creates it if it does not exist, and migrates it to the schema of this program.
-func (u DatabaseURL) Create(ctx context.Context, logger *slog.Logger) (database.Database, error) {
-	if u.path != "" {
+// Create opens the database, creates it if it does not exist, and migrates it to the schema of this program. If it must
+// be alone, a database with tables of other programs is refused.
+func (u DatabaseURL) Create(ctx context.Context, logger *slog.Logger, isAlone bool) (database.Database, error) {
+	switch {
+	case u.path != "":
 		return sqlite.Create(ctx, u.path, logger)
+	case isAlone:
+		return postgres.CreateAlone(ctx, u.postgres, logger)
+	default:
+		return postgres.Create(ctx, u.postgres, logger)
 	}
-	return postgres.Create(ctx, u.postgres, logger)
-}
-
-// CreateAlone is like Create, but refuses a database with tables of other programs.
-func (u DatabaseURL) CreateAlone(ctx context.Context, logger *slog.Logger) (database.Database, error) {
-	if u.path != "" {
-		return sqlite.Create(ctx, u.path, logger)
-	}
-	return postgres.CreateAlone(ctx, u.postgres, logger)
 }
 
 // Open opens the database without migrating it.

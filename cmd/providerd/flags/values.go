@@ -1,6 +1,7 @@
 package flags
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -76,19 +77,14 @@ type RateLimit struct {
 
 // UnmarshalText parses a number of requests per second, minute or hour.
 func (l *RateLimit) UnmarshalText(text []byte) error {
-	parts := regexp.MustCompile(`^([1-9][0-9]{0,5})/([smh])$`).FindStringSubmatch(string(text))
-	if parts == nil {
-		return fmt.Errorf("%q is not of the form 100/s, 100/m or 100/h, with 1 to 999999", text)
+	const most = 999_999
+	number, unit, _ := strings.Cut(string(text), "/")
+	requests, err := strconv.Atoi(number)
+	windows := map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour}
+	if err != nil || requests < 1 || requests > most || windows[unit] == 0 {
+		return fmt.Errorf("%q is not of the form 100/s, 100/m or 100/h, with 1 to %d", text, most)
 	}
-	requests, err := strconv.Atoi(parts[1])
-	if err != nil {
-		return fmt.Errorf("parse number of requests: %w", err)
-	}
-	window, err := time.ParseDuration("1" + parts[2])
-	if err != nil {
-		return fmt.Errorf("parse time window: %w", err)
-	}
-	*l = RateLimit{Requests: requests, Window: window}
+	*l = RateLimit{Requests: requests, Window: windows[unit]}
 	return nil
 }
 
@@ -108,44 +104,22 @@ func (l *LogLevel) UnmarshalText(text []byte) error {
 // Day is the unit d of a Duration.
 const Day = 24 * time.Hour
 
-// Duration is a positive duration of at most 65,535 days.
+// Duration is a duration of at most 65,535 days.
 type Duration time.Duration
 
-// UnmarshalText parses days, such as 90d, or a duration in the form of time.ParseDuration.
+// UnmarshalText parses whole days (90d), or hours, minutes and seconds as time.ParseDuration does (12h30m).
 func (s *Duration) UnmarshalText(text []byte) error {
-	duration, err := parseDuration(string(text))
+	days, isDays := bytes.CutSuffix(text, []byte("d"))
+	count, err := strconv.ParseUint(string(days), 10, 16)
+	duration := time.Duration(count) * Day
+	if !isDays {
+		duration, err = time.ParseDuration(string(text))
+	}
+	if err != nil || duration < 0 || duration > math.MaxUint16*Day {
+		return fmt.Errorf("%q is not a duration such as 90d or 12h, at most %dd", text, math.MaxUint16)
+	}
 	*s = Duration(duration)
-	return err
-}
-
-// OptionalDuration is a Duration, or 0s for none.
-type OptionalDuration time.Duration
-
-// UnmarshalText parses 0s, or what Duration parses.
-func (o *OptionalDuration) UnmarshalText(text []byte) error {
-	if zero, err := time.ParseDuration(string(text)); err == nil && zero == 0 {
-		*o = 0
-		return nil
-	}
-	return (*Duration)(o).UnmarshalText(text)
-}
-
-// parseDuration parses whole days (90d), or hours, minutes and seconds as time.ParseDuration does (12h30m).
-func parseDuration(text string) (duration time.Duration, err error) {
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		var count uint64
-		count, err = strconv.ParseUint(days, 10, 16)
-		duration = time.Duration(count) * Day
-	} else {
-		duration, err = time.ParseDuration(text)
-	}
-	if err != nil {
-		return 0, fmt.Errorf("%q is not a duration such as 90d or 12h, at most %dd", text, math.MaxUint16)
-	}
-	if duration <= 0 || duration > math.MaxUint16*Day {
-		return 0, fmt.Errorf("%q is not positive and at most %d days", text, math.MaxUint16)
-	}
-	return duration, nil
+	return nil
 }
 
 // Time is a point in time.
@@ -157,33 +131,28 @@ func (m *Time) UnmarshalText(text []byte) error {
 		*m = Time(at)
 		return nil
 	}
-	ago, err := parseDuration(string(text))
-	if err != nil {
+	var ago Duration
+	if err := ago.UnmarshalText(text); err != nil {
 		return fmt.Errorf("%q is neither a duration such as 12h or 30d nor a time such as 2026-01-31T08:00:00Z", text)
 	}
-	*m = Time(time.Now().Add(-ago))
+	*m = Time(time.Now().Add(-time.Duration(ago)))
 	return nil
 }
 
 // Label is the name of a caller or an application.
 type Label string
 
-const maxLabelLength = 100
-
 // UnmarshalText trims white space and refuses names that a list could not show.
 func (l *Label) UnmarshalText(text []byte) error {
-	name := strings.TrimSpace(string(text))
-	if name == "" {
+	const maxLength = 100
+	name := string(bytes.TrimSpace(text))
+	switch isHidden := func(r rune) bool { return !unicode.IsPrint(r) }; {
+	case name == "":
 		return errors.New("a name must not be empty")
-	}
-	if len([]rune(name)) > maxLabelLength {
-		return fmt.Errorf("a name must be at most %d characters long", maxLabelLength)
-	}
-	if !utf8.ValidString(name) {
-		return errors.New("a name must be UTF-8")
-	}
-	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return errors.New("a name must not contain control characters")
+	case utf8.RuneCountInString(name) > maxLength:
+		return fmt.Errorf("a name must be at most %d characters long", maxLength)
+	case !utf8.ValidString(name), strings.ContainsFunc(name, isHidden):
+		return errors.New("a name must be UTF-8 without control characters")
 	}
 	*l = Label(name)
 	return nil

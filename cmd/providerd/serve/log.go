@@ -30,9 +30,9 @@ func newServeLog(messages *console.Messages, format string, level slog.Level) *s
 		}
 		return slog.NewTextHandler(output, options)
 	}
-	writer := newLogWriter(messages.File, func(dropped int) []byte {
+	writer := newLogWriter(messages.File, func(dropped int64) []byte {
 		var line bytes.Buffer
-		slog.New(handler(&line, slog.LevelWarn)).Warn("log lines dropped", slog.Int("count", dropped))
+		slog.New(handler(&line, slog.LevelWarn)).Warn("log lines dropped", slog.Int64("count", dropped))
 		return line.Bytes()
 	})
 	log := &serveLog{Logger: slog.New(handler(writer, level)), output: writer, isQuiet: messages.IsQuiet}

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"testing"
@@ -15,7 +16,7 @@ type timedOutput struct {
 }
 
 func (o *timedOutput) Write(lines []byte) (int, error) {
-	o.writes = append(o.writes, fmt.Sprintf("%d at %v", countLines(lines), time.Since(o.start)))
+	o.writes = append(o.writes, fmt.Sprintf("%d at %v", bytes.Count(lines, []byte("\n")), time.Since(o.start)))
 	return len(lines), nil
 }
 
@@ -24,14 +25,16 @@ func TestLogWriterPauses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		output := &timedOutput{start: time.Now()}
-		writer := newLogWriter(output, func(int) []byte { return nil })
+		writer := newLogWriter(output, func(int64) []byte { return nil })
 		_, _ = writer.Write([]byte("\n"))
 		synctest.Wait()
-		_, _ = writer.Write([]byte("\n\n"))
+		_, _ = writer.Write([]byte("\n"))
+		_, _ = writer.Write([]byte("\n"))
 		<-time.After(25 * time.Millisecond)
 		_, _ = writer.Write([]byte("\n"))
 		synctest.Wait()
-		_, _ = writer.Write([]byte("\n\n"))
+		_, _ = writer.Write([]byte("\n"))
+		_, _ = writer.Write([]byte("\n"))
 		writer.close()
 		if want := []string{"1 at 0s", "2 at 10ms", "1 at 25ms", "2 at 25ms"}; !slices.Equal(output.writes, want) {
 			t.Errorf("writes are %q, want %q", output.writes, want)

@@ -24,13 +24,13 @@ func createStore(ctx context.Context, f flags.DatabaseFlags, log *serveLog) (*st
 			return nil, err
 		}
 	}
-	db, err := f.Database.Create(ctx, log.Logger)
+	db, err := f.Database.Create(ctx, log.Logger, false)
 	if err != nil {
-		return nil, err
+		return nil, f.NameSource(err)
 	}
 	opened, err := store.Create(ctx, db, f.KeysetPath())
 	if err != nil {
-		return nil, err
+		return nil, f.NameSource(err)
 	}
 	if created, ok := db.(*sqlite.Database); ok && created.IsNew() {
 		reportCreated(f, log, hadKeyset)
@@ -46,7 +46,7 @@ func requireDatabase(ctx context.Context, f flags.DatabaseFlags, log *serveLog) 
 			store.ErrNoKeyset, f.KeysetPath(), f.KeysetPath())
 	}
 	if err != nil {
-		return err
+		return f.NameSource(err)
 	}
 	return db.Close()
 }

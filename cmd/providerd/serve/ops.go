@@ -38,7 +38,7 @@ func newRegistry(log *serveLog) *prometheus.Registry {
 	promauto.With(registry).NewCounterFunc(prometheus.CounterOpts{
 		Name: "providerd_log_lines_dropped_total",
 		Help: "Log lines dropped because standard error did not accept them.",
-	}, func() float64 { return float64(log.output.totalDropped()) })
+	}, func() float64 { return float64(log.output.dropped.Load()) })
 	return registry
 }
 

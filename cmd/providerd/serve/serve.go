@@ -194,13 +194,13 @@ func (c *Command) proxies() (proxies server.Proxies) {
 }
 
 func (c *Command) listen(ctx context.Context) (at endpoint, err error) {
-	if at.Listener, err = listenOn(ctx, c.Listen, "--listen"); err != nil {
+	if at.Listener, err = listenOn(ctx, c.Listen, "listen"); err != nil {
 		return at, err
 	}
 	if c.OpsListen == "" {
 		return at, nil
 	}
-	if at.ops, err = listenOn(ctx, c.OpsListen, "--ops-listen"); err != nil {
+	if at.ops, err = listenOn(ctx, c.OpsListen, "ops-listen"); err != nil {
 		at.close()
 	}
 	return at, err
@@ -209,16 +209,18 @@ func (c *Command) listen(ctx context.Context) (at endpoint, err error) {
 // listenOn listens on the address of a flag.
 func listenOn(ctx context.Context, address flags.ListenAddress, flag string) (net.Listener, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", string(address))
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("address %s is in use; stop the other process or pass %s", address, flag)
-	}
+	source := flags.Source(flag, string(address))
 	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("%s: %s is in use; stop the other process or use another port", source, address)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return nil, fmt.Errorf("%s: %s is not an address of this host; use one that is, or 0.0.0.0 for all", flag, address)
+		return nil, fmt.Errorf("%s: %s is not an address of this host; use one that is, or 0.0.0.0 for all", source,
+			address)
 	case errors.Is(err, syscall.EACCES):
-		return nil, fmt.Errorf("%s: no privilege for a port below 1024; use a higher one or grant CAP_NET_BIND_SERVICE", flag)
+		return nil, fmt.Errorf("%s: no privilege for a port below 1024; use a higher one or grant CAP_NET_BIND_SERVICE",
+			source)
 	case err != nil:
-		return nil, fmt.Errorf("%s: %w", flag, err)
+		return nil, fmt.Errorf("%s: %w", source, err)
 	}
 	return listener, nil
 }

@@ -1,14 +1,14 @@
 package serve
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -36,7 +36,7 @@ func (c *Command) lockDatabase(ctx context.Context, log *serveLog) (unlock func(
 		return nil, fmt.Errorf("create the database directory: %w", err)
 	}
 	path := files.Resolve(database) + ".lock"
-	if err := errors.Join(createLockFile(path), checkLockFile(path)); err != nil {
+	if err := createLockFile(path); err != nil {
 		return nil, fmt.Errorf("lock database: %w", err)
 	}
 	lock := flock.New(path, flock.SetFlag(os.O_RDWR|syscall.O_NOFOLLOW))
@@ -53,40 +53,28 @@ func (c *Command) lockDatabase(ctx context.Context, log *serveLog) (unlock func(
 	return lock.Close, nil
 }
 
+// process begins the text of a lock file.
+const process = "process "
+
 // processName names this process for people. In a container, the host name is that of the container or Pod.
 func processName() string {
-	name := fmt.Sprintf("process %d", os.Getpid())
+	name := process + strconv.Itoa(os.Getpid())
 	if host, err := os.Hostname(); err == nil {
 		name += " of " + host
 	}
 	return name
 }
 
-// createLockFile creates the file that is locked, unless it exists. It belongs to the owner of the database.
+// createLockFile creates the file that is locked, unless it exists. It returns an error unless a server has written the
+// file, which is overwritten.
 func createLockFile(path string) error {
-	owner, err := files.OwnerFor(path)
-	if err != nil {
+	file, err := files.OpenOrCreate(path, syscall.O_NOFOLLOW|syscall.O_NONBLOCK)
+	if err != nil && !errors.Is(err, syscall.ELOOP) {
 		return err
 	}
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	if err != nil {
-		return err //nolint:wrapcheck // The caller wraps it.
-	}
-	return errors.Join(files.Chown(file, owner), file.Close())
-}
-
-// checkLockFile returns an error unless a server has written the file, which is overwritten.
-func checkLockFile(path string) error {
-	info, err := os.Lstat(path)
-	if err != nil {
-		return err //nolint:wrapcheck // The caller wraps it.
-	}
-	text, err := files.ReadSmall(path)
-	isWritten := len(text) == 0 || regexp.MustCompile(`^(process )?[0-9]+`).Match(text)
-	if err != nil || !info.Mode().IsRegular() || !isWritten {
+	_ = file.Close()
+	text, readErr := files.ReadSmall(path)
+	if isOurs := len(text) == 0 || bytes.HasPrefix(text, []byte(process)); err != nil || readErr != nil || !isOurs {
 		return fmt.Errorf("%s is not the lock file of a server; move it away", path)
 	}
 	return nil

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/tls"
 	"fmt"
 	"log/slog"
@@ -14,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"example.com/providerd/cmd/providerd/console"
+	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/store/files"
 )
 
@@ -48,23 +50,17 @@ func watchExpiry(registry *prometheus.Registry, security *tls.Config) {
 
 // LoadCertificate loads a certificate chain and its key, both in PEM. It returns console.ErrCertificate.
 func LoadCertificate(certPath, keyPath string) (tls.Certificate, error) {
-	certificate, err := loadCertificate(certPath, keyPath)
+	chain, err := files.ReadSmall(certPath)
+	key, keyErr := files.ReadSmall(keyPath)
+	var certificate tls.Certificate
+	if err = cmp.Or(err, keyErr); err == nil {
+		certificate, err = tls.X509KeyPair(chain, key)
+	}
 	if err != nil {
-		err = fmt.Errorf("%w: load the chain %s and its key %s: %w", console.ErrCertificate, certPath, keyPath, err)
+		err = fmt.Errorf("%w: %s and %s: %w", console.ErrCertificate, flags.Source("tls-cert", certPath),
+			flags.Source("tls-key", keyPath), err)
 	}
 	return certificate, err
-}
-
-func loadCertificate(certPath, keyPath string) (tls.Certificate, error) {
-	chain, err := files.ReadSmall(certPath)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	key, err := files.ReadSmall(keyPath)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	return tls.X509KeyPair(chain, key) //nolint:wrapcheck // Its callers name the files.
 }
 
 // newTLSConfig loads the certificate. It returns nil, for plain HTTP, if the paths are empty.
@@ -96,18 +92,21 @@ func (f *certificateFiles) current(*tls.ClientHelloInfo) (*tls.Certificate, erro
 
 // reload loads the files, and logs what has changed.
 func (f *certificateFiles) reload() {
-	certificate, err := loadCertificate(f.certPath, f.keyPath)
+	problem, certificate := "", f.certificate
+	loaded, err := LoadCertificate(f.certPath, f.keyPath)
 	if err != nil {
-		if problem := err.Error(); problem != f.problem {
-			f.logger.Error("cannot load certificate; keeping the previous one", slog.String("error", problem))
-			f.problem = problem
-		}
-		return
+		problem = err.Error()
+	} else {
+		certificate = &loaded
 	}
-	if f.problem != "" || !slices.EqualFunc(certificate.Certificate, f.certificate.Certificate, bytes.Equal) {
+	isNew := !slices.EqualFunc(certificate.Certificate, f.certificate.Certificate, bytes.Equal)
+	switch {
+	case problem != "" && problem != f.problem:
+		f.logger.Error("keeping the previous certificate", slog.String("error", problem))
+	case problem == "" && (f.problem != "" || isNew):
 		f.logger.Info("reloaded certificate", slog.String("path", f.certPath))
 	}
-	f.certificate, f.problem = &certificate, ""
+	f.certificate, f.problem = certificate, problem
 }
 
 // warnOfPlainHTTP warns if plain HTTP is served on an address that other machines can reach.

@@ -65,7 +65,7 @@ func (e *sdkErrors) Handle(err error) {
 }
 
 // reasonOfFailure returns why spans were not exported. Of the collector's response it contains only the status, and it
-// never contains the URL: either may hold a key.
+// never contains the URL: either may hold a key. The SDK does not export most of its errors.
 func reasonOfFailure(err error) string {
 	text := err.Error()
 	status := regexp.MustCompile(`^traces export: failed to send to \S+: (\d{3})\b`)
@@ -79,45 +79,27 @@ func reasonOfFailure(err error) string {
 	if broken, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return broken.Error()
 	}
-	if errors.Is(err, resource.ErrPartialResource) {
-		return "OTEL_RESOURCE_ATTRIBUTES has entries that are not NAME=VALUE"
+	const timedOut = "the collector did not respond in time"
+	for _, known := range [][2]string{
+		{"retry-able request failure: body: ", "the collector is overloaded or unavailable (429, 502, 503 or 504), and " +
+			"retries failed"},
+		{"OTLP partial success: ", "the collector rejected some of the spans"},
+		{"response body too large", "the collector's response is too large"},
+		{"processor export timeout", timedOut},
+		{context.DeadlineExceeded.Error(), timedOut},
+		{"Client.Timeout exceeded", timedOut},
+		{errRedirected.Error(), errRedirected.Error()},
+		{http.ErrSchemeMismatch.Error(), "the collector does not speak HTTPS"},
+		{io.EOF.Error(), "the collector closed the connection"},
+		{resource.ErrPartialResource.Error(), "OTEL_RESOURCE_ATTRIBUTES has entries that are not NAME=VALUE"},
+		{"sampler", "OTEL_TRACES_SAMPLER is not valid"},
+		{"trace ID ratio", "OTEL_TRACES_SAMPLER_ARG is not valid"},
+	} {
+		if strings.Contains(text, known[0]) {
+			return known[1]
+		}
 	}
-	if reason := reasonInText(text); reason != "" {
-		return reason
-	}
-	networkError, ok := errors.AsType[net.Error](err)
-	switch isTimeout := ok && networkError.Timeout(); {
-	case errors.Is(err, errRedirected):
-		return errRedirected.Error()
-	case isTimeout, errors.Is(err, context.DeadlineExceeded):
-		return collectorTimedOut
-	case errors.Is(err, http.ErrSchemeMismatch):
-		return "the collector does not speak HTTPS"
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "the collector closed the connection"
-	default:
-		return "the collector does not respond with OTLP over HTTP; its port is usually 4318"
-	}
-}
-
-const collectorTimedOut = "the collector did not respond in time"
-
-// reasonInText recognizes errors whose types the SDK does not export. It returns "" for others.
-func reasonInText(text string) string {
-	switch {
-	case strings.Contains(text, "retry-able request failure: body: "):
-		return "the collector is overloaded or unavailable (429, 502, 503 or 504), and retries failed"
-	case strings.Contains(text, "processor export timeout"):
-		return collectorTimedOut
-	case strings.Contains(text, "OTLP partial success: "):
-		return "the collector rejected some of the spans"
-	case strings.Contains(text, "response body too large"):
-		return "the collector's response is too large"
-	case strings.Contains(text, "sampler"), strings.Contains(text, "trace ID ratio"):
-		return "OTEL_TRACES_SAMPLER or OTEL_TRACES_SAMPLER_ARG is not valid"
-	default:
-		return ""
-	}
+	return "the collector does not respond with OTLP over HTTP; its port is usually 4318"
 }
 
 // messagesOnly drops the attributes that the SDK logs: they include values of variables, which may be secret.

@@ -39,7 +39,6 @@ type damagedSetUp struct {
 
 func damagedSetUps() map[string]damagedSetUp {
 	setUps := irregularFiles()
-	maps.Copy(setUps, wrongVariables())
 	maps.Copy(setUps, map[string]damagedSetUp{
 		"no database":   {shell("rm -r data"), fails("database", `no providerd database at /.*/data/providerd.db; run "providerd serve" to create one`)},
 		"database away": {shell("rm -r data/providerd.db"), fails("database", "no providerd database")},
@@ -131,10 +130,6 @@ func damagedSetUps() map[string]damagedSetUp {
 			shell("dd if=/dev/zero of=data/providerd.db bs=4096 seek=1 count=20 conv=notrunc status=none"),
 			fails("database", "malformed; restore a backup, or use another file"),
 		},
-		"wrong variable": {
-			environment("PROVIDERD_LISTEN=nowhere"),
-			fails("configuration", `"nowhere" is not of the form HOST:PORT.*; correct the variable or flag`),
-		},
 		"mistyped variable":       {environment("PROVIDERD_LISTN=127.0.0.1:80"), warns("configuration", "PROVIDERD_LISTN is set, but providerd has no such variable")},
 		"certificate out of date": {certificate(-2*time.Hour, -time.Hour), fails("certificate", "cert.pem expired at .*; renew it")},
 		"certificate that ends":   {certificate(-time.Hour, 2*day), warns("certificate", "cert.pem expires at .*; renew it")},
@@ -143,12 +138,9 @@ func damagedSetUps() map[string]damagedSetUp {
 			all(certificate(-time.Hour, 90*day), shell("chmod 644 key.pem")),
 			fails("certificate", "every user can read the private key .*key.pem; run chmod 600"),
 		},
-		"certificate without the flag of its key": {func(_ *testing.T, s *setUp) {
-			s.flags = []string{"--tls-cert", "cert.pem"}
-		}, fails("configuration", "--tls-cert and --tls-key must be used together; correct the variable or flag")},
 		"certificate without key": {
 			all(certificate(-time.Hour, 90*day), write("key.pem", "rubbish")),
-			fails("certificate", "cannot load certificate: load the chain .*cert.pem and its key .*key.pem: .*; pass a certificate chain and its key, both in PEM"),
+			fails("certificate", "cannot load certificate: --tls-cert and --tls-key: .*; pass a certificate chain and its key, both in PEM"),
 		},
 	})
 	if os.Geteuid() == 0 {
@@ -157,7 +149,7 @@ func damagedSetUps() map[string]damagedSetUp {
 		} {
 			commands := "chown 1 " + path
 			if check == "database file" {
-				// That the server cannot write to it is worse than that others can read it.
+				// That another user owns it is worse than that others can read it.
 				commands += "; chmod 644 " + path
 			}
 			setUps[path+" of another user"] = damagedSetUp{

@@ -1,20 +1,24 @@
 package commands_test
 
 import (
+	"regexp"
+	"strings"
 	"testing"
 	"time"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
 // irregularFiles returns set-ups with a directory or a FIFO instead of each file, with a mode that the file must not
 // have if its mode is checked.
 func irregularFiles() map[string]damagedSetUp {
 	database := func(file string) fault {
-		return fault{"database file", healthFail, "^data/" + file + " is not a regular file; restore the right file, or use"}
+		return fault{"database file", healthFail, "^data/" + file + " is not a regular file; put the right file in its place$"}
 	}
 	isNoDatabase := fault{"database", healthFail, "not a regular file; put the database there"}
-	const isNone = " is not a regular file; restore the keyset, or pass its path with --keyset$"
+	const isNone = " is not a regular file; put the right file in its place$"
 	isNoKeyset := fault{"keyset", healthFail, "not a regular file; restore the right one"}
-	isNoToken := fault{"initial token", healthFail, "^data/initial-token is not a regular file; remove it"}
+	isNoToken := fault{"initial token", healthFail, "^data/initial-token is not a regular file; put the right file in its place"}
 	isNoKey := fault{"certificate", healthFail, "key.pem: not a regular file; pass a certificate chain and its key, both in PEM"}
 	return map[string]damagedSetUp{
 		"directory for database": {directoryAt("data/providerd.db"), []fault{database("providerd.db"), isNoDatabase}},
@@ -41,35 +45,41 @@ func fifoAt(path string) change {
 	return shell("rm --force " + path + "; mkfifo --mode=644 " + path)
 }
 
-// wrongVariables returns set-ups in which a variable does not even name the database or a file correctly. The doctor
-// still runs the checks that do not need it.
-func wrongVariables() map[string]damagedSetUp {
-	const remedy = ".*; correct the variable or flag$"
-	noURL := fault{"configuration", healthFail, `^--database: .* nor does it begin with postgres:// \(from the environment variable PROVIDERD_DATABASE\)` + remedy}
-	empty := func(flag, variable string) fault {
-		return fault{"configuration", healthFail, "^--" + flag + `: must not be empty \(from the environment variable ` + variable + `\)` + remedy}
+// TestDoctorRefusesWhatServeRefuses compares what both say about a configuration.
+func TestDoctorRefusesWhatServeRefuses(t *testing.T) {
+	t.Parallel()
+	healthy := newSetUp(t)
+	for line, want := range map[string]string{
+		"PROVIDERD_DATABASE=foo":                        "--database: .*postgres://.*PROVIDERD_DATABASE",
+		"PROVIDERD_DATABASE=":                           "--database: .*postgres://.*PROVIDERD_DATABASE",
+		"PROVIDERD_DATABASE=postgres://u@127.0.0.1:1/x": "--keyset is required with a PostgreSQL database",
+		"PROVIDERD_KEYSET=":                             "--keyset: must not be empty.*PROVIDERD_KEYSET",
+		"PROVIDERD_KEYSET=data/providerd.db":            "the database and the keyset would both be .*; use another file",
+		"PROVIDERD_TLS_CERT=":                           "--tls-cert: must not be empty.*PROVIDERD_TLS_CERT",
+		"PROVIDERD_TLS_KEY=":                            "--tls-key: must not be empty.*PROVIDERD_TLS_KEY",
+		"PROVIDERD_TLS_CERT=cert.pem":                   "--tls-cert and --tls-key must be used together",
+		"PROVIDERD_LISTEN=nowhere":                      `"nowhere" is not of the form HOST:PORT.*PROVIDERD_LISTEN`,
+		"PROVIDERD_RATE_LIMIT=100":                      "100/h, with 1 to 999999 .*PROVIDERD_RATE_LIMIT",
+		"PROVIDERD_OPS_LISTEN=127.0.0.1:8080":           "--listen and --ops-listen must differ",
+	} {
+		t.Run(line, func(t *testing.T) {
+			t.Parallel()
+			var said []string
+			for _, command := range []string{"serve", "doctor"} {
+				run := providerdtest.Command(t.Context(), healthy.dir, line, command)
+				output, err := run.CombinedOutput()
+				if err == nil || run.ProcessState.ExitCode() != providerdtest.ExitUsage {
+					t.Errorf("%s: %v", command, err)
+				}
+				text, _, _ := strings.Cut(string(output), "Run \"providerd")
+				said = append(said, strings.TrimPrefix(text, "providerd: "+command+": "))
+			}
+			if said[0] != said[1] || !regexp.MustCompile(want).MatchString(said[0]) {
+				t.Errorf("serve says %q and doctor %q, want %q", said[0], said[1], want)
+			}
+		})
 	}
-	return map[string]damagedSetUp{
-		"flag beside a variable": {func(_ *testing.T, s *setUp) {
-			s.environment = []string{"PROVIDERD_DATABASE=postgres://u@127.0.0.1:1/x"}
-			s.flags = []string{"--database=sqlite:data/providerd.db"}
-		}, nil},
-		"rate limit that the server alone reads": {environment("PROVIDERD_RATE_LIMIT=100"), fails("configuration", `100/h, with 1 to 999999 \(from the environment variable PROVIDERD_RATE_LIMIT\)`+remedy)},
-		"no URL":                                 {environment("PROVIDERD_DATABASE=foo"), []fault{noURL}},
-		"empty URL":                              {environment("PROVIDERD_DATABASE="), []fault{noURL}},
-		"no URL and no keyset": {environment("PROVIDERD_DATABASE=foo", "PROVIDERD_KEYSET=none.json"), []fault{
-			noURL, {"keyset", healthFail, "no keyset file: .*/none.json; restore it"},
-		}},
-		"no URL and keyset that others read": {all(shell("chmod 644 data/keyset.json"), environment("PROVIDERD_DATABASE=foo", "PROVIDERD_KEYSET=data/keyset.json")), []fault{
-			noURL, {"keyset file", healthFail, "other users can access the keys"}, {"keyset", healthFail, "other users can read"},
-		}},
-		"server without keyset": {environment("PROVIDERD_DATABASE=postgres://u@127.0.0.1:1/x"), []fault{
-			{"configuration", healthFail, `^--keyset is required with a PostgreSQL database, .*` + remedy},
-			{"database", healthFail, "no connection: .*refused; start the primary"},
-		}},
-		"empty path of keyset":      {environment("PROVIDERD_KEYSET="), []fault{empty("keyset", "PROVIDERD_KEYSET")}},
-		"empty path of certificate": {environment("PROVIDERD_TLS_CERT="), []fault{empty("tls-cert", "PROVIDERD_TLS_CERT")}},
-		"empty path of key":         {environment("PROVIDERD_TLS_KEY="), []fault{empty("tls-key", "PROVIDERD_TLS_KEY")}},
-		"database for keyset":       {environment("PROVIDERD_KEYSET=data/providerd.db"), fails("configuration", "^the database and the keyset would both be .*/data/providerd.db; use another file"+remedy)},
-	}
+	healthy.environment = []string{"PROVIDERD_DATABASE=postgres://u@127.0.0.1:1/x"}
+	healthy.flags = []string{"--database=sqlite:data/providerd.db"}
+	expectOnly(t, healthy, nil)
 }

@@ -42,7 +42,6 @@ func TestDoctorOverPostgreSQL(t *testing.T) {
 	expectChecks(t, expectOnly(t, examined, []fault{standby, archive, noToken}), "configuration, keyset file, "+
 		"database, settings, standbys, archive, "+
 		"connections, schema, keyset, records, tokens")
-	expectWithoutKeyset(t, examined, standby, archive, noToken)
 	cluster.Exec(t, name, "ALTER DATABASE "+name+" CONNECTION LIMIT 73")
 	allowed := fault{"connections", healthOK, "^the server allows 73 connections, enough for 3 replicas of up to 24 each"}
 	if found := expectOnly(t, examined, []fault{standby, archive, noToken}); !slices.ContainsFunc(found, allowed.matches) {
@@ -86,16 +85,6 @@ func TestDoctorOverPostgreSQL(t *testing.T) {
 		"INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, true)")
 	awaitArchiver(t, cluster, name, "last_archived_time > last_failed_time")
 	expectOnly(t, examined, []fault{standby, noToken})
-}
-
-// expectWithoutKeyset checks a server in an environment without a keyset. Everything else is fine, except for some
-// faults.
-func expectWithoutKeyset(t *testing.T, examined setUp, faults ...fault) {
-	t.Helper()
-	examined.environment = examined.environment[:1]
-	faults = append(faults, fault{"configuration", healthFail, "^--keyset is required with a PostgreSQL database"})
-	expectChecks(t, expectOnly(t, examined, faults), "configuration, database, settings, standbys, archive, "+
-		"connections, schema, tokens")
 }
 
 // awaitArchiver waits until the statistics of the archiver meet a condition.

@@ -123,7 +123,7 @@ func TestDoctorWithoutPermission(t *testing.T) {
 		{"database file", healthFail, "permission denied; run the command as the owner"},
 		{"keyset file", healthFail, "permission denied; run the command as the owner"},
 		{"initial token", healthFail, "permission denied; run the command as the owner"},
-		{"disk space", healthWarn, "but the size of the database is unknown: .*" + remedy},
+		{"disk space", healthWarn, "or the size of the database, is unknown: .*" + remedy},
 		{"database", healthFail, "permission denied; run the command as the owner"},
 		{"keyset", healthFail, "permission denied; run the command as the owner"},
 	})

@@ -22,7 +22,7 @@ func TestTracesInvalidVariables(t *testing.T) {
 		"OTEL_EXPORTER_OTLP_CERTIFICATE=canary":    "OpenTelemetry: read tls ca cert file",
 		"OTEL_EXPORTER_OTLP_TRACES_TIMEOUT=canary": "OpenTelemetry: parse duration",
 		"OTEL_RESOURCE_ATTRIBUTES=canary":          "OTEL_RESOURCE_ATTRIBUTES has entries that are not NAME=VALUE",
-		"OTEL_TRACES_SAMPLER=canary":               "OTEL_TRACES_SAMPLER or OTEL_TRACES_SAMPLER_ARG is not valid",
+		"OTEL_TRACES_SAMPLER=canary":               "OTEL_TRACES_SAMPLER is not valid",
 		"OTEL_BSP_MAX_QUEUE_SIZE=-1":               "",
 		"OTEL_BSP_MAX_QUEUE_SIZE=1000000000000":    "",
 		"OTEL_BSP_MAX_EXPORT_BATCH_SIZE=0":         "",

@@ -1,0 +1,190 @@
+package command
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"example.com/providerd/cmd/providerd/console"
+	"example.com/providerd/cmd/providerd/flags"
+	"example.com/providerd/store/sqlite"
+)
+
+// health is the status of a finding.
+type health string
+
+const (
+	healthOK   health = "ok"
+	healthWarn health = "warn"
+	healthFail health = "fail"
+)
+
+// finding is the result of one check. Remedy is "" if Status is ok.
+type finding struct {
+	Check   string `json:"check"`
+	Status  health `json:"status"`
+	Finding string `json:"finding"`
+	Remedy  string `json:"remedy"`
+}
+
+func (f finding) color() console.Color {
+	return map[health]console.Color{healthOK: console.Green, healthWarn: console.Yellow, healthFail: console.Red}[f.Status]
+}
+
+func (f finding) cells() [][]string {
+	return [][]string{{string(f.Status), f.Check, strings.TrimSuffix(f.Finding+"; "+f.Remedy, "; ")}}
+}
+
+// findings are those of all checks.
+type findings []finding
+
+func (f *findings) fail(check, format string, values ...any) {
+	f.add(healthFail, check, format, values...)
+}
+
+// err adds an error, with its known remedy or the one at the end of its text.
+func (f *findings) err(check string, err error) { f.fail(check, "%v", console.Explain(err)) }
+
+// add adds a finding. Unless nothing is wrong, its text ends with a semicolon and the remedy.
+func (f *findings) add(status health, check, format string, values ...any) {
+	text, remedy := fmt.Sprintf(format, values...), ""
+	if at := strings.LastIndex(text, "; "); at >= 0 {
+		text, remedy = text[:at], text[at+len("; "):]
+	}
+	*f = append(*f, finding{check, status, text, remedy})
+}
+
+// What to do if other users can read a secret file.
+const (
+	exposedKeyset = `other users can access the keys in %s; run chmod 600 on it, then replace the master key, and run ` +
+		`"providerd key rotate --reseal"`
+	exposedToken = `other users can access the token in %s; run chmod 600 on it, then create another token with ` +
+		`"providerd token create" and revoke this one`
+)
+
+// files checks the directory of a SQLite database and its files.
+func (f *findings) files(path, dir, keyset string) {
+	const check = "database file"
+	owner := f.directory(dir)
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		f.file(check, path+suffix, owner, "")
+	}
+	names, _ := sqlite.LeftoverLinks(path)
+	for _, name := range names {
+		f.add(healthWarn, check, "%s is not a copy but the database itself; an interrupted restore left this name; remove "+
+			"that name", name)
+	}
+	f.file("keyset file", keyset, owner, exposedKeyset)
+	f.file("initial token", filepath.Join(dir, flags.InitialTokenFile), owner, exposedToken)
+	f.disk(dir, path, path+"-wal")
+}
+
+// directory checks who can replace files in a directory, and returns its owner.
+func (f *findings) directory(path string) (owner int) {
+	const check, othersWrite, ownerCreates = "folder", 0o022, 0o300
+	info, owner, err := stat(path)
+	switch me := os.Geteuid(); {
+	case err != nil:
+		f.err(check, err)
+	case info.Mode().Perm()&othersWrite != 0 && info.Mode()&os.ModeSticky == 0:
+		f.fail(check, "other users can replace files in %s; run chmod go-w on it", path)
+	case me != 0 && me != owner:
+		f.add(healthWarn, check, "%s belongs to user %d, but this is user %d; run the doctor as the server's user", path,
+			owner, me)
+	case owner != 0 && info.Mode().Perm()&ownerCreates != ownerCreates:
+		f.fail(check, "user %d, its owner, cannot create files in %s; run chmod u+rwx on it", owner, path)
+	default:
+		f.add(healthOK, check, "%s belongs to user %d, and no other user can change it", path, owner)
+	}
+	return owner
+}
+
+// file checks the type, mode and owner of a file. Other checks find a missing file. What is exposed says what to do if
+// other users can read the file; "" means that it has no secrets.
+func (f *findings) file(check, path string, owner int, exposed string) {
+	const ownerUses, othersWrite, othersRead, chmod = 0o600, 0o022, 0o044, "; run chmod 600 on it"
+	info, user, err := stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err != nil {
+		f.err(check, err)
+		return
+	}
+	switch mode := info.Mode().Perm(); {
+	case !info.Mode().IsRegular():
+		f.fail(check, "%s is not a regular file; put the right file in its place", path)
+	case exposed != "" && mode&^0o700 != 0:
+		f.fail(check, exposed, path)
+	case mode&othersWrite != 0:
+		f.fail(check, "other users can write to %s"+chmod, path)
+	case user != owner:
+		f.fail(check, "%s belongs to user %d, not to the server's user %d; run chown %d on it", path, user, owner, owner)
+	case owner != 0 && mode&ownerUses != ownerUses:
+		f.fail(check, "its owner cannot write to %s"+chmod, path)
+	case mode&othersRead != 0:
+		f.add(healthWarn, check, "other users can read %s, with its names, settings and token digests"+chmod, path)
+	default:
+		f.add(healthOK, check, "%s belongs to user %d, and no other user has access", path, owner)
+	}
+}
+
+// stat returns the type and mode of a file, and its owner.
+func stat(path string) (info fs.FileInfo, owner int, err error) {
+	if info, err = os.Stat(path); err != nil {
+		return nil, 0, err //nolint:wrapcheck // It names the operation and the file.
+	}
+	if native, ok := info.Sys().(*syscall.Stat_t); ok {
+		owner = int(native.Uid)
+	}
+	return info, owner, nil
+}
+
+// disk checks whether the disk has room for new records, and for a copy of the database.
+func (f *findings) disk(dir string, files ...string) {
+	const check = "disk space"
+	var disk syscall.Statfs_t
+	err := syscall.Statfs(dir, &disk)
+	used := int64(0)
+	for _, path := range files {
+		info, statErr := os.Stat(path)
+		if statErr == nil {
+			used += info.Size()
+		} else if !errors.Is(statErr, fs.ErrNotExist) {
+			err = cmp.Or(err, statErr)
+		}
+	}
+	if err != nil {
+		f.add(healthWarn, check, "the room on the disk of %s, or the size of the database, is unknown: %v; "+
+			"run the doctor as the server's user or as root", dir, err)
+		return
+	}
+	free := int64(disk.Bavail) * int64(disk.Bsize) //nolint:gosec,unconvert // No disk has more bytes than fit.
+	status, text := judgeSpace(free, used)
+	if text += " on the disk of " + dir; status != healthOK {
+		text += "; free up space, or move the database to a larger disk"
+	}
+	f.add(status, check, "%s", text)
+}
+
+// judgeSpace judges the free bytes of a disk. The server refuses creates below 4 MiB, and minutes of load can take
+// hundreds of MiB.
+func judgeSpace(free, used int64) (health, string) {
+	const mebibyte, full, little = 1 << 20, 64 << 20, 256 << 20
+	text := fmt.Sprintf("%d MiB are free", free/mebibyte)
+	switch {
+	case free < full:
+		return healthFail, text
+	case free < little:
+		return healthWarn, text
+	case free < used:
+		return healthWarn, fmt.Sprintf("%s, and a copy of the database needs %d MiB", text, used/mebibyte)
+	default:
+		return healthOK, text
+	}
+}
