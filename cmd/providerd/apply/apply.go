@@ -102,9 +102,6 @@ func (c *Command) Validate() error {
 	if err := c.checkFlags(); err != nil {
 		return err
 	}
-	if err := c.findMissing(); err != nil {
-		return err
-	}
 	if c.As != nil && !c.DryRun {
 		return flags.ConsentFlag{Yes: c.Yes}.Validate()
 	}
@@ -119,26 +116,33 @@ func (c *Command) Validate() error {
 	return err
 }
 
-// checkFlags refuses invalid values, and flags that contradict each other.
+// checkFlags refuses missing and invalid values, and flags that contradict each other.
 func (c *Command) checkFlags() error {
+	var broken []string
 	isAsOnly := c.Prune != 0 || c.Adopt || c.Yes
 	isUnseen := c.Output == console.FormatJSON && !c.Yes && !c.DryRun
 	for _, rule := range []struct {
 		isBroken bool
 		message  string
 	}{
+		{len(c.Files) == 0, "pass --file=FILE"},
+		{c.lacks(c.Server), "pass --server=URL"},
+		{c.lacks(c.token), "set " + TokenVariable + " to an access token, or pass --token-file"},
 		{slices.Contains(c.Files, ""), "--file must not be empty"},
 		{c.As == nil && isAsOnly, "--prune, --adopt and --yes require --as, the name of the tokens that the files are " +
 			"applied with over HTTP"},
 		{c.As != nil && c.Server != os.Getenv(serverVariable), "pass either --server or --as"},
 		{c.As != nil && isUnseen, "--output json requires --yes or --dry-run"},
-		{c.Prune < 0 || c.Prune > maxChanges, fmt.Sprintf("--prune must be from 1 to %d", maxChanges)},
-		{c.Parallel < 1 || c.Parallel > maxParallel, fmt.Sprintf("--parallel must be from 1 to %d", maxParallel)},
+		{c.Prune != min(max(c.Prune, 0), maxChanges), fmt.Sprintf("--prune must be from 1 to %d", maxChanges)},
+		{c.Parallel != min(max(c.Parallel, 1), maxParallel), fmt.Sprintf("--parallel must be from 1 to %d", maxParallel)},
 		{c.Timeout <= 0, "--timeout must be longer than 0s"},
 	} {
 		if rule.isBroken {
-			return errors.New(rule.message)
+			broken = append(broken, rule.message)
 		}
+	}
+	if len(broken) > 0 {
+		return errors.New(strings.Join(broken, "; "))
 	}
 	return nil
 }
@@ -146,26 +150,8 @@ func (c *Command) checkFlags() error {
 // needsServer reports whether requests are sent: in a dry run, only if --server is set.
 func (c *Command) needsServer() bool { return c.As == nil && (c.Server != "" || !c.DryRun) }
 
-// findMissing returns an error that names everything that is missing.
-func (c *Command) findMissing() error {
-	var flags, all []string
-	if len(c.Files) == 0 {
-		flags = append(flags, "--file=FILE")
-	}
-	if c.Server == "" && c.needsServer() {
-		flags = append(flags, "--server=URL")
-	}
-	if len(flags) > 0 {
-		all = append(all, "missing flags: "+strings.Join(flags, ", "))
-	}
-	if c.needsServer() && c.token == "" {
-		all = append(all, "set "+TokenVariable+" to an access token, or pass --token-file")
-	}
-	if len(all) > 0 {
-		return errors.New(strings.Join(all, "; "))
-	}
-	return nil
-}
+// lacks reports whether a value is missing that requests need.
+func (c *Command) lacks(value string) bool { return value == "" && c.needsServer() }
 
 // Run creates the providers that the files list or, in a database, makes the records as the files say.
 func (c *Command) Run(
@@ -173,22 +159,23 @@ func (c *Command) Run(
 	messages *console.Messages,
 ) error {
 	if c.Schema {
-		return printSchema(out, contract)
+		text, err := manifest.Schema(manifestKinds(contract))
+		if err == nil {
+			_, err = out.Write(text)
+		}
+		return err
 	}
 	entries, err := c.read(ctx, contract, out, messages)
 	if err != nil {
 		return err
 	}
 	report, err := newReport(c, out, messages, entries)
-	if err == nil {
-		err = report.refuseAdvised()
-	}
 	switch {
 	case err != nil:
 		return err
 	case c.As != nil:
 		return c.connection().WithStore(ctx, func(database *store.Store) error {
-			return databaseRun{report, database, contract}.run(ctx)
+			return report.runInDatabase(ctx, database, contract)
 		})
 	case c.needsServer():
 		return report.runOverHTTP(ctx)
@@ -222,22 +209,11 @@ func (r *report) runOverHTTP(ctx context.Context) error {
 	if err := r.print(); err != nil {
 		return err
 	}
-	if err := r.finish(); err != nil && ended != nil {
-		r.messages.Error(fmt.Errorf("%w; %w", err, ended))
-		return console.ErrReported
-	} else if err != nil {
-		return err
+	err = r.finish()
+	if err != nil && ended != nil {
+		return fmt.Errorf("%s; %w", err.Error(), ended)
 	}
-	return ended
-}
-
-func printSchema(out *console.Output, contract *contract.Document) error {
-	text, err := manifest.Schema(manifestKinds(contract))
-	if err != nil {
-		return err
-	}
-	_, err = out.Write(text)
-	return err
+	return errors.Join(err, ended)
 }
 
 // read returns the entries of the files, or prints all problems of the files.
@@ -255,10 +231,7 @@ func (c *Command) read(
 	}
 	values := manifest.Values{Variable: os.LookupEnv, File: files.ReadSmall}
 	list := manifest.Read(inputs, manifestKinds(contract), values)
-	problems, err := findProblems(ctx, contract, list)
-	if err != nil {
-		return nil, err
-	}
+	problems := findProblems(ctx, contract, list)
 	if len(problems) == 0 {
 		for _, path := range list.OutsideFiles {
 			messages.Note("read %s, which is outside the directory of the files", path)

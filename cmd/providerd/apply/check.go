@@ -15,118 +15,93 @@ import (
 
 // findProblems returns the problems of the files, ordered by position: invalid YAML, and violations of the contract.
 // There are at most manifest.MaxProblems.
-func findProblems(
-	ctx context.Context, document *contract.Document, list manifest.Manifest,
-) ([]manifest.Problem, error) {
-	problems := slices.Concat(list.Problems, repeatedClientIDs(list.Entries))
+func findProblems(ctx context.Context, document *contract.Document, list manifest.Manifest) []manifest.Problem {
+	problems, clientIDs := list.Problems, map[any]manifest.Position{}
 	for _, entry := range list.Entries {
 		if len(problems) >= manifest.MaxProblems {
 			break
 		}
-		broken, err := entryProblems(ctx, document, entry)
-		if err != nil {
-			return nil, err
+		violations := findViolations(ctx, document, entry)
+		const pointer = "/client_id"
+		if clientID, ok := fieldOf(entry, pointer).(string); ok && clientID != "" {
+			if first, ok := clientIDs[clientID]; ok {
+				detail := fmt.Sprintf("%s is already used in %s", manifest.FieldName(pointer), first)
+				violations = append(violations, contract.Violation{Pointer: pointer, Detail: detail})
+			} else {
+				clientIDs[clientID] = entry.At(pointer)
+			}
 		}
-		problems = append(problems, broken...)
+		for _, violation := range violations {
+			problems = append(problems, manifest.Problem{
+				Position: entry.At(violation.Pointer), Kind: entry.Kind, ID: entry.ID, Detail: violation.Detail,
+			})
+		}
 	}
 	slices.SortStableFunc(problems, func(a, b manifest.Problem) int { return a.Compare(b.Position) })
-	return problems[:min(len(problems), manifest.MaxProblems)], nil
+	return problems[:min(len(problems), manifest.MaxProblems)]
 }
 
-func entryProblems(ctx context.Context, document *contract.Document, entry manifest.Entry) ([]manifest.Problem, error) {
-	kind, err := KindOf(store.Kind(entry.Kind))
-	if err != nil {
-		return nil, err
-	}
+// findViolations returns the violations of the contract that the manifest has not reported as another problem.
+func findViolations(
+	ctx context.Context, document *contract.Document, entry manifest.Entry,
+) []contract.Violation {
+	kind := KindOf(store.Kind(entry.Kind))
 	violations, err := document.Validate(ctx, kind.Operation, entry.Body)
 	if err != nil {
-		return []manifest.Problem{problemAt(entry, "", err.Error())}, nil
+		return []contract.Violation{{Detail: err.Error()}}
 	}
-	var problems []manifest.Problem
-	masked := maskedSecret(kind, entry)
-	if masked != "" {
-		problems = append(problems, problemAt(entry, masked, manifest.FieldName(masked)+" is a masked secret; "+
-			"write the secret, or a reference such as ${NAME}, as \"providerd provider export\" does"))
+	secret := "/" + kind.Secret
+	isMasked := fieldOf(entry, secret) == contract.Mask
+	violations = slices.DeleteFunc(violations, func(violation contract.Violation) bool {
+		return entry.IsBroken(violation.Pointer) || isMasked && violation.Pointer == secret
+	})
+	for i := range violations {
+		violations[i].Detail += remedyInYAML(violations[i].Pointer, fieldOf(entry, violations[i].Pointer))
 	}
-	for _, violation := range violations {
-		if violation.Pointer != masked && !entry.IsBroken(violation.Pointer) {
-			detail := violation.Detail + remedyInYAML(entry, violation.Pointer)
-			problems = append(problems, problemAt(entry, violation.Pointer, detail))
-		}
+	if isMasked {
+		violations = append(violations, contract.Violation{Pointer: secret, Detail: manifest.FieldName(secret) +
+			" is a masked secret; write the secret, or a reference such as ${NAME}, as \"providerd provider export\" does"})
 	}
-	return problems, nil
+	return violations
+}
+
+// fieldOf returns the value of the field that a pointer leads to; nil if it has none.
+func fieldOf(entry manifest.Entry, pointer string) any {
+	var fields map[string]any
+	if json.Unmarshal(entry.Body, &fields) != nil {
+		return nil
+	}
+	return fields[strings.TrimPrefix(pointer, "/")]
 }
 
 // remedyInYAML returns what to write if a value has another type than it seems to have.
-func remedyInYAML(entry manifest.Entry, pointer string) string {
-	var fields map[string]any
-	if json.Unmarshal(entry.Body, &fields) != nil {
-		return ""
-	}
-	switch value := fields[strings.TrimPrefix(pointer, "/")].(type) {
-	case float64:
+func remedyInYAML(pointer string, value any) string {
+	text, isText := value.(string)
+	_, isNumber := value.(float64)
+	switch {
+	case isNumber:
 		return " Quote a number to make it a string."
-	case string:
-		isFolded := pointer == "/redirect_uris" && strings.Contains(value, " ")
-		switch {
-		case slices.Contains([]string{"yes", "no", "on", "off"}, strings.ToLower(value)):
-			return " Write true instead of yes or on, and false instead of no or off."
-		case isFolded:
-			return " Write a list, or | instead of >, which joins the lines."
-		}
-	}
-	return ""
-}
-
-// maskedSecret returns the pointer of a secret that was copied from masked output; "" if there is none.
-func maskedSecret(kind Kind, entry manifest.Entry) string {
-	field := kind.SecretField()
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(entry.Body, &fields) != nil || console.Unquote(fields[field]) != contract.Mask {
+	case isText && slices.Contains([]string{"yes", "no", "on", "off"}, strings.ToLower(text)):
+		return " Write true instead of yes or on, and false instead of no or off."
+	case pointer == "/redirect_uris" && strings.Contains(text, " "):
+		return " Write a list, or | instead of >, which joins the lines."
+	default:
 		return ""
 	}
-	return "/" + field
-}
-
-// repeatedClientIDs returns a problem for each client_id that an earlier entry has.
-func repeatedClientIDs(entries []manifest.Entry) []manifest.Problem {
-	const pointer = "/client_id"
-	var problems []manifest.Problem
-	places := map[string]manifest.Position{}
-	for _, entry := range entries {
-		clientID := clientIDOf(entry)
-		if clientID == "" {
-			continue
-		}
-		place := entry.At(pointer)
-		if first, ok := places[clientID]; ok {
-			detail := fmt.Sprintf("%s is already used in %s", manifest.FieldName(pointer), first.RelativeTo(place))
-			problems = append(problems, problemAt(entry, pointer, detail))
-			continue
-		}
-		places[clientID] = place
-	}
-	return problems
-}
-
-func problemAt(entry manifest.Entry, pointer, detail string) manifest.Problem {
-	return manifest.Problem{Position: entry.At(pointer), Kind: entry.Kind, ID: entry.ID, Detail: detail}
 }
 
 // printProblems prints the problems for people and, if the format is JSON, for programs.
 func printProblems(out *console.Output, messages *console.Messages, format string, problems []manifest.Problem) error {
-	for _, problem := range problems {
+	list := make([]applied, len(problems))
+	for i, problem := range problems {
 		messages.At(problem.String(), problem.Kind, problem.ID, problem.Detail)
+		list[i] = applied{
+			Entry: manifest.Entry{Kind: problem.Kind, ID: problem.ID}, Position: problem.Position,
+			Outcome: outcomeFaulty, Detail: problem.Detail,
+		}
 	}
 	if format != console.FormatJSON {
 		return nil
-	}
-	list := make([]appliedJSON, len(problems))
-	for i, problem := range problems {
-		list[i] = appliedJSON{
-			Kind: problem.Kind, ID: problem.ID, File: problem.File, Line: problem.Line, Column: problem.Column,
-			Outcome: outcomeFaulty, Detail: problem.Detail,
-		}
 	}
 	return printJSON(out, list)
 }

@@ -13,85 +13,63 @@ import (
 	"strings"
 
 	"example.com/providerd/cmd/providerd/apply/manifest"
+	"example.com/providerd/server/contract"
 )
 
 const (
 	// maxFileBytes limits the size of all files together.
 	maxFileBytes = 64 << 20
-	// maxFiles limits the number of files.
-	maxFiles = 10_000
+	// stdin is the path of standard input.
+	stdin = ""
 )
-
-// source is the path of a file to read, or "" for standard input.
-type source string
-
-func (s source) String() string {
-	if s == "" {
-		return "standard input"
-	}
-	return string(s)
-}
-
-// dir returns the directory that the references of the file are relative to.
-func (s source) dir() string {
-	if s == "" {
-		return "."
-	}
-	return filepath.Dir(string(s))
-}
-
-func (s source) open() (io.ReadCloser, error) {
-	if s == "" {
-		return io.NopCloser(os.Stdin), nil
-	}
-	return os.Open(string(s)) //nolint:wrapcheck // The error names the file.
-}
 
 // readFiles reads files, standard input, and the files of directories. It also returns the path of a subdirectory or
 // YAML file in one of these directories that it did not read; "" if there is none.
 func readFiles(names []string, isRecursive bool) (files []manifest.File, unread string, err error) {
-	var sources []source
+	var paths []string
 	for _, name := range names {
-		found, left, err := sourcesOf(name, isRecursive)
+		found, left, err := find(name, isRecursive)
 		if err != nil {
 			return nil, "", err
 		}
-		sources, unread = append(sources, found...), cmp.Or(unread, left)
+		paths, unread = append(paths, found...), cmp.Or(unread, left)
 	}
-	if len(sources) > maxFiles {
-		return nil, "", fmt.Errorf("more than %d files; apply one directory at a time", maxFiles)
-	}
-	left := int64(maxFileBytes)
-	for i, source := range sources {
-		if slices.Contains(sources[:i], source) {
-			return nil, "", fmt.Errorf("%s was passed twice", source)
+	left, seen := maxFileBytes, map[string]bool{}
+	for _, path := range paths {
+		name := cmp.Or(path, "standard input")
+		if seen[path] {
+			return nil, "", fmt.Errorf("%s was passed twice", name)
 		}
-		text, err := readFile(source, left)
+		seen[path] = true
+		text, err := readFile(path, left+1)
 		if err != nil {
-			return nil, "", err
+			return nil, "", fmt.Errorf("read providers: %w", err)
 		}
-		left -= int64(len(text))
-		files = append(files, manifest.File{Name: source.String(), Dir: source.dir(), Text: text})
+		if left -= len(text); left < 0 {
+			return nil, "", fmt.Errorf("with %s, the files have more than %d MiB; apply fewer files at a time",
+				name, maxFileBytes>>20)
+		}
+		files = append(files, manifest.File{Name: name, Dir: filepath.Dir(path), Text: text})
 	}
 	return files, unread, nil
 }
 
-func sourcesOf(name string, isRecursive bool) (sources []source, unread string, err error) {
+// find returns the paths of the files that an argument names.
+func find(name string, isRecursive bool) (paths []string, unread string, err error) {
 	if name == "-" {
-		return []source{""}, "", nil
+		return []string{stdin}, "", nil
 	}
 	path := filepath.Clean(name)
 	// Only a directory is opened here: a pipe that is opened twice loses data.
-	info, err := os.Stat(path)
-	if err != nil || !info.IsDir() {
-		return []source{source(path)}, "", nil //nolint:nilerr // Reading it returns a better error.
+	if !isDirectory(path) {
+		return []string{path}, "", nil
 	}
-	sources, unread, err = walk(path, isRecursive)
+	paths, unread, err = walk(path, isRecursive)
 	switch {
 	case err != nil:
 		return nil, "", fmt.Errorf("read directory: %w", err)
-	case len(sources) > 0:
-		return sources, unread, nil
+	case len(paths) > 0:
+		return paths, unread, nil
 	case unread != "":
 		return nil, "", fmt.Errorf("directory %s contains no visible .yaml, .yml or .json files; %s was not read; "+
 			"pass --recursive to read subdirectories", path, unread)
@@ -100,72 +78,91 @@ func sourcesOf(name string, isRecursive bool) (sources []source, unread string, 
 	}
 }
 
-// yamlName matches the names of YAML files, and of copies and templates of them.
-func yamlName() *regexp.Regexp { return regexp.MustCompile(`(?i)\.ya?ml(\W|$)`) }
-
 // walk returns the .yaml, .yml and .json files in a directory and, if isRecursive, below it. It skips hidden files and
 // directories, such as those in which Kubernetes keeps the files of a ConfigMap, and does not follow symbolic links to
-// directories. It also returns one of the other subdirectories and YAML files that it skips.
-func walk(root string, isRecursive bool) (sources []source, unread string, err error) {
+// directories. It also returns one of the other subdirectories and YAML files that it skips, including copies and
+// templates.
+func walk(root string, isRecursive bool) (paths []string, unread string, err error) {
 	// With a separator at its end, the root may be a symbolic link.
 	root += string(filepath.Separator)
+	isYAML := regexp.MustCompile(`(?i)\.ya?ml(\W|$)`).MatchString
 	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || path == root {
 			return err
 		}
-		isHidden := strings.HasPrefix(entry.Name(), ".")
-		if isDirectory(path, entry) {
-			return skip(path, entry, isHidden, isRecursive, &unread)
-		}
-		if !isHidden && isRelevant(path) {
-			sources = append(sources, source(path))
-		} else if yamlName().MatchString(entry.Name()) {
+		isDir := isDirectory(path)
+		switch isRead := isRead(entry, isDir, isRecursive); {
+		case isRead && isDir:
+			return nil
+		case isRead:
+			paths = append(paths, path)
+		case isDir && !isHidden(entry), !isDir && isYAML(entry.Name()):
 			unread = path
+		}
+		if entry.IsDir() {
+			return fs.SkipDir
 		}
 		return nil
 	})
-	return sources, unread, err //nolint:wrapcheck // The caller wraps it.
+	return paths, unread, err //nolint:wrapcheck // The caller wraps it.
 }
 
-// skip returns fs.SkipDir for a directory that is not read, and names one that is not hidden.
-func skip(path string, entry fs.DirEntry, isHidden, isRecursive bool, unread *string) error {
-	isRead := isRecursive && entry.IsDir()
-	if !isHidden && !isRead {
-		*unread = path
-	}
-	if entry.IsDir() && (isHidden || !isRead) {
-		return fs.SkipDir
-	}
-	return nil
-}
+func isHidden(entry fs.DirEntry) bool { return strings.HasPrefix(entry.Name(), ".") }
 
-// isRelevant reports whether a file may list providers.
-func isRelevant(path string) bool {
-	return slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(path)))
+// isRead reports whether a file is read, or a directory with its files.
+func isRead(entry fs.DirEntry, isDir, isRecursive bool) bool {
+	if isDir {
+		return isRecursive && entry.IsDir() && !isHidden(entry)
+	}
+	extensions := []string{".yaml", ".yml", ".json"}
+	return slices.Contains(extensions, strings.ToLower(filepath.Ext(entry.Name()))) && !isHidden(entry)
 }
 
 // isDirectory reports whether a path is a directory or a symbolic link to one.
-func isDirectory(path string, entry fs.DirEntry) bool {
-	if entry.Type()&fs.ModeSymlink == 0 {
-		return entry.IsDir()
-	}
-	target, err := os.Stat(path)
-	return err == nil && target.IsDir()
+func isDirectory(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
-func readFile(source source, limit int64) (text []byte, err error) {
-	file, err := source.open()
-	if err != nil {
-		return nil, fmt.Errorf("read providers: %w", err)
+// readFile returns the beginning of a file.
+func readFile(path string, limit int) (text []byte, err error) {
+	file := os.Stdin
+	if path != stdin {
+		if file, err = os.Open(path); err != nil {
+			return nil, err //nolint:wrapcheck // The caller wraps it.
+		}
+		defer func() { err = errors.Join(err, file.Close()) }()
 	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	text, err = io.ReadAll(io.LimitReader(file, limit+1))
-	if err != nil {
-		return nil, fmt.Errorf("read providers from %s: %w", source, err)
-	}
-	if int64(len(text)) > limit {
-		return nil, fmt.Errorf("with %s, the files have more than %d MiB; apply fewer files at a time",
-			source, maxFileBytes>>20)
-	}
-	return text, nil
+	return io.ReadAll(io.LimitReader(file, int64(limit))) //nolint:wrapcheck // The caller wraps it.
 }
+
+// IDs returns the ids of the entries in files and directories, by the idempotency keys that their ids lead to. It
+// resolves references in ids only, so secrets need not exist. It returns an error if a file cannot be read.
+func IDs(
+	contract *contract.Document, names []string, variable func(name string) (string, bool),
+) (map[string]string, error) {
+	inputs, _, err := readFiles(names, true)
+	if err != nil {
+		return nil, err
+	}
+	list := manifest.Read(inputs, manifestKinds(contract), manifest.Values{
+		Variable: func(name string) (string, bool) {
+			if value, ok := variable(name); ok && value != "" {
+				return value, true
+			}
+			return unresolved, true
+		},
+		File: func(string) ([]byte, error) { return []byte(unresolved), nil },
+	})
+	if len(list.Problems) > 0 {
+		return nil, fmt.Errorf("%s: %s", list.Problems[0], list.Problems[0].Detail)
+	}
+	ids := make(map[string]string, len(list.Entries))
+	for _, entry := range list.Entries {
+		ids[idempotencyKey(entry.Kind, entry.ID)] = entry.ID
+	}
+	return ids, nil
+}
+
+// unresolved stands for the values of references. It is a string and JSON.
+const unresolved = "null"

@@ -1,14 +1,18 @@
 package apply
 
 import (
-	"context"
+	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"example.com/providerd/cmd/providerd/apply/manifest"
 	"example.com/providerd/cmd/providerd/console"
-	"example.com/providerd/gen/client"
 	"example.com/providerd/server/advice"
 	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
@@ -18,7 +22,8 @@ import (
 type Kind struct {
 	Name      string
 	Operation string
-	secret    string
+	// Secret is the field with the secret. It can be an empty string or object.
+	Secret string
 }
 
 // Kinds returns the kinds of provider, sorted by operationId.
@@ -38,17 +43,14 @@ func Operations() []string {
 	return operations
 }
 
-// SecretField returns the name of the field with the secret. It can be an empty string or object.
-func (k Kind) SecretField() string { return k.secret }
-
-// KindOf returns the kind of a provider. It returns an error if there is no such kind.
-func KindOf(name store.Kind) (Kind, error) {
+// KindOf returns the kind of a provider; the zero value if there is no such kind.
+func KindOf(name store.Kind) (kind Kind) {
 	for _, kind := range Kinds() {
 		if kind.Name == string(name) {
-			return kind, nil
+			return kind
 		}
 	}
-	return Kind{}, fmt.Errorf("%q is not a kind of provider", name)
+	return kind
 }
 
 func manifestKinds(contract *contract.Document) []manifest.Kind {
@@ -71,38 +73,6 @@ func Advise(record store.Record) []advice.Advice {
 	}
 }
 
-// maxClientIDBytes limits the client_id in a response, which has at most 255 characters.
-const maxClientIDBytes = 4 * 255
-
-// create sends a body to a server, and returns the pk and client_id of the response.
-func (k Kind) create(
-	ctx context.Context, to *client.Providers, body []byte, options ...client.CreateOption,
-) (pk int64, clientID string, err error) {
-	if k.Name == string(store.KindOAuth2) {
-		record, err := send(ctx, to.CreateOAuth2, body, options)
-		if err != nil {
-			return 0, "", err
-		}
-		return record.PK, console.Truncate(record.ClientID, maxClientIDBytes), nil
-	}
-	record, err := send(ctx, to.CreateWorkspaceDirectory, body, options)
-	if err != nil {
-		return 0, "", err
-	}
-	return record.PK, "", nil
-}
-
-func send[Request, Record any](
-	ctx context.Context, create func(context.Context, Request, ...client.CreateOption) (*Record, error),
-	body []byte, options []client.CreateOption,
-) (*Record, error) {
-	var request Request
-	if err := json.Unmarshal(body, &request); err != nil {
-		return nil, fmt.Errorf("read entry: %w", err)
-	}
-	return create(ctx, request, options...)
-}
-
 // keyPrefix begins the idempotency keys of entries of a kind.
 func keyPrefix(kind string) string { return "apply/" + kind + "/" }
 
@@ -111,13 +81,123 @@ func idempotencyKey(kind, id string) string {
 	return fmt.Sprintf("%s%x", keyPrefix(kind), sha256.Sum256([]byte(id)))
 }
 
-// clientIDOf returns the client_id of an entry; "" if it has none.
-func clientIDOf(entry manifest.Entry) string {
-	var body struct {
-		ClientID string `json:"client_id"`
+// FieldDiff is a field that a change gives another value. Secrets are masked.
+type FieldDiff struct {
+	Field string          `json:"field"`
+	Old   json.RawMessage `json:"old"`
+	New   json.RawMessage `json:"new"`
+}
+
+// FieldNames returns the names of the fields of differences.
+func FieldNames(diffs []FieldDiff) []string {
+	names := make([]string, len(diffs))
+	for i, diff := range diffs {
+		names[i] = diff.Field
 	}
-	if json.Unmarshal(entry.Body, &body) != nil {
-		return ""
+	return names
+}
+
+// Diff returns the fields whose values differ between two records of a kind, in the order of the contract. The values
+// of the secret field are masked.
+func (k Kind) Diff(document *contract.Document, before, after store.Record) ([]FieldDiff, error) {
+	was, err := contract.Fields(before)
+	if err != nil {
+		return nil, err
 	}
-	return body.ClientID
+	is, err := contract.Fields(after)
+	if err != nil {
+		return nil, err
+	}
+	operation, _ := document.Operation(k.Operation)
+	var diffs []FieldDiff
+	for _, name := range operation.FieldNames() {
+		if isSame(was[name], is[name]) {
+			continue
+		}
+		diff := FieldDiff{Field: name, Old: was[name], New: is[name]}
+		if name == k.Secret {
+			diff.Old, diff.New = masked(diff.Old), masked(diff.New)
+		}
+		diffs = append(diffs, diff)
+	}
+	return diffs, nil
+}
+
+// isSame reports whether two values differ in notation at most. Numbers keep their digits.
+func isSame(a, b json.RawMessage) bool {
+	values := []jsontext.Value{bytes.Clone(a), bytes.Clone(b)}
+	for i := range values {
+		// An absent value is not JSON.
+		_ = values[i].Canonicalize(jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false))
+	}
+	return bytes.Equal(values[0], values[1])
+}
+
+// masked returns the mask instead of a secret, and empty secrets unchanged.
+func masked(secret json.RawMessage) json.RawMessage {
+	if string(secret) == `""` {
+		return secret
+	}
+	return json.RawMessage(`"` + contract.Mask + `"`)
+}
+
+// Lines returns the lines of a plan: the old and the new value or, for a list or redirect_uris, what is removed and
+// added.
+func (d FieldDiff) Lines() []string {
+	before, after := d.elements(d.Old), d.elements(d.New)
+	if before == nil || after == nil {
+		return []string{d.Field + ": " + string(d.Old) + " -> " + string(d.New)}
+	}
+	lines := []string{d.Field + ":"}
+	add := func(sign string, elements, others []string) {
+		for _, element := range elements {
+			if !slices.Contains(others, element) {
+				lines = append(lines, sign+element)
+			}
+		}
+	}
+	add("  - ", before, after)
+	add("  + ", after, before)
+	if len(lines) == 1 {
+		lines[0] += " the same values in another order or number"
+	}
+	return lines
+}
+
+// elements returns the elements of a list of strings, or the redirect URIs; nil for other values.
+func (d FieldDiff) elements(value json.RawMessage) (list []string) {
+	if d.Field == "redirect_uris" {
+		return strings.Fields(console.Unquote(value))
+	}
+	if json.Unmarshal(value, &list) != nil {
+		return nil
+	}
+	return list
+}
+
+// Undo returns the command that gives the fields of a provider their old values. Secrets are in files.
+func (k Kind) Undo(pk int64, changes []FieldDiff) string {
+	words := []string{fmt.Sprintf("providerd provider update %d", pk)}
+	for _, change := range changes {
+		words = append(words, k.item(change.Field, change.Old))
+	}
+	return strings.Join(words, " ")
+}
+
+// item returns the argument that sets a field, quoted for a POSIX shell (POSIX.1-2017, Shell Command Language, section
+// 2.2.2).
+func (k Kind) item(field string, value json.RawMessage) string {
+	quoted := func(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+	var text *string
+	isText := json.Unmarshal(value, &text) == nil && text != nil
+	switch {
+	case field == k.Secret && k.Name == string(store.KindOAuth2):
+		return field + "=@FILE"
+	case field == k.Secret:
+		return field + ":=@FILE"
+	case isText && !strings.HasPrefix(*text, "@") && !strings.ContainsFunc(*text, unicode.IsControl):
+		return field + "=" + quoted(*text)
+	default:
+		return field + ":=" + quoted(string(value))
+	}
 }

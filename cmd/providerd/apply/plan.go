@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/providerd/cmd/providerd/apply/manifest"
 	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
 )
@@ -17,6 +18,7 @@ import (
 // plan is a report of what a run against a database does.
 type plan struct {
 	*report
+	database *store.Store
 	contract *contract.Document
 	// entries are the first of the reported ones; the others are records that no entry names.
 	entries []applied
@@ -40,11 +42,13 @@ const chunkSize = 500
 
 // find finds what the plan depends on.
 func (p *plan) find(ctx context.Context, in *store.Store) (f found, err error) {
-	applied, err := p.appliedRecords(ctx, in)
+	key := func(record store.Identity) *string { return record.IdempotencyKey }
+	applied, err := identities(ctx, in, p.appliedFilters(), key)
 	if err != nil {
 		return f, err
 	}
-	if f.holders, err = p.holders(ctx, in); err != nil {
+	clientID := func(record store.Identity) *string { return record.ClientID }
+	if f.holders, err = identities(ctx, in, p.holderFilters(), clientID); err != nil {
 		return f, err
 	}
 	f.pks, f.orphans = p.match(applied, f.holders)
@@ -52,58 +56,57 @@ func (p *plan) find(ctx context.Context, in *store.Store) (f found, err error) {
 	return f, err
 }
 
-// appliedRecords returns the records of the caller with the idempotency keys of the entries or, if orphans matter, with
-// those of any entries, by key.
-func (p *plan) appliedRecords(ctx context.Context, in *store.Store) (map[string]store.Identity, error) {
+// identities returns the records that one of the filters selects, by key.
+func identities(
+	ctx context.Context, in *store.Store, filters []store.Filter, key func(store.Identity) *string,
+) (map[string]store.Identity, error) {
 	records := map[string]store.Identity{}
+	for _, filter := range filters {
+		list, err := in.Identities(ctx, filter, 2*maxEntries+maxChanges+1)
+		if err != nil {
+			return nil, err
+		}
+		for _, record := range list {
+			records[*key(record)] = record
+		}
+	}
+	return records, nil
+}
+
+// appliedFilters select the records of the caller with the idempotency keys of the entries or, if orphans matter, with
+// those of any entries.
+func (p *plan) appliedFilters() (filters []store.Filter) {
 	for _, kind := range Kinds() {
+		filter := store.Filter{CreatedBy: string(*p.As), Kind: store.Kind(kind.Name)}
+		if p.Prune > 0 || p.DryRun {
+			filter.KeyPattern = keyPrefix(kind.Name) + strings.Repeat("_", hex.EncodedLen(sha256.Size))
+			filters = append(filters, filter)
+		}
 		var keys []string
 		for _, a := range p.entries {
 			if a.Kind == kind.Name {
 				keys = append(keys, idempotencyKey(a.Kind, a.ID), idempotencyKey(a.Kind, cmp.Or(a.Was, a.ID)))
 			}
 		}
-		var filters []store.Filter
-		for chunk := range slices.Chunk(slices.Compact(keys), chunkSize) {
-			filters = append(filters, store.Filter{IdempotencyKeys: chunk})
-		}
-		if p.Prune > 0 || p.DryRun {
-			pattern := keyPrefix(kind.Name) + strings.Repeat("_", hex.EncodedLen(sha256.Size))
-			filters = append(filters, store.Filter{KeyPattern: pattern})
-		}
-		for _, filter := range filters {
-			filter.CreatedBy, filter.Kind = string(*p.As), store.Kind(kind.Name)
-			list, err := in.Identities(ctx, filter, len(keys)+maxChanges+1)
-			if err != nil {
-				return nil, err
-			}
-			for _, record := range list {
-				records[*record.IdempotencyKey] = record
-			}
+		for filter.IdempotencyKeys = range slices.Chunk(slices.Compact(keys), chunkSize) {
+			filters = append(filters, filter)
 		}
 	}
-	return records, nil
+	return filters
 }
 
-// holders returns the records that have the client_ids of entries, by client_id.
-func (p *plan) holders(ctx context.Context, in *store.Store) (map[string]store.Identity, error) {
+// holderFilters select the records that have the client_ids of entries.
+func (p *plan) holderFilters() (filters []store.Filter) {
 	var clientIDs []string
 	for _, a := range p.entries {
 		if a.clientID != "" {
 			clientIDs = append(clientIDs, a.clientID)
 		}
 	}
-	holders := map[string]store.Identity{}
 	for chunk := range slices.Chunk(clientIDs, chunkSize) {
-		list, err := in.Identities(ctx, store.Filter{ClientIDs: chunk}, chunkSize)
-		if err != nil {
-			return nil, err
-		}
-		for _, record := range list {
-			holders[*record.ClientID] = record
-		}
+		filters = append(filters, store.Filter{ClientIDs: chunk})
 	}
-	return holders, nil
+	return filters
 }
 
 // match returns the pks of the records of the entries: the record with its id or, if there is none, with its former one
@@ -136,29 +139,34 @@ func (p *plan) match(
 }
 
 // decide sets the outcome of each entry and adds the orphans.
-func (p *plan) decide(ctx context.Context, in *store.Store) (err error) {
-	if p.found, err = p.find(ctx, in); err != nil {
+func (p *plan) decide(ctx context.Context) (err error) {
+	if p.found, err = p.find(ctx, p.database); err != nil {
 		return err
 	}
-	if err := p.compareAll(ctx, in); err != nil {
+	if err := p.compareAll(ctx); err != nil {
 		return err
 	}
 	for i := range p.entries {
-		if a := &p.entries[i]; a.Outcome == outcomePending {
-			a.Outcome = outcomeCreate
-			if a.Was != "" {
-				a.Detail = fmt.Sprintf("no record of %s has this id or %q", *p.As, a.Was)
-			}
+		a := &p.entries[i]
+		if a.Outcome != outcomePending {
+			continue
+		}
+		a.Outcome = outcomeCreate
+		if a.Was != "" {
+			a.Detail = fmt.Sprintf("no record of %s has this id or %q", *p.As, a.Was)
+		}
+		if a.change.Requested, err = p.requested(a, nil); err != nil {
+			return err
 		}
 	}
-	planned := outcomeOrphan
-	if p.Prune > 0 {
-		planned = outcomeDelete
-	}
 	for _, orphan := range p.found.orphans {
-		a := applied{appliedJSON: appliedJSON{
-			Kind: string(orphan.Kind), Name: orphan.Name, Outcome: planned, PK: orphan.PK,
-		}}
+		a := applied{
+			Entry: manifest.Entry{Kind: string(orphan.Kind)}, Name: orphan.Name, Outcome: outcomeOrphan, PK: orphan.PK,
+			change: store.Change{Planned: store.OAuth2Provider{Provider: store.Provider{PK: orphan.PK}}},
+		}
+		if p.Prune > 0 {
+			a.Outcome = outcomeDelete
+		}
 		if orphan.ClientID != nil {
 			a.ClientID = *orphan.ClientID
 		}
@@ -170,16 +178,16 @@ func (p *plan) decide(ctx context.Context, in *store.Store) (err error) {
 }
 
 // compareAll compares the entries with their records.
-func (p *plan) compareAll(ctx context.Context, in *store.Store) error {
-	entries := map[int64]int{}
+func (p *plan) compareAll(ctx context.Context) error {
+	entries := map[int64]*applied{}
 	for i, pk := range p.found.pks {
-		entries[pk] = i
+		entries[pk] = &p.entries[i]
 	}
 	delete(entries, 0)
 	for pks := range slices.Chunk(slices.Sorted(maps.Keys(entries)), chunkSize) {
-		for record, err := range in.Opened(ctx, in.Providers(ctx, store.Filter{PKs: pks}, 0)) {
+		for record, err := range p.database.Opened(ctx, p.database.Providers(ctx, store.Filter{PKs: pks}, 0)) {
 			if err == nil {
-				err = p.compare(&p.entries[entries[record.Common().PK]], record)
+				err = p.compare(entries[record.Common().PK], record)
 			}
 			if err != nil {
 				return err
@@ -216,8 +224,11 @@ func (p *plan) compare(a *applied, record store.Record) error {
 	if len(a.Changes) > 0 {
 		a.Undo = a.kind.Undo(a.PK, a.Changes)
 	}
-	if a.isWritten() && !p.DryRun {
-		a.change = &store.Change{Planned: record, Requested: requested}
+	if !p.DryRun {
+		a.change = store.Change{Planned: record, Requested: requested, Fields: FieldNames(a.Changes)}
+		if a.Outcome == outcomeAdopt {
+			a.change.Fields = append(a.change.Fields, "created_by")
+		}
 	}
 	return nil
 }
@@ -253,21 +264,21 @@ func (p *plan) compareOwn(a *applied, record store.Record) error {
 // requested returns the record that an entry requests instead of a stored one, or of none.
 func (p *plan) requested(a *applied, stored store.Record) (store.Record, error) {
 	key := idempotencyKey(a.Kind, a.ID)
-	return contract.Requested(store.Kind(a.Kind), string(*p.As), &key, a.entry.Body, stored)
+	return contract.Requested(store.Kind(a.Kind), string(*p.As), &key, a.Body, stored)
 }
 
 // refuseTaken refuses entries whose client_id another record has, unless that record is changed or deleted, too.
 func (p *plan) refuseTaken() {
 	freed := map[int64]bool{}
 	for _, a := range p.applied {
-		freed[a.PK] = a.Outcome == outcomeDelete || a.isWritten() && a.clientID != "" && a.clientID != a.ClientID
+		freed[a.PK] = a.Outcome == outcomeDelete || a.Outcome.isChange() && a.clientID != "" && a.clientID != a.ClientID
 	}
 	for isStable := false; !isStable; {
 		isStable = true
 		for i := range p.entries {
 			a := &p.entries[i]
 			holder, isTaken := p.found.holders[a.clientID]
-			if a.isWritten() && isTaken && holder.PK != a.PK && !freed[holder.PK] {
+			if a.Outcome.isChange() && isTaken && holder.PK != a.PK && !freed[holder.PK] {
 				isStable, freed[a.PK] = false, false
 				a.refuseHeld(holder, p.Adopt)
 			}
@@ -282,8 +293,5 @@ func (a *applied) refuseHeld(holder store.Identity, isAdopting bool) {
 	if a.PK == 0 && !isAdopting {
 		a.Detail += "; --adopt takes it over"
 	}
-	a.pointAt("/client_id")
+	a.Position = a.At("/client_id")
 }
-
-// isWritten reports whether the plan writes or deletes the record.
-func (a *applied) isWritten() bool { return a.Outcome.done() != "" }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"example.com/providerd/cmd/providerd/apply/manifest"
@@ -31,11 +30,13 @@ const (
 	// outcomeDrifted is an entry whose values differ from the record that its id created.
 	outcomeDrifted outcome = "drifted"
 	outcomeUpdate  outcome = "update"
+	outcomeUpdated outcome = "updated"
 	outcomeRename  outcome = "rename"
 	// outcomeRenamed is an entry whose record got its id or, over HTTP, is stored under its former one.
 	outcomeRenamed outcome = "renamed"
 	// outcomeAdopt is an entry that takes over the record with its client_id.
-	outcomeAdopt outcome = "adopt"
+	outcomeAdopt   outcome = "adopt"
+	outcomeAdopted outcome = "adopted"
 	// outcomeDelete is a record without an entry that would be deleted.
 	outcomeDelete  outcome = "delete"
 	outcomeDeleted outcome = "deleted"
@@ -47,53 +48,31 @@ const (
 // done returns the outcome of a change after it was written; "" if the outcome is not a change.
 func (o outcome) done() outcome {
 	return map[outcome]outcome{
-		outcomeCreate: outcomeCreated, outcomeUpdate: "updated", outcomeRename: outcomeRenamed, outcomeAdopt: "adopted",
-		outcomeDelete: outcomeDeleted,
+		outcomeCreate: outcomeCreated, outcomeUpdate: outcomeUpdated, outcomeRename: outcomeRenamed,
+		outcomeAdopt: outcomeAdopted, outcomeDelete: outcomeDeleted,
 	}[o]
 }
 
 // mark returns the symbol and color of the outcome, as in plans and diffs.
 func (o outcome) mark() (symbol string, color console.Color) {
-	for _, mark := range []struct {
-		symbol   string
-		color    console.Color
-		outcomes []outcome
-	}{
-		{"+", console.Green, []outcome{outcomeCreate, outcomeCreated}},
-		{"=", console.NoColor, []outcome{outcomeUnchanged, outcomeValid}},
-		{"-", console.Red, []outcome{outcomeDelete, outcomeDeleted}},
-		{"!", console.Red, []outcome{outcomeRefused, outcomeFaulty}},
-		{"?", console.NoColor, []outcome{outcomePending, outcomeOrphan}},
-	} {
-		if slices.Contains(mark.outcomes, o) {
-			return mark.symbol, mark.color
-		}
+	if symbol = map[outcome]string{
+		outcomeCreate: "+", outcomeCreated: "+", outcomeUnchanged: "=", outcomeValid: "=", outcomeDelete: "-",
+		outcomeDeleted: "-", outcomeRefused: "!", outcomeOrphan: "?",
+	}[o]; symbol == "" {
+		symbol = "~"
 	}
-	return "~", console.Yellow
+	return symbol, map[string]console.Color{
+		"+": console.Green, "-": console.Red, "!": console.Red, "~": console.Yellow,
+	}[symbol]
 }
+
+// isChange reports whether the outcome is a planned change.
+func (o outcome) isChange() bool { return o.done() != "" }
 
 // applied is an entry with its outcome, or a record that no entry names.
 type applied struct {
-	entry manifest.Entry
-	kind  Kind
-	at    manifest.Position
-	appliedJSON
-	// clientID is the client_id of the entry; "" if it has none.
-	clientID        string
-	isClientIDTaken bool
-	// change is the planned change of a stored record; nil in a dry run.
-	change *store.Change
-}
-
-// appliedJSON is an entry in JSON output.
-type appliedJSON struct {
-	Kind string `json:"kind"`
-	ID   string `json:"id,omitempty"`
-	// Was is the former id of the entry.
-	Was     string  `json:"was,omitempty"`
-	File    string  `json:"file,omitempty"`
-	Line    int     `json:"line,omitempty"`
-	Column  int     `json:"column,omitempty"`
+	manifest.Entry
+	manifest.Position
 	Outcome outcome `json:"outcome"`
 	// PK and ClientID are those of the record.
 	PK       int64  `json:"pk,omitempty"`
@@ -109,12 +88,13 @@ type appliedJSON struct {
 	// Detail explains the outcome.
 	Detail string          `json:"detail,omitempty"`
 	Advice []advice.Advice `json:"advice,omitempty"`
-}
 
-// pointAt makes a value in the body the place of the entry.
-func (a *applied) pointAt(pointer string) {
-	a.at = a.entry.At(pointer)
-	a.File, a.Line, a.Column = a.at.File, a.at.Line, a.at.Column
+	kind Kind
+	// clientID is the client_id of the entry; "" if it has none.
+	clientID        string
+	isClientIDTaken bool
+	// change is the planned change of the record. In a dry run, that of a stored one is not kept.
+	change store.Change
 }
 
 // title describes an entry or a record in one line.
@@ -127,7 +107,7 @@ func (a *applied) title() string {
 		title += fmt.Sprintf(" (provider %d)", a.PK)
 	}
 	if a.Line != 0 {
-		title += ", " + a.at.String()
+		title += fmt.Sprintf(", %v", a.Position)
 	}
 	if a.Detail != "" {
 		title += ": " + a.Detail
@@ -143,47 +123,35 @@ type report struct {
 	applied  []applied
 }
 
-// newReport prints the advice for the entries.
+// newReport prints the advice for the entries. With --strict, it returns an error if there is any.
 func newReport(c *Command, out *console.Output, messages *console.Messages, entries []manifest.Entry) (*report, error) {
-	report := &report{Command: c, out: out, messages: messages, applied: make([]applied, len(entries))}
-	for i, entry := range entries {
-		a := &report.applied[i]
-		*a = applied{entry: entry, clientID: clientIDOf(entry), appliedJSON: appliedJSON{
-			Kind: entry.Kind, ID: entry.ID, Was: entry.Was, Outcome: outcomePending,
-		}}
-		a.pointAt("")
-		var err error
-		if a.kind, err = KindOf(store.Kind(entry.Kind)); err != nil {
-			return nil, err
-		}
+	report, advised := &report{Command: c, out: out, messages: messages}, 0
+	for _, entry := range entries {
 		record, err := contract.Requested(store.Kind(entry.Kind), "", nil, entry.Body, nil)
 		if err != nil {
 			return nil, err
 		}
-		for _, advice := range Advise(record) {
-			a.Advice = append(a.Advice, advice)
+		a := applied{
+			Entry: entry, Position: entry.At(""), kind: KindOf(store.Kind(entry.Kind)), Outcome: outcomePending,
+			Advice: Advise(record),
+		}
+		a.clientID, _ = fieldOf(entry, "client_id").(string)
+		report.applied = append(report.applied, a)
+		for _, advice := range a.Advice {
 			messages.At(entry.At(advice.Pointer).String(), a.Kind, a.ID,
 				fmt.Sprintf("advice: %s: %s (%s)", advice.Pointer, advice.Detail, advice.Section))
 		}
-	}
-	return report, nil
-}
-
-// refuseAdvised returns the error of --strict if there is advice.
-func (r *report) refuseAdvised() error {
-	advised := 0
-	for _, a := range r.applied {
 		advised += min(len(a.Advice), 1)
 	}
-	if advised == 0 || !r.Strict {
-		return nil
+	if advised == 0 || !c.Strict {
+		return report, nil
 	}
-	if r.Output == console.FormatJSON {
-		if err := printJSON(r.out, r.applied); err != nil {
-			return err
+	if c.Output == console.FormatJSON {
+		if err := printJSON(out, report.applied); err != nil {
+			return nil, err
 		}
 	}
-	return fmt.Errorf("there is advice for %s; nothing was stored", console.Count(advised, "entry", "entries"))
+	return nil, fmt.Errorf("there is advice for %s; nothing was stored", console.Count(advised, "entry", "entries"))
 }
 
 // print prints the entries with their outcomes. The list has unchanged ones only in a dry run.
@@ -222,13 +190,11 @@ func (r *report) counts() map[outcome]int {
 func (r *report) finish() error {
 	counts := r.counts()
 	r.summarize(counts)
-	bad, changes := counts[outcomeDrifted]+counts[outcomeRefused], 0
+	bad := counts[outcomeDrifted] + counts[outcomeRefused]
 	if r.As == nil {
 		bad += counts[outcomeRenamed]
 	}
-	for _, planned := range []outcome{outcomeUpdate, outcomeRename, outcomeAdopt, outcomeDelete} {
-		changes += counts[planned]
-	}
+	changes := counts[outcomeUpdate] + counts[outcomeRename] + counts[outcomeAdopt] + counts[outcomeDelete]
 	text := console.Count(bad, "entry is", "entries are") + " not stored as the files say"
 	if r.DryRun {
 		text = console.Count(bad, "entry", "entries") + " would not be stored as the files say"
@@ -256,27 +222,19 @@ func (differs) Unwrap() error { return ErrDiffers }
 
 // summarize prints how many entries have which outcome, in the order of the changes.
 func (r *report) summarize(counts map[outcome]int) {
-	order := []outcome{outcomeCreate, outcomeUpdate, outcomeRename, outcomeAdopt, outcomeDelete}
-	shown, end := []outcome{outcomeCreated}, ""
+	create, end := outcomeCreated, ""
 	if r.DryRun {
-		shown, end = []outcome{outcomeCreate}, "; nothing was stored"
-	}
-	shown = append(shown, outcomeUnchanged, outcomeRefused)
-	if r.As == nil {
-		shown = append(shown, outcomeDrifted)
+		create, end = outcomeCreate, "; nothing was stored"
 	}
 	var parts []string
-	add := func(outcome outcome) {
-		if counts[outcome] > 0 || slices.Contains(shown, outcome) {
-			parts = append(parts, fmt.Sprintf("%d %s", counts[outcome], outcome))
+	for _, o := range []outcome{
+		outcomeCreate, outcomeCreated, outcomeUpdate, outcomeUpdated, outcomeRename, outcomeRenamed, outcomeAdopt,
+		outcomeAdopted, outcomeDelete, outcomeDeleted, outcomeUnchanged, outcomeDrifted, outcomeRefused, outcomePending,
+	} {
+		isShown := o == create || o == outcomeUnchanged || o == outcomeRefused || o == outcomeDrifted && r.As == nil
+		if isShown || counts[o] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", counts[o], o))
 		}
-	}
-	for _, planned := range order {
-		add(planned)
-		add(planned.done())
-	}
-	for _, outcome := range []outcome{outcomeUnchanged, outcomeDrifted, outcomeRefused, outcomePending} {
-		add(outcome)
 	}
 	records := counts[outcomeDelete] + counts[outcomeDeleted] + counts[outcomeOrphan]
 	r.messages.Note("%s: %s%s", console.Count(len(r.applied)-records, "entry", "entries"), strings.Join(parts, ", "), end)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -17,6 +18,7 @@ import (
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/gen/client"
 	"example.com/providerd/server/contract"
+	"example.com/providerd/store"
 )
 
 // send creates the entries or, in a dry run, validates them, with a limited number of parallel requests. It stops at an
@@ -91,27 +93,27 @@ func reasonOf(err error) string {
 
 // remedyFor returns what to do if there was no response to a request; "" for other errors.
 func remedyFor(err error) string {
-	_, isRefusal := errors.AsType[*client.Error](err)
-	_, isUnanswered := errors.AsType[*url.Error](err)
-	_, isUntrusted := errors.AsType[x509.UnknownAuthorityError](err)
-	_, isOtherCertificate := errors.AsType[*tls.CertificateVerificationError](err)
-	_, isNotTLS := errors.AsType[tls.RecordHeaderError](err)
 	switch {
-	case isRefusal:
+	case is[*client.Error](err):
 		return ""
 	case errors.Is(err, context.DeadlineExceeded):
 		return "; check the server, or allow more time with --timeout"
-	case isUntrusted:
+	case is[x509.UnknownAuthorityError](err):
 		return "; set SSL_CERT_FILE to a PEM file with the certificate of its issuer"
-	case isOtherCertificate:
+	case is[*tls.CertificateVerificationError](err):
 		return "; use a certificate that is valid for this host"
-	case isNotTLS, errors.Is(err, http.ErrSchemeMismatch):
+	case is[tls.RecordHeaderError](err), errors.Is(err, http.ErrSchemeMismatch):
 		return "; use http, or enable TLS on the server"
-	case isUnanswered:
+	case is[*url.Error](err):
 		return "; start the server, or check --server"
 	default:
 		return ""
 	}
+}
+
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
 }
 
 // runAgain suggests to run the command again after a temporary error; "" after others.
@@ -148,13 +150,37 @@ func (a *applied) create(ctx context.Context, to *client.Providers, isDryRun boo
 	return nil
 }
 
-// send sends the entry with the idempotency key of an id. A nil UUID comes from the file: a missing flow was already
-// reported as a problem.
+// send sends the entry with the idempotency key of an id, and returns the pk and client_id of the response. A nil UUID
+// comes from the file: a missing flow was already reported as a problem.
 func (a *applied) send(
 	ctx context.Context, to *client.Providers, id string, option client.CreateOption,
 ) (pk int64, clientID string, err error) {
-	key := client.WithIdempotencyKey(idempotencyKey(a.Kind, id))
-	return a.kind.create(ctx, to, a.entry.Body, key, client.WithNilAuthorizationFlow(), option)
+	options := []client.CreateOption{
+		client.WithIdempotencyKey(idempotencyKey(a.Kind, id)), client.WithNilAuthorizationFlow(), option,
+	}
+	if a.Kind == string(store.KindOAuth2) {
+		record, err := send(ctx, to.CreateOAuth2, a.Body, options)
+		if err != nil {
+			return 0, "", err
+		}
+		return record.PK, console.Truncate(record.ClientID, maxClientIDBytes), nil
+	}
+	record, err := send(ctx, to.CreateWorkspaceDirectory, a.Body, options)
+	if err != nil {
+		return 0, "", err
+	}
+	return record.PK, "", nil
+}
+
+func send[Request, Record any](
+	ctx context.Context, create func(context.Context, Request, ...client.CreateOption) (*Record, error),
+	body []byte, options []client.CreateOption,
+) (*Record, error) {
+	var request Request
+	if err := json.Unmarshal(body, &request); err != nil {
+		return nil, fmt.Errorf("read entry: %w", err)
+	}
+	return create(ctx, request, options...)
 }
 
 // findRenamed reports whether a record is stored under the former id of an entry, and none under its id.
@@ -197,6 +223,8 @@ func (a *applied) storedUnder(ctx context.Context, to *client.Providers, id stri
 const (
 	maxReasonBytes = 100
 	maxDiffers     = 20
+	// maxClientIDBytes is the length of the longest client_id, which has 255 characters.
+	maxClientIDBytes = 4 * 255
 )
 
 // refuse records why an entry was refused. It returns errors that are not about this entry alone.
@@ -212,7 +240,7 @@ func (a *applied) refuse(err error) error {
 	a.isClientIDTaken = errors.Is(refused, client.ErrClientIDTaken)
 	a.Outcome, a.Detail = outcomeRefused, refused.Error()
 	if violations := refused.Violations(); len(violations) > 0 {
-		a.pointAt(violations[0].Pointer)
+		a.Position = a.At(violations[0].Pointer)
 	}
 	return nil
 }
@@ -229,7 +257,7 @@ func (a *applied) drift(refused *client.Error) {
 		return
 	}
 	a.Outcome = outcomeDrifted
-	a.pointAt(a.Differs[0])
+	a.Position = a.At(a.Differs[0])
 	a.Detail = strings.ReplaceAll(strings.Join(a.Differs, ", "), "/", "") + " differs; change the file back, give the " +
 		"entry another id to create a second provider, or " + operatorApplies
 }

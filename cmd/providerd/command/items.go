@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"example.com/providerd/cmd/providerd/apply"
+	"example.com/providerd/cmd/providerd/console"
+	"example.com/providerd/server/contract"
+	"example.com/providerd/store"
 	"example.com/providerd/store/files"
 )
 
@@ -87,25 +92,58 @@ func memberOf(value string, isJSON bool) (json.RawMessage, error) {
 	return json.RawMessage(value), nil
 }
 
-// merge returns the body of a request with some of its members replaced. Redirect URIs can be a list.
-func merge(members, replaced map[string]json.RawMessage) ([]byte, error) {
-	merged := map[string]json.RawMessage{}
-	maps.Copy(merged, members)
-	maps.Copy(merged, replaced)
+// request returns the record that the items request instead of a stored one, whose other fields stay, or, if stored is
+// nil, of none. It returns an error if the contract refuses it.
+func (i items) request(
+	ctx context.Context, document *contract.Document, kind apply.Kind, stored store.Record, caller string,
+) (store.Record, error) {
+	replaced, err := i.members(kind.Secret)
+	if err != nil {
+		return nil, err
+	}
+	if console.Unquote(replaced[kind.Secret]) == contract.Mask {
+		return nil, fmt.Errorf("`%s` is a masked secret; pass the secret itself; nothing was stored", kind.Secret)
+	}
+	members, key := map[string]json.RawMessage{}, (*string)(nil)
+	if stored != nil {
+		caller, key = stored.Common().CreatedBy, stored.Common().IdempotencyKey
+		if members, err = requestFields(document, kind, stored); err != nil {
+			return nil, err
+		}
+	}
+	maps.Copy(members, replaced)
+	body, err := bodyOf(members)
+	if err != nil {
+		return nil, err
+	}
+	violations, err := document.Validate(ctx, kind.Operation, body)
+	if err != nil {
+		return nil, fmt.Errorf("%w; nothing was stored", err)
+	}
+	if len(violations) > 0 {
+		var details strings.Builder
+		for _, violation := range violations {
+			details.WriteString(strings.TrimSuffix(violation.Detail, ".") + "; ")
+		}
+		return nil, errors.New(details.String() + "nothing was stored")
+	}
+	return contract.Requested(store.Kind(kind.Name), caller, key, body, stored)
+}
+
+// bodyOf returns the body of a request. A list of redirect URIs becomes the lines of a string.
+func bodyOf(members map[string]json.RawMessage) ([]byte, error) {
+	const field = "redirect_uris"
 	var list []string
-	if uris := replaced[redirectURIsField]; bytes.HasPrefix(uris, []byte("[")) && json.Unmarshal(uris, &list) == nil {
+	if bytes.HasPrefix(members[field], []byte("[")) && json.Unmarshal(members[field], &list) == nil {
 		joined, err := memberOf(strings.Join(list, "\n"), false)
 		if err != nil {
 			return nil, err
 		}
-		merged[redirectURIsField] = joined
+		members[field] = joined
 	}
-	body, err := json.Marshal(merged)
+	body, err := json.Marshal(members)
 	if err != nil {
 		return nil, fmt.Errorf("write JSON: %w", err)
 	}
 	return body, nil
 }
-
-// redirectURIsField is the field that is a text of several lines in the API.
-const redirectURIsField = "redirect_uris"

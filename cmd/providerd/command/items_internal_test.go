@@ -31,13 +31,13 @@ func TestCommandsKnowTheContract(t *testing.T) {
 				if !isUndo || err != nil {
 					t.Fatalf("undo is %s, %v", line, err)
 				}
-				if field == kind.SecretField() {
+				if field == kind.Secret {
 					if !strings.HasSuffix(line, "=@FILE") {
 						t.Errorf("a secret is undone by %s", line)
 					}
 					continue
 				}
-				members, err := items{string(printed)}.members(kind.SecretField())
+				members, err := items{string(printed)}.members(kind.Secret)
 				if err != nil || string(members[field]) != value {
 					t.Errorf("%s with %s is undone by %s: %s, %v", field, value, line, members[field], err)
 				}

@@ -2,9 +2,7 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 
 	"example.com/providerd/cmd/providerd/apply"
 	"example.com/providerd/cmd/providerd/console"
@@ -33,22 +31,7 @@ func (c *providerCreateCommand) Validate() error { return c.Items.check() }
 func (c *providerCreateCommand) Run(
 	ctx context.Context, document *contract.Document, out *console.Output, messages *console.Messages,
 ) error {
-	kind, err := apply.KindOf(store.Kind(c.Kind))
-	if err != nil {
-		return err
-	}
-	members, err := c.Items.members(kind.SecretField())
-	if err != nil {
-		return err
-	}
-	body, err := merge(nil, members)
-	if err != nil {
-		return err
-	}
-	if err := checkBody(ctx, document, kind, body); err != nil {
-		return fmt.Errorf("%w; nothing was created", err)
-	}
-	requested, err := contract.Requested(store.Kind(c.Kind), string(c.As), nil, body, nil)
+	requested, err := c.Items.request(ctx, document, apply.KindOf(store.Kind(c.Kind)), nil, string(c.As))
 	if err != nil {
 		return err
 	}
@@ -65,17 +48,4 @@ func (c *providerCreateCommand) Run(
 		}
 		return out.Flush()
 	})
-}
-
-// checkBody returns an error with the violations of a body, as one text.
-func checkBody(ctx context.Context, document *contract.Document, kind apply.Kind, body []byte) error {
-	violations, err := document.Validate(ctx, kind.Operation, body)
-	if err != nil || len(violations) == 0 {
-		return err
-	}
-	details := make([]string, len(violations))
-	for i, violation := range violations {
-		details[i] = strings.TrimSuffix(violation.Detail, ".")
-	}
-	return errors.New(strings.Join(details, "; "))
 }

@@ -130,7 +130,7 @@ func (e *exporter) add(kind apply.Kind, record store.Record) error {
 	if err != nil {
 		return fmt.Errorf("render provider %d: %w", pk, err)
 	}
-	secret := kind.SecretField()
+	secret := kind.Secret
 	isReference := !e.reveal && len(fields[secret]) > len(`""`)
 	if isReference {
 		variable := strings.ToUpper(strings.ReplaceAll(name, "-", "_") + "_" + secret)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"example.com/providerd/cmd/providerd/apply"
 	"example.com/providerd/cmd/providerd/console"
@@ -42,41 +41,47 @@ func (c *providerUpdateCommand) Run(
 		if err != nil {
 			return console.SuggestList(err, listOfProviders)
 		}
-		kind, err := apply.KindOf(planned.Common().Kind)
+		kind := apply.KindOf(planned.Common().Kind)
+		requested, err := c.Items.request(ctx, contract, kind, planned, "")
 		if err != nil {
 			return err
 		}
-		update := update{contract: contract, kind: kind, planned: planned}
-		body, err := c.body(update)
+		diffs, err := kind.Diff(contract, planned, requested)
 		if err != nil {
 			return err
 		}
-		if err := update.read(ctx, body, messages); err != nil {
-			return err
-		}
-		if len(update.diffs) == 0 {
-			messages.Note("provider %d already has these values", c.PK)
-			return nil
-		}
-		for _, diff := range update.diffs {
+		noteAdvice(messages, requested)
+		for _, diff := range diffs {
 			for _, line := range diff.Lines() {
 				if err := out.Line(console.Printable(line)); err != nil {
 					return err
 				}
 			}
 		}
-		if err := out.Flush(); err != nil {
-			return err
+		if len(diffs) == 0 {
+			messages.Note("provider %d already has these values", c.PK)
+			return nil
 		}
-		if err := c.Ask(fmt.Sprintf("update provider %d (%s)", c.PK, planned.Common().Name)); err != nil {
-			return err
-		}
-		if err := database.ChangeProviders(ctx, []store.Change{update.change()}); err != nil {
-			return explainConflict(err)
-		}
-		messages.Note("updated provider %d", c.PK)
-		return nil
+		change := store.Change{Planned: planned, Requested: requested, Fields: apply.FieldNames(diffs)}
+		return c.write(ctx, database, out, messages, change)
 	})
+}
+
+// write makes the change once it is confirmed.
+func (c *providerUpdateCommand) write(
+	ctx context.Context, database *store.Store, out *console.Output, messages *console.Messages, change store.Change,
+) error {
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	if err := c.Ask(fmt.Sprintf("update provider %d (%s)", c.PK, change.Planned.Common().Name)); err != nil {
+		return err
+	}
+	if err := database.ChangeProviders(ctx, []store.Change{change}); err != nil {
+		return explainConflict(err)
+	}
+	messages.Note("updated provider %d", c.PK)
+	return nil
 }
 
 // explainConflict adds what to do if another program or record prevents a change.
@@ -89,60 +94,4 @@ func explainConflict(err error) error {
 	default:
 		return err
 	}
-}
-
-// body returns the body of a request with the new values.
-func (c *providerUpdateCommand) body(update update) ([]byte, error) {
-	changed, err := c.Items.members(update.kind.SecretField())
-	if err != nil {
-		return nil, err
-	}
-	fields, err := requestFields(update.contract, update.kind, update.planned)
-	if err != nil {
-		return nil, err
-	}
-	return merge(fields, changed)
-}
-
-// update is the change of one provider.
-type update struct {
-	contract           *contract.Document
-	kind               apply.Kind
-	planned, requested store.Record
-	diffs              []apply.FieldDiff
-}
-
-// read checks a body against the contract, and finds out what it changes.
-func (u *update) read(ctx context.Context, body []byte, messages *console.Messages) error {
-	err := checkBody(ctx, u.contract, u.kind, body)
-	if err != nil {
-		return fmt.Errorf("%w; nothing was changed", err)
-	}
-	common := u.planned.Common()
-	u.requested, err = contract.Requested(common.Kind, common.CreatedBy, common.IdempotencyKey, body, u.planned)
-	if err != nil {
-		return err
-	}
-	if u.diffs, err = u.kind.Diff(u.contract, u.planned, u.requested); err != nil {
-		return err
-	}
-	after, err := contract.Fields(u.requested)
-	if err != nil {
-		return err
-	}
-	secret := u.kind.SecretField()
-	isChanged := slices.ContainsFunc(u.diffs, func(diff apply.FieldDiff) bool { return diff.Field == secret })
-	if isChanged && console.Unquote(after[secret]) == contract.Mask {
-		return fmt.Errorf("`%s` is a masked secret; pass the secret itself; nothing was changed", secret)
-	}
-	noteAdvice(messages, u.requested)
-	return nil
-}
-
-func (u *update) change() store.Change {
-	fields := make([]string, len(u.diffs))
-	for i, diff := range u.diffs {
-		fields[i] = diff.Field
-	}
-	return store.Change{Planned: u.planned, Requested: u.requested, Fields: slices.Clip(fields)}
 }

@@ -1,7 +1,7 @@
 // Package manifest reads and writes YAML files that list providers, and reports problems with their positions. It knows
 // the fields of a provider only from the schema of the contract.
 //
-// Start with Read; body.go converts one entry to the body of a request.
+// Start with Read; entry.go converts one entry to the body of a request.
 package manifest
 
 import (
@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"regexp"
 	"slices"
@@ -39,9 +40,9 @@ type File struct {
 // Position is a position in a file. Lines and columns count from 1, columns in characters. If Line is 0, only the
 // file is known.
 type Position struct {
-	File   string
-	Line   int
-	Column int
+	File   string `json:"file,omitempty"`
+	Line   int    `json:"line,omitempty"`
+	Column int    `json:"column,omitempty"`
 }
 
 // Compare orders positions by file name, line and column.
@@ -55,14 +56,6 @@ func (p Position) String() string {
 		return p.File
 	}
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, max(p.Column, 1))
-}
-
-// RelativeTo describes the position for a message about another one: without the file if that is the same.
-func (p Position) RelativeTo(other Position) string {
-	if p.File == other.File {
-		return fmt.Sprintf("line %d", p.Line)
-	}
-	return fmt.Sprintf("%s:%d", p.File, p.Line)
 }
 
 // Problem is a reason why a manifest cannot be used. It contains no values, because they may be secrets.
@@ -86,67 +79,67 @@ type Manifest struct {
 // $${ by ${.
 func Read(files []File, kinds []Kind, values Values) Manifest {
 	r := &reader{kinds: kinds, values: values, outside: map[string]bool{}}
-	for _, file := range files {
-		r.file = file
+	for _, r.file = range files {
 		if r.used.isOver() {
 			break
 		}
-		if line := r.used.countNodes(file.Text); line > 0 {
-			r.report(&yaml.Node{Line: line}, r.used.excess())
-			break
-		}
-		before := len(r.problems)
-		if err := r.readDocuments(file.Text); err != nil {
-			r.problems = append(r.problems, r.syntaxProblem(file.Text, err))
-		}
-		if len(r.problems) > before {
-			r.findNoBreakSpaces(file.Text)
-		}
+		r.readFile()
 	}
 	r.findRepeatedIDs()
-	slices.SortStableFunc(r.problems, func(a, b Problem) int { return a.Compare(b.Position) })
-	return Manifest{
-		Entries: r.entries, Problems: r.problems, OutsideFiles: slices.Sorted(maps.Keys(r.outside)),
-	}
+	slices.SortStableFunc(r.Problems, func(a, b Problem) int {
+		return cmp.Or(a.Compare(b.Position), cmp.Compare(a.Detail, b.Detail))
+	})
+	// A value with aliases has one problem.
+	r.Problems = slices.Compact(r.Problems)
+	r.OutsideFiles = slices.Sorted(maps.Keys(r.outside))
+	return r.Manifest
 }
 
-// reader collects the entries and problems of files.
+// reader reads files.
 type reader struct {
+	Manifest
 	kinds  []Kind
 	values Values
 	used   usage
 	// file is the current file.
-	file     File
-	outside  map[string]bool
-	entries  []Entry
-	problems []Problem
+	file    File
+	outside map[string]bool
 }
 
-func (r *reader) readDocuments(text []byte) error {
+func (r *reader) readFile() {
+	if line, detail := r.used.countNodes(r.file.Text); detail != "" {
+		r.report(&yaml.Node{Line: line}, detail)
+		return
+	}
+	before := len(r.Problems)
+	if err := r.readDocuments(); err != nil {
+		r.reportSyntax(err)
+	}
+	if len(r.Problems) > before {
+		r.reportNoBreakSpaces()
+	}
+}
+
+func (r *reader) readDocuments() error {
 	// The parser refuses the version 1.2, although it reads what that says.
-	text = regexp.MustCompile(`(?m)^%YAML 1\.2`).ReplaceAll(text, []byte("%YAML 1.1"))
+	text := regexp.MustCompile(`(?m)^%YAML 1\.2`).ReplaceAll(r.file.Text, []byte("%YAML 1.1"))
 	loader, err := yaml.NewLoader(bytes.NewReader(text))
 	if err != nil {
 		return fmt.Errorf("read YAML: %w", err)
 	}
-	isEmpty := true
-	for !r.used.isOver() {
+	for isEmpty := true; !r.used.isOver(); {
 		var document yaml.Node
 		err := loader.Load(&document)
 		switch {
 		case errors.Is(err, io.EOF) && isEmpty:
-			r.problems = append(r.problems, Problem{
-				Position: Position{File: r.file.Name},
-				Detail:   "is empty; write " + r.kinds[0].Name + ": [] if it should list no providers",
-			})
+			r.report(&yaml.Node{}, "is empty; write "+r.kinds[0].Name+": [] if it should list no providers")
 			return nil
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
 			return fmt.Errorf("read YAML: %w", err)
 		}
-		root := resolve(document.Content[0])
-		if !isNull(root) {
+		if root := resolve(document.Content[0]); !isNull(root) {
 			isEmpty = false
 			r.readDocument(root)
 		}
@@ -166,8 +159,7 @@ func (r *reader) readDocument(root *yaml.Node) {
 		return
 	}
 	seen := map[string]bool{}
-	for i := 0; i+1 < len(root.Content) && !r.used.isOver(); i += 2 {
-		key, value := root.Content[i], root.Content[i+1]
+	for key, value := range pairs(root) {
 		at := slices.IndexFunc(r.kinds, func(kind Kind) bool { return kind.Name == key.Value })
 		switch {
 		case strings.HasPrefix(key.Value, "x-"), key.Value == "$schema":
@@ -177,7 +169,7 @@ func (r *reader) readDocument(root *yaml.Node) {
 		case seen[key.Value]:
 			r.report(key, key.Value+" occurs twice")
 		default:
-			r.readList(r.kinds[at], value)
+			r.readList(r.kinds[at], resolve(value))
 		}
 		seen[key.Value] = true
 	}
@@ -192,11 +184,7 @@ func (r *reader) kindNames() string {
 }
 
 func (r *reader) readList(kind Kind, list *yaml.Node) {
-	list = resolve(list)
-	if isNull(list) {
-		return
-	}
-	if list.Kind != yaml.SequenceNode {
+	if list.Kind != yaml.SequenceNode && !isNull(list) {
 		r.report(list, kind.Name+" must be a list of providers, each beginning with a hyphen")
 		return
 	}
@@ -208,60 +196,53 @@ func (r *reader) readList(kind Kind, list *yaml.Node) {
 	}
 }
 
-func (r *reader) readEntry(kind Kind, node *yaml.Node) {
-	body := bodyReader{
-		schema: kind.Schema, values: r.values, file: r.file, used: &r.used, outside: r.outside, known: map[Problem]bool{},
-	}
-	entry := body.read(node)
-	entry.Kind = kind.Name
-	for _, problem := range body.problems {
-		problem.Kind, problem.ID = entry.Kind, entry.ID
-		r.problems = append(r.problems, problem)
-	}
-	if entry.Body != nil {
-		r.entries = append(r.entries, entry)
-	}
-}
-
 func (r *reader) report(node *yaml.Node, detail string) {
 	r.used.problems++
-	r.problems = append(r.problems, Problem{Position: positionIn(r.file.Name, node), Detail: detail})
+	r.used.bytes += len(detail)
+	r.Problems = append(r.Problems, Problem{Position: r.position(node), Detail: detail})
 }
 
-// findRepeatedIDs reports entries whose id an earlier one has, and former ids that an entry still has.
+func (r *reader) position(node *yaml.Node) Position {
+	return Position{r.file.Name, node.Line, node.Column}
+}
+
+// findRepeatedIDs reports entries whose id an earlier one has, and former ids that another entry has, or had.
 func (r *reader) findRepeatedIDs() {
 	places := map[string]Position{}
-	for _, entry := range r.entries {
-		if entry.ID == "" {
-			continue
+	for _, isFormer := range []bool{false, true} {
+		for _, entry := range r.Entries {
+			id, detail := entry.ID, "has the same id as the entry in %s; change one of them"
+			if isFormer {
+				id, detail = entry.Was, "`was` is the id, or the former id, of the entry in %s"
+			}
+			place := entry.At("")
+			if first, ok := places[id]; ok {
+				detail = fmt.Sprintf(detail, first)
+				r.Problems = append(r.Problems, Problem{Position: place, Kind: entry.Kind, ID: entry.ID, Detail: detail})
+			} else if id != "" {
+				places[id] = place
+			}
 		}
-		place := entry.At("")
-		if first, ok := places[entry.ID]; ok {
-			r.problems = append(r.problems, Problem{
-				Position: place, Kind: entry.Kind, ID: entry.ID,
-				Detail: fmt.Sprintf("has the same id as the entry in %s; change one of them", first.RelativeTo(place)),
-			})
-			continue
-		}
-		places[entry.ID] = place
-	}
-	for _, entry := range r.entries {
-		if entry.Was == "" {
-			continue
-		}
-		place := entry.At("")
-		if other, ok := places[entry.Was]; ok {
-			r.problems = append(r.problems, Problem{
-				Position: place, Kind: entry.Kind, ID: entry.ID,
-				Detail: fmt.Sprintf("`was` is the id, or the former id, of the entry in %s", other.RelativeTo(place)),
-			})
-		}
-		places[entry.Was] = place
 	}
 }
 
-func positionIn(file string, node *yaml.Node) Position {
-	return Position{File: file, Line: node.Line, Column: node.Column}
+// pairs returns the keys and values of a mapping.
+func pairs(mapping *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
+	return func(yield func(key, value *yaml.Node) bool) {
+		for pair := range slices.Chunk(mapping.Content, 2) {
+			if !yield(pair[0], pair[1]) {
+				return
+			}
+		}
+	}
+}
+
+// resolve follows aliases.
+func resolve(node *yaml.Node) *yaml.Node {
+	for node.Kind == yaml.AliasNode {
+		node = node.Alias
+	}
+	return node
 }
 
 func isNull(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null" }

@@ -56,7 +56,7 @@ func TestValuesBecomeJSON(t *testing.T) {
 		`{a: 9007199254740993, b: 1.10, c: 1e5}`:      `{"a":9007199254740993,"b":1.10,"c":1e5}`,
 		`{a: 1e400, b: "1e400", c: !!str 1e400}`:      `{"a":1e400,"b":"1e400","c":"1e400"}`,
 		`{a: -0, b: !!str 5, c: "5", d: 2026-01-31}`:  `{"a":-0,"b":"5","c":"5","d":"2026-01-31"}`,
-		`{1: a, true: b, null: c, <: d}`:              `{"1":"a","true":"b","null":"c","<":"d"}`,
+		`{1: a, true: b, null: c, <: d}`:              `{"1":"a","<":"d","null":"c","true":"b"}`,
 		`{a: "$${SECRET}", b: $SECRET, c: "$$${_1}"}`: `{"a":"${SECRET}","b":"$SECRET","c":"$${_1}"}`,
 		`{a: "${NEST}", b: "$", c: "}"}`:              `{"a":"${SECRET}","b":"$","c":"}"}`,
 		`{credentials: "${OBJECT}", scopes: "${OBJECT}"}`: `{"credentials":{"n":9007199254740993},` +
@@ -133,10 +133,10 @@ func TestFaultsSayWhereAndWhat(t *testing.T) {
 		"oauth2: {name: a}":                    {"1:9 oauth2 must be a list"},
 		"oauth2: [a, ~]":                       {"1:10 oauth2 must be a mapping with the fields", "1:13 oauth2 must be a mapping"},
 		"oauth2: [{name: a, was: 7}]":          {"1:25 oauth2/a was must be a string"},
-		"oauth2: [{name: a, was: a}]":          {"1:10 oauth2/a `was` is the id, or the former id, of the entry in line 1"},
-		"oauth2: [{name: a}, {id: b, was: a}]": {"1:21 oauth2/b `was` is the id, or the former id, of the entry in line 1"},
+		"oauth2: [{name: a, was: a}]":          {"1:10 oauth2/a `was` is the id, or the former id, of the entry in a.yaml:1:10"},
+		"oauth2: [{name: a}, {id: b, was: a}]": {"1:21 oauth2/b `was` is the id, or the former id, of the entry in a.yaml:1:10"},
 		"oauth2: [{id: a, was: c}, {id: b, was: c}]": {
-			"1:27 oauth2/b `was` is the id, or the former id, of the entry in line 1",
+			"1:27 oauth2/b `was` is the id, or the former id, of the entry in a.yaml:1:10",
 		},
 		"oauth2: [{name: a, name: b}]":           {"1:20 oauth2/a the member name is repeated"},
 		"oauth2: [{id: 7}, {id: ' '}]":           {"1:15 oauth2 id must be a string", "1:24 oauth2 id must not be blank"},

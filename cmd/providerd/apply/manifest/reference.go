@@ -23,58 +23,57 @@ type Values struct {
 // file.
 const referencePattern = `\$\{(?:[A-Za-z_][A-Za-z0-9_]*|file:[^}]+)\}`
 
-// isReference reports whether a text is exactly one reference.
-func isReference(text string) bool {
-	return regexp.MustCompile(`^` + referencePattern + `$`).MatchString(text)
-}
+var (
+	reference = regexp.MustCompile(`^` + referencePattern + `$`)
+	// dollar matches what may be a reference, and what stands for ${.
+	dollar = regexp.MustCompile(`\$\$\{|\$\{[^}]*\}?`)
+	// foreign matches references of other systems: of Ansible and Helm, Microsoft, 1Password, vals, Vault and SOPS.
+	foreign = regexp.MustCompile(`^\s*(\{\{.*\}\}|\$\(env:.*\)|(op|vault|ref\+[a-z]+)://.*|vault:.*|ENC\[.*\])\s*$`)
+)
 
-// foreignPattern matches references of other systems: of Ansible and Helm, Microsoft, 1Password, vals, Vault and SOPS.
-const foreignPattern = `^\s*(\{\{.*\}\}|\$\(env:.*\)|(op|vault|ref\+[a-z]+)://.*|vault:.*|ENC\[.*\])\s*$`
+// isReference reports whether a text is exactly one reference.
+func isReference(text string) bool { return reference.MatchString(text) }
 
 // expand replaces the references in a text.
-func (b *bodyReader) expand(text string) (string, error) {
-	if strings.ContainsAny(text, ":[{") && regexp.MustCompile(foreignPattern).MatchString(text) {
+func (e *entryReader) expand(text string) (string, error) {
+	if foreign.MatchString(text) {
 		return "", errors.New("is a reference of another system, which would be stored as it is; write ${NAME} for a " +
 			"variable or ${file:PATH} for a file")
 	}
-	var result strings.Builder
-	for {
-		before, after, found := strings.Cut(text, "${")
-		if !found {
-			return result.String() + text, nil
-		}
-		if escaped, ok := strings.CutSuffix(before, "$"); ok {
-			result.WriteString(escaped + "${")
-			text = after
-			continue
-		}
-		name, rest, _ := strings.Cut(after, "}")
-		if !isReference(text[len(before) : len(text)-len(rest)]) {
-			return "", errors.New("contains ${ that is not part of a reference such as ${NAME} or ${file:PATH}; " +
+	var err error
+	expanded := dollar.ReplaceAllStringFunc(text, func(found string) (value string) {
+		switch {
+		case err != nil:
+		case found == "$${":
+			value = "${"
+		case !isReference(found):
+			err = errors.New("contains ${ that is not part of a reference such as ${NAME} or ${file:PATH}; " +
 				"write $${ for ${ itself")
+		default:
+			value, err = e.refer(found[len("${") : len(found)-len("}")])
 		}
-		value, err := b.value(name)
-		if err != nil {
-			return "", err
-		}
-		result.WriteString(before + value)
-		text = rest
+		return value
+	})
+	if err != nil {
+		return "", err
 	}
+	return expanded, nil
 }
 
-// value returns the value that a reference names.
-func (b *bodyReader) value(name string) (string, error) {
+// refer returns the value that a reference names.
+func (e *entryReader) refer(name string) (string, error) {
 	named := "the variable " + name
-	value, ok := b.values.Variable(name)
+	value, ok := e.values.Variable(name)
 	if path, isFile := strings.CutPrefix(name, "file:"); isFile {
 		named = "the file " + path
 		var err error
-		if value, err = b.readFile(path); err != nil {
+		if value, err = e.readReferenced(path); err != nil {
 			return "", fmt.Errorf("refers to a file: %w", err)
 		}
 	} else if !ok {
 		return "", fmt.Errorf("refers to %s, which is not set", named)
 	}
+	e.used.bytes += len(value)
 	switch {
 	case value == "":
 		return "", fmt.Errorf("refers to %s, which is empty; write '' for an empty value", named)
@@ -85,26 +84,28 @@ func (b *bodyReader) value(name string) (string, error) {
 	}
 }
 
-// readFile returns the text of a file that a reference names.
-func (b *bodyReader) readFile(path string) (string, error) {
+// readReferenced returns the text of a file that a reference names.
+func (e *entryReader) readReferenced(path string) (string, error) {
 	if !filepath.IsAbs(path) {
-		path = filepath.Join(b.file.Dir, path)
+		path = filepath.Join(e.file.Dir, path)
 	}
-	if inner, err := filepath.Rel(resolved(b.file.Dir), resolved(path)); err != nil || !filepath.IsLocal(inner) {
-		b.outside[path] = true
+	text, err := e.values.File(path)
+	if err == nil && !isWithin(e.file.Dir, path) {
+		e.outside[path] = true
 	}
-	text, err := b.values.File(path)
-	b.used.bytes += len(text)
 	return files.Text(text), err
 }
 
-// resolved returns the absolute path without symbolic links, as far as it exists.
-func resolved(path string) string {
-	if absolute, err := filepath.Abs(path); err == nil {
-		path = absolute
+// isWithin reports whether a file is in a directory or below it, with symbolic links resolved.
+func isWithin(dir, path string) bool {
+	for _, name := range []*string{&dir, &path} {
+		if target, err := filepath.EvalSymlinks(*name); err == nil {
+			*name = target
+		}
+		if absolute, err := filepath.Abs(*name); err == nil {
+			*name = absolute
+		}
 	}
-	if target, err := filepath.EvalSymlinks(path); err == nil {
-		return target
-	}
-	return path
+	inner, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(inner)
 }

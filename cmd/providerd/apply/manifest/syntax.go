@@ -10,11 +10,12 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// syntaxProblem returns the position and description of invalid YAML.
-func (r *reader) syntaxProblem(text []byte, err error) Problem {
+// reportSyntax reports invalid YAML.
+func (r *reader) reportSyntax(err error) {
 	wrong, ok := errors.AsType[*yaml.LoadError](err)
 	if !ok {
-		return Problem{Position: Position{File: r.file.Name}, Detail: "cannot be read as YAML"}
+		r.report(&yaml.Node{}, "cannot be read as YAML")
+		return
 	}
 	detail := "is not valid YAML: " + wrong.Message
 	if strings.HasPrefix(wrong.Message, "unknown anchor") {
@@ -24,47 +25,41 @@ func (r *reader) syntaxProblem(text []byte, err error) Problem {
 	if strings.Contains(wrong.Message, "cannot start any token") {
 		detail += "; quote a value that begins with @ or `"
 	}
-	at := Position{File: r.file.Name, Line: wrong.Mark.Line, Column: wrong.Mark.Column}
+	at := yaml.Node{Line: wrong.Mark.Line, Column: wrong.Mark.Column}
 	if at.Line == 0 {
 		// For an invalid character, the library reports only the offset.
-		before := text[:min(wrong.Mark.Index, len(text))]
-		line := before[bytes.LastIndexByte(before, '\n')+1:]
-		at = Position{File: r.file.Name, Line: 1 + bytes.Count(before, []byte("\n")), Column: 1 + utf8.RuneCount(line)}
+		before := r.file.Text[:min(wrong.Mark.Index, len(r.file.Text))]
+		at.Line = 1 + bytes.Count(before, []byte("\n"))
+		at.Column = 1 + utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])
 	}
-	if isTab(text, at) {
+	if line := []rune(r.line(at.Line)); at.Column <= len(line) && line[max(at.Column, 1)-1] == '\t' {
 		detail = "is not valid YAML: indent with spaces, not tabs"
 	}
-	if bytes.Contains(text, []byte("{{")) {
+	if bytes.Contains(r.file.Text, []byte("{{")) {
 		detail += "; render templates such as {{ x }} first"
 	}
-	return Problem{Position: at, Detail: detail}
+	r.report(&at, detail)
 }
 
-// findNoBreakSpaces reports the first line that is indented with no-break spaces, which YAML takes for letters.
-func (r *reader) findNoBreakSpaces(text []byte) {
-	if at := regexp.MustCompile(`(?m)^[ -]*\x{a0}`).FindIndex(text); at != nil {
-		line := 1 + bytes.Count(text[:at[0]], []byte("\n"))
+// reportNoBreakSpaces reports the first line that is indented with no-break spaces, which YAML takes for letters.
+func (r *reader) reportNoBreakSpaces() {
+	if at := regexp.MustCompile(`(?m)^ *\x{a0}`).FindIndex(r.file.Text); at != nil {
+		line := 1 + bytes.Count(r.file.Text[:at[0]], []byte("\n"))
 		r.report(&yaml.Node{Line: line, Column: 1}, "is indented with no-break spaces; use spaces")
 	}
 }
 
-// isTab reports whether the character at a position is a tab.
-func isTab(text []byte, at Position) bool {
-	line := 0
-	for part := range bytes.Lines(text) {
-		if line++; line == at.Line {
-			characters := []rune(string(part))
-			return at.Column <= len(characters) && characters[max(at.Column, 1)-1] == '\t'
-		}
-	}
-	return false
+// line returns a line of the current file; "" if it does not exist.
+func (r *reader) line(number int) string {
+	lines := bytes.SplitN(r.file.Text, []byte("\n"), number+1)
+	return string(lines[min(number, len(lines))-1])
 }
 
 // otherFormat describes a document of another system; "" if it is none.
 func otherFormat(root *yaml.Node) string {
 	names := map[string]bool{}
-	for i := 0; i < len(root.Content); i += 2 {
-		names[root.Content[i].Value] = true
+	for key := range pairs(root) {
+		names[key.Value] = true
 	}
 	switch {
 	case names["apiVersion"] && names["kind"]:

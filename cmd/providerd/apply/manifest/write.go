@@ -1,11 +1,15 @@
 package manifest
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"go.yaml.in/yaml/v4"
+
+	"example.com/providerd/cmd/providerd/escape"
 )
 
 // Writer writes a manifest.
@@ -18,22 +22,23 @@ type Writer struct {
 func NewWriter(out io.Writer) *Writer { return &Writer{out: out} }
 
 // Entry writes an entry: one JSON object with the member id. Entries of a kind must follow each other. Read returns the
-// same strings, except those for which isReference is true. It returns an error of the JSON or of the output.
+// same values, with members in the same order and numbers with the same digits, except strings for which isReference is
+// true. It returns an error of the JSON or of the output.
 func (w *Writer) Entry(kind string, body []byte, isReference func(at jsontext.Pointer) bool) error {
-	element, err := writeElement(body, func(at jsontext.Pointer, text string) string {
-		if isReference(at) {
-			return text
-		}
-		return strings.ReplaceAll(text, "${", "$${")
-	})
+	element, err := elementReader{jsontext.NewDecoder(bytes.NewReader(body)), isReference}.read()
+	if err != nil {
+		return fmt.Errorf("write entry: %w", err)
+	}
+	list := &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{element}}
+	text, err := yaml.Dump(list, yaml.WithLineWidth(-1))
 	if err != nil {
 		return fmt.Errorf("write entry: %w", err)
 	}
 	if kind != w.kind {
 		w.kind = kind
-		element = append([]byte(kind+":\n"), element...)
+		text = append([]byte(kind+":\n"), text...)
 	}
-	return w.write(element)
+	return w.write(escape.YAML(text))
 }
 
 // Close completes the manifest, which must not be empty. It returns an error of the output.
@@ -49,4 +54,61 @@ func (w *Writer) write(text []byte) error {
 		return fmt.Errorf("write manifest: %w", err)
 	}
 	return nil
+}
+
+// elementReader turns JSON into YAML nodes.
+type elementReader struct {
+	*jsontext.Decoder
+	isReference func(at jsontext.Pointer) bool
+}
+
+func (r elementReader) read() (*yaml.Node, error) {
+	token, err := r.ReadToken()
+	if err != nil {
+		return nil, err //nolint:wrapcheck // It is wrapped above.
+	}
+	switch byte(token.Kind()) {
+	case '{':
+		return r.readAll(yaml.MappingNode)
+	case '[':
+		return r.readAll(yaml.SequenceNode)
+	case '"':
+		text := token.String()
+		if !r.isReference(r.StackPointer()) {
+			text = strings.ReplaceAll(text, "${", "$${")
+		}
+		return textNode(text), nil
+	default:
+		return &yaml.Node{Kind: yaml.ScalarNode, Value: token.String()}, nil
+	}
+}
+
+// readAll reads the rest of an object or array.
+func (r elementReader) readAll(kind yaml.Kind) (*yaml.Node, error) {
+	node := &yaml.Node{Kind: kind}
+	for r.PeekKind() != '}' && r.PeekKind() != ']' {
+		if kind == yaml.MappingNode {
+			name, err := r.ReadToken()
+			if err != nil {
+				return nil, err //nolint:wrapcheck // It is wrapped above.
+			}
+			node.Content = append(node.Content, textNode(name.String()))
+		}
+		inner, err := r.read()
+		if err != nil {
+			return nil, err
+		}
+		node.Content = append(node.Content, inner)
+	}
+	_, err := r.ReadToken()
+	return node, err //nolint:wrapcheck // It is wrapped above.
+}
+
+func textNode(text string) *yaml.Node {
+	node := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}
+	if strings.ContainsFunc(text, escape.IsHidden) {
+		// YAML has escapes only in double-quoted scalars.
+		node.Style = yaml.DoubleQuotedStyle
+	}
+	return node
 }
