@@ -154,7 +154,7 @@ cover: ## Report test coverage.
 	go test -tags slow -coverpkg=./server/...,./store/...,./cmd/... -coverprofile=coverage.out ./...
 	go tool cover -func=coverage.out | tail -1
 
-bench: build ## Measure the server under load, with BENCH=-postgres replicas, with BENCH=-telemetry metrics and traces.
+bench: build ## Measure the server under load, with BENCH=-postgres over PostgreSQL, with BENCH=-telemetry observed.
 	.ci/install postgres wrk
 	go build -o bin/bench ./cmd/bench
 	TMPDIR=/var/tmp bin/bench $(BENCH)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"example.com/providerd/gen/model"
 )
 
 // field is a row of the reference's tables: what a request may and may not contain in a field.
@@ -70,12 +72,17 @@ func (f field) cases(path string) []fieldCase {
 	return cases
 }
 
-// run sends the body and returns what is wrong with the response; nil if nothing is.
-func (c fieldCase) run(t testing.TB, h *harness) error {
+// body returns the body of the case.
+func (c fieldCase) body(t testing.TB) string {
 	t.Helper()
 	body := minimal(c.path)
 	c.change(body)
-	got := h.post(t, c.path, encode(t, body))
+	return encode(t, body)
+}
+
+// check returns what is wrong with the response; nil if nothing is.
+func (c fieldCase) check(t testing.TB, got answer) error {
+	t.Helper()
 	if c.wantEntry != "" {
 		if list := violations(got.problem(t, http.StatusBadRequest, "validation-failed")); !slices.Equal(list, []string{c.wantEntry}) {
 			return fmt.Errorf("status is %d, entries are %q, want %q", got.status, list, c.wantEntry)
@@ -110,14 +117,26 @@ func allFieldCases() []fieldCase {
 	return cases
 }
 
+// What Validate says of each body before it is sent is what the response to it says.
 func TestFields(t *testing.T) {
 	t.Parallel()
-	h := start(t)
+	h, document := start(t), load(t)
+	operations := map[string]string{oauth2Path: oauth2Operation, workspaceDirectoryPath: workspaceDirectoryOperation}
 	for _, test := range allFieldCases() {
 		t.Run(strings.Join([]string{test.path, test.field, test.title}, " "), func(t *testing.T) {
 			t.Parallel()
-			if err := test.run(t, h); err != nil {
+			body := test.body(t)
+			got := h.post(t, test.path, body)
+			if err := test.check(t, got); err != nil {
 				t.Error(err)
+			}
+			var answered []model.Violation
+			if got.status == http.StatusBadRequest {
+				answered = *got.problem(t, http.StatusBadRequest, "validation-failed").Errors
+			}
+			foreseen, err := document.Validate(t.Context(), operations[test.path], []byte(body))
+			if err != nil || encode(t, foreseen) != encode(t, answered) {
+				t.Errorf("foreseen is %v, %v, answered %v", foreseen, err, answered)
 			}
 		})
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"runtime"
 	"sync"
@@ -41,21 +40,12 @@ type faultyDatabase struct {
 	sizes []int
 	// refusal is what Check returns.
 	refusal error
-	// elsewhere is the database that reads go to, except for Read; nil for this one.
-	elsewhere database.Database
-	// readsElsewhere is the number of further reads that do; 0 or less for all.
-	readsElsewhere int
 }
 
 // newFaulty opens a store over a faulty database. Both are closed when the test ends.
 func newFaulty(t *testing.T) (*store.Store, *faultyDatabase) {
 	t.Helper()
-	return newFaultyIn(t, t.TempDir())
-}
-
-// newFaultyIn is newFaulty in a directory, which may have a database and a keyset file.
-func newFaultyIn(t *testing.T, dir string) (*store.Store, *faultyDatabase) {
-	t.Helper()
+	dir := t.TempDir()
 	path, keyset := filepath.Join(dir, "test.db"), filepath.Join(dir, "keyset.json")
 	db, err := sqlite.Create(t.Context(), path, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -74,17 +64,6 @@ func newFaultyIn(t *testing.T, dir string) (*store.Store, *faultyDatabase) {
 	return opened, faulty
 }
 
-// copied opens another store over a copy of the database, with the same master keys.
-func (f *faultyDatabase) copied(t *testing.T) (*store.Store, *faultyDatabase) {
-	t.Helper()
-	dir := t.TempDir()
-	execute(t, f.path, "VACUUM INTO '"+filepath.Join(dir, "test.db")+"'")
-	if err := os.Link(f.keyset, filepath.Join(dir, "keyset.json")); err != nil {
-		t.Fatal(err)
-	}
-	return newFaultyIn(t, dir)
-}
-
 // next removes and returns the fault of the next call from a list.
 func next[F any](f *faultyDatabase, list *[]F, passing F) F {
 	f.mutex.Lock()
@@ -95,19 +74,6 @@ func next[F any](f *faultyDatabase, list *[]F, passing F) F {
 	first := (*list)[0]
 	*list = (*list)[1:]
 	return first
-}
-
-func (f *faultyDatabase) Reader() *gorm.DB {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	if f.elsewhere == nil {
-		return f.Database.Reader()
-	}
-	elsewhere := f.elsewhere
-	if f.readsElsewhere--; f.readsElsewhere == 0 {
-		f.elsewhere = nil
-	}
-	return elsewhere.Reader()
 }
 
 func (f *faultyDatabase) Read(ctx context.Context, what func(tx *gorm.DB) error) error {
@@ -177,11 +143,6 @@ func (f *faultyDatabase) inOneQueue(
 	return errs, f.sizes[1:]
 }
 
-// failNextWrite injects a fault into the next Write.
-func (f *faultyDatabase) failNextWrite(next fault) {
-	f.count(func(f *faultyDatabase) { f.writes = []fault{next} })
-}
-
 // add creates a provider whose client_id is its name.
 func add(ctx context.Context, opened *store.Store, name string) error {
 	_, _, err := opened.CreateOAuth2Provider(ctx, store.CreateRequest{Name: name}, storetest.FullOAuth2(name))
@@ -205,46 +166,15 @@ func names(t *testing.T, database *store.Store) map[string]bool {
 	return names
 }
 
-var errRolledBack = errors.New("rolled back")
-
 // passing runs statements without a fault.
 func passing(run func(statements) error, what statements) error { return run(what) }
-
-// rollingBack runs statements and rolls them back.
-func rollingBack(run func(statements) error, what statements) error {
-	return failingLate(errRolledBack)(run, what)
-}
 
 // failing returns a fault that stores nothing.
 func failing(err error) fault {
 	return func(func(statements) error, statements) error { return err }
 }
 
-// failingLate returns a fault after the statements.
-func failingLate(err error) fault {
-	return func(run func(statements) error, what statements) error {
-		return run(func(tx *gorm.DB) error { return errors.Join(what(tx), err) })
-	}
-}
-
 // losing returns a fault after the commit.
 func losing(err error) fault {
 	return func(run func(statements) error, what statements) error { return errors.Join(run(what), err) }
-}
-
-// expectEvents checks the number of events of each kind in want.
-func expectEvents(t *testing.T, opened *store.Store, want map[store.EventKind]int) {
-	t.Helper()
-	got := map[store.EventKind]int{}
-	for event, err := range opened.Events(t.Context(), store.EventFilter{}, 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		got[event.Event]++
-	}
-	for kind := range want {
-		if got[kind] != want[kind] {
-			t.Errorf("%d events %q, want %d", got[kind], kind, want[kind])
-		}
-	}
 }

@@ -1,13 +1,11 @@
 package store_test
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,57 +13,6 @@ import (
 
 	"example.com/providerd/store"
 )
-
-// Every token is found, but the number in memory is limited. Unknown tokens are not in memory.
-func TestTokenCacheIsBounded(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "test.db")
-	database := create(t, path)
-	const count, limit = 1010, 1000
-	texts, rows := make([]string, count), make([]string, count)
-	for i := range count {
-		texts[i] = store.NewTokenText()
-		rows[i] = fmt.Sprintf("('ci', '', x'%x', '[]', 1, 2)",
-			sha256.Sum256([]byte(texts[i])))
-	}
-	execute(t, path, "INSERT INTO tokens (name, prefix, digest, operations, created_at, expires_at) VALUES "+
-		strings.Join(rows, ", "))
-	largest := 0
-	for range 2 {
-		for _, text := range texts {
-			if _, err := database.FindToken(t.Context(), text); err != nil {
-				t.Fatal(err)
-			}
-			largest = max(largest, database.CachedTokens())
-		}
-	}
-	if largest != limit {
-		t.Errorf("at most %d tokens are in memory, want %d", largest, limit)
-	}
-	before := database.CachedTokens()
-	if _, err := database.FindToken(t.Context(), store.NewTokenText()); err == nil || database.CachedTokens() != before {
-		t.Errorf("an unknown token is found, %v, or in memory: %d tokens after %d", err, database.CachedTokens(), before)
-	}
-}
-
-// A token that is not in files that were changed may be valid.
-func TestTokenInChangedFiles(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "test.db")
-	database, token := create(t, path), store.NewTokenText()
-	if _, err := database.FindToken(t.Context(), token); !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("error is %v, want ErrNotFound", err)
-	}
-	if err := os.Rename(path, path+".moved"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := database.FindToken(t.Context(), token); !errors.Is(err, store.ErrUnavailable) {
-		t.Errorf("error is %v, want ErrUnavailable", err)
-	}
-	if err := os.Rename(path+".moved", path); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // A caller counts from 14 days before its newest token expires until 14 days after, unless it is renewed or revoked.
 func TestExpiryOfOldTokens(t *testing.T) {
@@ -143,4 +90,23 @@ func TestTokenTextDetectsEverySingleError(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A token that is not in files that were changed may be valid.
+func TestTokenInChangedFiles(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "test.db")
+	database, token := create(t, path), store.NewTokenText()
+	if _, err := database.FindToken(t.Context(), token); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("error is %v, want ErrNotFound", err)
+	}
+	if err := os.Rename(path, path+".moved"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := database.FindToken(t.Context(), token); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("error is %v, want ErrUnavailable", err)
+	}
+	if err := os.Rename(path+".moved", path); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -1,7 +1,7 @@
 // Mutants changes one operator, condition, return or constant of product code at a time and reports whether the tests
 // of the packages that import the file notice it. The source is not changed: each mutant is built with an overlay.
 //
-//	go run ./.ci/mutants -draw 80 >mutants.tsv     # draws mutants with a fixed seed
+//	go run ./.ci/mutants -check <mutants.tsv       # says which no longer apply to the code
 //	go run ./.ci/mutants <mutants.tsv >result.tsv  # tests each, the test that noticed it last time first
 //
 // Start with main and test.
@@ -19,13 +19,12 @@ import (
 )
 
 func main() {
-	count := flag.Int("draw", 0, "draw this many mutants instead of testing the ones on standard input")
-	seed := flag.Uint64("seed", 1, "the seed of the draw")
+	isCheck := flag.Bool("check", false, "only check that each mutant applies to the code")
 	budget := flag.Duration("budget", 90*time.Second, "how long the tests of one mutant may take")
 	tags := flag.String("tags", "", "build tags of the tests")
 	flag.Parse()
-	if *count > 0 {
-		draw(*count, *seed)
+	if *isCheck {
+		check()
 		return
 	}
 	importers, err := readImporters()
@@ -50,6 +49,23 @@ func main() {
 		log.Printf("%-60.60s %s (%.0f s)", m.file+" "+m.function, m.noticedBy, time.Since(started).Seconds())
 	}
 	log.Printf("%d mutants survived", survivors)
+}
+
+// check ends the program with an error if a mutant does not apply.
+func check() {
+	stale := 0
+	for m, err := range readMutants(os.Stdin) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		if _, err := m.find(); err != nil {
+			stale++
+			log.Printf("%s: %v", m, err)
+		}
+	}
+	if stale > 0 {
+		log.Fatalf("%d mutants do not apply", stale)
+	}
 }
 
 // mutant is one change of the source. Its nth candidate of a kind in a function identifies it when lines move.

@@ -65,17 +65,26 @@ func (t tester) run(ctx context.Context, overlay, tested, pattern string) string
 	return "(no test)"
 }
 
-// overlay writes the mutated file and the file that has Go use it.
-func (m mutant) overlay() (path string, clean func(), err error) {
+// find returns where the mutant changes its file.
+func (m mutant) find() (candidate, error) {
 	candidates, err := readCandidates(m.file)
 	if err != nil {
-		return "", nil, err
+		return candidate{}, err
 	}
 	at := slices.IndexFunc(candidates, func(c candidate) bool {
 		return c.function == m.function && c.kind == m.kind && c.nth == m.nth && c.before == m.before
 	})
 	if at < 0 {
-		return "", nil, errors.New("not found")
+		return candidate{}, errors.New("not found")
+	}
+	return candidates[at], nil
+}
+
+// overlay writes the mutated file and the file that has Go use it.
+func (m mutant) overlay() (path string, clean func(), err error) {
+	c, err := m.find()
+	if err != nil {
+		return "", nil, err
 	}
 	content, err := os.ReadFile(m.file)
 	if err != nil {
@@ -89,7 +98,7 @@ func (m mutant) overlay() (path string, clean func(), err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	c, mutated := candidates[at], filepath.Join(dir, filepath.Base(m.file))
+	mutated := filepath.Join(dir, filepath.Base(m.file))
 	replaced := string(content[:c.from]) + m.after + string(content[c.to:])
 	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{whole: mutated}})
 	if err != nil {
@@ -98,16 +107,6 @@ func (m mutant) overlay() (path string, clean func(), err error) {
 	path = filepath.Join(dir, "overlay.json")
 	return path, func() { _ = os.RemoveAll(dir) },
 		errors.Join(os.WriteFile(mutated, []byte(replaced), 0o600), os.WriteFile(path, replace, 0o600))
-}
-
-// builds reports whether the mutated package compiles.
-func builds(m mutant) bool {
-	overlay, clean, err := m.overlay()
-	if err != nil {
-		return false
-	}
-	defer clean()
-	return exec.Command("go", "build", "-overlay", overlay, "./"+filepath.Dir(m.file)).Run() == nil
 }
 
 // readImporters returns for each package those whose tests it is part of, itself first, then by distance.

@@ -1,5 +1,7 @@
-// Command bench compares providerd with servers that do less, in one run on one machine. The ratios show what providerd
-// costs. It needs bin/providerd, wrk (from Debian's package wrk) and, with -postgres, PostgreSQL.
+// Command bench compares providerd with a server that only validates, in one run on one machine. The ratios show what
+// providerd costs. It needs bin/providerd, wrk (from Debian's package wrk) and, with -postgres, PostgreSQL.
+//
+// Start with run and measure.
 package main
 
 import (
@@ -8,31 +10,30 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"slices"
 	"time"
 
 	"example.com/providerd/cmd/bench/figures"
 )
 
+type options struct {
+	duration            time.Duration
+	rounds              int
+	postgres, telemetry bool
+}
+
 func main() {
-	var options options
-	serve := flag.String("serve", "", "serve as a yardstick of this kind: echo or validation (internal)")
-	flag.DurationVar(&options.duration, "duration", 4*time.Second, "how long each load lasts")
-	flag.IntVar(&options.rounds, "rounds", 5, "how often each load is repeated; medians are reported")
-	flag.BoolVar(&options.huge, "huge", false, "measure growth up to 10 million rows")
-	overPostgres := flag.Bool("postgres", false, "measure over PostgreSQL and compare with pgbench")
-	ofTelemetry := flag.Bool("telemetry", false, "measure the cost of metrics and traces")
+	var o options
+	isYardstick := flag.Bool("serve", false, "serve as the yardstick (internal)")
+	flag.DurationVar(&o.duration, "duration", 4*time.Second, "how long each load lasts")
+	flag.IntVar(&o.rounds, "rounds", 5, "how often each load is repeated; medians are reported")
+	flag.BoolVar(&o.postgres, "postgres", false, "measure over PostgreSQL instead of SQLite")
+	flag.BoolVar(&o.telemetry, "telemetry", false, "measure the cost of metrics and traces")
 	flag.Parse()
 	var err error
-	switch {
-	case *serve != "":
-		err = serveYardstick(context.Background(), *serve)
-	case *overPostgres:
-		err = runPostgres(context.Background(), options)
-	case *ofTelemetry:
-		err = runTelemetry(context.Background(), options)
-	default:
-		err = run(context.Background(), options)
+	if *isYardstick {
+		err = serveYardstick(context.Background())
+	} else {
+		err = run(context.Background(), o)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -40,132 +41,95 @@ func main() {
 	}
 }
 
-type options struct {
-	duration time.Duration
-	rounds   int
-	huge     bool
+// server is what is measured.
+type server struct {
+	name string
+	// start starts it with an empty database and its files in dir.
+	start func(ctx context.Context, dir string) (*subject, error)
 }
 
-// run measures the servers and writes the tables and the plot.
-func run(ctx context.Context, options options) error {
-	var rows []comparison
+// row has the results of each server in each round, for a number of connections.
+type row struct {
+	connections int
+	results     [][]result
+}
+
+// run measures the servers and writes the table and the plot.
+func run(ctx context.Context, o options) error {
+	servers, stop := serversOf(ctx, o)
+	defer stop()
+	var rows []row
 	for _, connections := range []int{1, 16, 64, 256} {
-		row, err := compare(ctx, options, connections)
-		if err != nil {
-			return err
+		measured := row{connections, make([][]result, len(servers))}
+		for round := range o.rounds {
+			for i := range servers {
+				// Each round has another order, so that no server always follows the same one.
+				at := (round + i) % len(servers)
+				result, err := measure(ctx, servers[at], connections, o.duration)
+				if err != nil {
+					return fmt.Errorf("%s with %d connections: %w", servers[at].name, connections, err)
+				}
+				measured.results[at] = append(measured.results[at], result)
+			}
 		}
-		rows = append(rows, row)
+		rows = append(rows, measured)
 		fmt.Fprintf(os.Stderr, "measured %d connections\n", connections)
 	}
-	bare, err := bareCommits(ctx, options.rounds)
-	if err != nil {
-		return err
-	}
-	growth, err := measureGrowth(ctx, options)
-	if err != nil {
-		return err
-	}
-	text := table(rows, bare, growth)
+	text := table(servers, rows)
 	fmt.Print(text)
-	bars := plot(rows, []string{echoAlone, withValidation, whole},
-		[]string{"Echo alone", "with validation", "providerd, durable"})
-	return errors.Join(figures.Put("cmd/bench/README.md", "figures: make bench writes them", text),
-		os.WriteFile("cmd/bench/figures.svg", []byte(bars), 0o600))
+	return o.write(text, plot(servers, rows))
 }
 
-// comparison has the results of each server in each round, for a number of connections.
-type comparison struct {
-	connections int
-	results     map[string][]result
-}
-
-// compare measures the servers in turn, so that other load on the machine affects all of them alike.
-func compare(ctx context.Context, options options, connections int) (comparison, error) {
-	row := comparison{connections: connections, results: map[string][]result{}}
-	for range options.rounds {
-		for _, kind := range []string{echoAlone, withValidation, whole} {
-			measured, err := measureFresh(ctx, kind, connections, options.duration)
-			if err != nil {
-				return comparison{}, fmt.Errorf("%s with %d connections: %w", kind, connections, err)
-			}
-			row.results[kind] = append(row.results[kind], measured)
-		}
+// write writes the table into the README that shows it, and the plot beside it.
+func (o options) write(text, chart string) error {
+	switch {
+	case o.postgres && o.telemetry:
+		return nil
+	case o.telemetry:
+		return figures.Put("cmd/bench/README.md", "figures: make bench BENCH=-telemetry writes them", text)
+	case o.postgres:
+		return errors.Join(figures.Put("store/postgres/README.md", "figures: make bench BENCH=-postgres writes them", text),
+			os.WriteFile("store/postgres/figures.svg", []byte(chart), 0o600))
+	default:
+		return errors.Join(figures.Put("cmd/bench/README.md", "figures: make bench writes them", text),
+			os.WriteFile("cmd/bench/figures.svg", []byte(chart), 0o600))
 	}
-	return row, nil
 }
 
-// measureFresh measures a server that starts with an empty database.
-func measureFresh(
-	ctx context.Context, kind string, connections int, duration time.Duration,
-) (measured result, err error) {
-	dir, err := makeDir()
-	if err != nil {
-		return result{}, err
+// serversOf returns the servers to measure. The others are compared with the first.
+func serversOf(ctx context.Context, o options) (servers []server, stop func()) {
+	over, stop := database(sqliteIn), func() {}
+	if o.postgres {
+		over, stop = startPostgres(ctx)
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	return measure(ctx, kind, connections, duration, dir)
+	providerd := func(name string, with ...telemetry) server {
+		return server{name, func(ctx context.Context, dir string) (*subject, error) {
+			return startProviderd(ctx, dir, over, with...)
+		}}
+	}
+	if o.telemetry {
+		return []server{providerd("without"), providerd("metrics", scraped), providerd("traces", collected)}, stop
+	}
+	return []server{{"yardstick", startYardstick}, providerd("providerd")}, stop
 }
 
-// makeDir creates a temporary directory in the working directory, because the system's temporary directory may be in
-// memory.
-func makeDir() (string, error) {
+// measure starts a server and loads it, after a second of the same load.
+func measure(ctx context.Context, of server, connections int, duration time.Duration) (measured result, err error) {
+	// The system's temporary directory may be in memory.
 	dir, err := os.MkdirTemp(".", ".bench-")
 	if err != nil {
-		return "", fmt.Errorf("create directory: %w", err)
+		return result{}, fmt.Errorf("create directory: %w", err)
 	}
-	return dir, nil
-}
-
-// measure starts a server with its data in dir, and loads it.
-func measure(
-	ctx context.Context, kind string, connections int, duration time.Duration, dir string,
-) (measured result, err error) {
-	target, err := start(ctx, kind, dir)
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	target, err := of.start(ctx, dir)
 	if err != nil {
 		return result{}, err
 	}
 	defer func() { err = errors.Join(err, target.stop()) }()
-	measured, err = loadWarm(ctx, target, connections, duration)
-	measured.StartSeconds = target.startTime.Seconds()
-	return measured, err
-}
-
-// loadWarm loads a server after a second of the same load.
-func loadWarm(ctx context.Context, target *subject, connections int, duration time.Duration) (result, error) {
-	if _, err := load(ctx, target, connections, time.Second); err != nil {
-		return result{}, err
+	for _, lasts := range []time.Duration{time.Second, duration} {
+		if measured, err = target.load(ctx, dir, connections, lasts); err != nil {
+			return result{}, err
+		}
 	}
-	return load(ctx, target, connections, duration)
-}
-
-// median returns the median of a function over the rounds, or 0 if nothing was measured.
-func (c comparison) median(kind string, of func(result) float64) float64 {
-	var values []float64
-	for _, result := range c.results[kind] {
-		values = append(values, of(result))
-	}
-	if len(values) == 0 {
-		return 0
-	}
-	return median(values)
-}
-
-func median(values []float64) float64 {
-	sorted := slices.Sorted(slices.Values(values))
-	return sorted[len(sorted)/2]
-}
-
-// ratio returns the median over the rounds of the ratio of two servers' rates.
-func (c comparison) ratio(kind, to string) float64 {
-	return median(c.pairs(kind, to, rateRatio))
-}
-
-func rateRatio(r, other result) float64 { return r.perSecond() / other.perSecond() }
-
-// pairs returns a function of two servers' results for each round.
-func (c comparison) pairs(kind, to string, of func(r, other result) float64) (values []float64) {
-	for round, result := range c.results[kind] {
-		values = append(values, of(result, c.results[to][round]))
-	}
-	return values
+	return measured, nil
 }

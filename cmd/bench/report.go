@@ -2,52 +2,79 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
-	"time"
 
 	"example.com/providerd/cmd/bench/figures"
 )
 
-// table renders the figures in Markdown.
-func table(rows []comparison, bare time.Duration, sizes []growth) string {
+// table renders the figures in Markdown: for each server the rate, its ratio to that of the first, and the CPU time, and
+// the latency and memory of the last.
+func table(servers []server, rows []row) string {
 	var text strings.Builder
-	text.WriteString("| connections | (a) creates/s | (b) | (c) | c/a | c/b | p50 ms | p95 ms | p99 ms | CPU s per 1,000 | " +
-		"peak MiB |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
-	for _, row := range rows {
-		milliseconds := func(of func(result) float64) float64 { return row.median(whole, of) / 1000 }
-		fmt.Fprintf(&text, "| %d | %.0f | %.0f | %.0f | %.2f | %.2f | %.2f | %.2f | %.2f | %.3f | %.0f |\n", row.connections,
-			row.median(echoAlone, result.perSecond), row.median(withValidation, result.perSecond),
-			row.median(whole, result.perSecond), row.ratio(whole, echoAlone), row.ratio(whole, withValidation),
-			milliseconds(func(r result) float64 { return r.P50 }), milliseconds(func(r result) float64 { return r.P95 }),
-			milliseconds(func(r result) float64 { return r.P99 }), row.median(whole, result.cpuPerThousand),
-			row.median(whole, func(r result) float64 { return r.PeakMiB }))
+	text.WriteString("| connections |")
+	for i, server := range servers {
+		fmt.Fprintf(&text, " %s, creates/s |", server.name)
+		if i > 0 {
+			fmt.Fprintf(&text, " / %s |", servers[0].name)
+		}
+		text.WriteString(" CPU µs |")
 	}
-	lone := rows[0]
-	both := 1 / (1/lone.median(withValidation, result.perSecond) + bare.Seconds())
-	fmt.Fprintf(&text, "\nOne connection reaches %.2f of what one validated request and one bare SQLite commit would "+
-		"give (%.0f creates/s).\n\nWith 64 connections, by the size of the database:\n\n"+
-		"| rows | creates/s | ratio to %d rows | start-up s |\n| --- | --- | --- | --- |\n",
-		lone.median(whole, result.perSecond)/both, both, sizes[0].rows)
-	for _, size := range sizes {
-		fmt.Fprintf(&text, "| %d | %.0f | %.2f | %.2f |\n", size.rows, median(size.perSecond),
-			size.ratio(sizes[0]), median(size.startSeconds))
+	text.WriteString(" p50 ms | p95 ms | p99 ms | peak MiB |\n" + strings.Repeat("| --- ", 3*len(servers)+4) + "|\n")
+	for _, row := range rows {
+		fmt.Fprintf(&text, "| %d |", row.connections)
+		for i := range servers {
+			fmt.Fprintf(&text, " %.0f |", row.median(i, result.perSecond))
+			if i > 0 {
+				fmt.Fprintf(&text, " %.2f |", row.ratio(i))
+			}
+			fmt.Fprintf(&text, " %.0f |", row.median(i, result.cpuPerCreate))
+		}
+		last := len(servers) - 1
+		fmt.Fprintf(&text, " %.2f | %.2f | %.2f | %.0f |\n",
+			row.median(last, func(r result) float64 { return r.P50 / 1000 }),
+			row.median(last, func(r result) float64 { return r.P95 / 1000 }),
+			row.median(last, func(r result) float64 { return r.P99 / 1000 }),
+			row.median(last, func(r result) float64 { return r.PeakMiB }))
 	}
 	return text.String()
 }
 
-// plot draws the creates per second of each kind as a series.
-func plot(rows []comparison, kinds, series []string) string {
-	bars := figures.Bars{Title: "thousand creates/s", Series: series}
+// plot draws the creates per second of each server.
+func plot(servers []server, rows []row) string {
+	bars := figures.Bars{Title: "thousand creates/s"}
+	for _, server := range servers {
+		bars.Series = append(bars.Series, server.name)
+	}
 	for _, row := range rows {
 		group := figures.Group{Name: fmt.Sprintf("%d connections", row.connections)}
-		for _, kind := range kinds {
-			rate := 0.0
-			if len(row.results[kind]) > 0 {
-				rate = row.median(kind, result.perSecond)
-			}
-			group.Values = append(group.Values, rate/1000)
+		for i := range servers {
+			group.Values = append(group.Values, row.median(i, result.perSecond)/1000)
 		}
 		bars.Groups = append(bars.Groups, group)
 	}
 	return bars.SVG()
+}
+
+// median returns the median of a function of a server's results over the rounds.
+func (r row) median(server int, of func(result) float64) float64 {
+	var values []float64
+	for _, result := range r.results[server] {
+		values = append(values, of(result))
+	}
+	return median(values)
+}
+
+// ratio returns the median over the rounds of the ratio of a server's rate to that of the first.
+func (r row) ratio(server int) float64 {
+	var values []float64
+	for round, result := range r.results[server] {
+		values = append(values, result.perSecond()/r.results[0][round].perSecond())
+	}
+	return median(values)
+}
+
+func median(values []float64) float64 {
+	slices.Sort(values)
+	return values[len(values)/2]
 }

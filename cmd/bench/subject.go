@@ -2,11 +2,10 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,57 +13,65 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
-
-	"github.com/getkin/kin-openapi/openapi3"
-
-	"example.com/providerd/gen/contract"
 )
 
-// The servers to measure.
-const (
-	echoAlone      = "echo"
-	withValidation = "validation"
-	whole          = "providerd"
-)
+// program is the one that is measured.
+const program = "bin/providerd"
 
-const (
-	program  = "bin/providerd"
-	freePort = "127.0.0.1:0"
-)
-
-// subject is a server under measurement, in its own process.
+// subject is a server under measurement, in a process of its own.
 type subject struct {
-	command *exec.Cmd
-	url     string
-	token   string
-	// startTime is how long the server took to listen.
-	startTime time.Duration
+	*exec.Cmd
+	url, token string
+	// stops are called before the server is stopped.
+	stops []func() error
 }
 
-// start starts a server with its data in dir.
-func start(ctx context.Context, kind, dir string) (*subject, error) {
-	if kind != whole {
-		return launch(exec.CommandContext(ctx, os.Args[0], "-serve", kind), filepath.Join(dir, kind+".log"))
-	}
-	return startProgram(ctx, dir, nil, nil)
+// startYardstick starts this program as the yardstick.
+func startYardstick(ctx context.Context, dir string) (*subject, error) {
+	started := &subject{Cmd: exec.CommandContext(ctx, os.Args[0], "-serve")}
+	return started, started.launch(dir)
 }
 
-// startProgram starts providerd with its data in dir, and with no settings except the flags and variables.
-func startProgram(ctx context.Context, dir string, flags, variables []string) (*subject, error) {
-	database := "sqlite:" + filepath.Join(dir, databaseFile)
-	command := exec.CommandContext(ctx, program,
-		slices.Concat([]string{"serve", "--listen", freePort, "--database", database}, flags)...)
-	command.Env = slices.Concat(slices.DeleteFunc(os.Environ(), isSetting), variables)
-	started, err := launch(command, filepath.Join(dir, whole+".log"))
+// database returns the URL of an empty database, which may have its files in dir.
+type database func(ctx context.Context, dir string) (url string, err error)
+
+func sqliteIn(_ context.Context, dir string) (url string, err error) {
+	return "sqlite:" + filepath.Join(dir, "providerd.db"), nil
+}
+
+// startProviderd starts providerd with no settings except for those of the database and the telemetry.
+func startProviderd(ctx context.Context, dir string, over database, with ...telemetry) (*subject, error) {
+	url, err := over(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
-	token, err := os.ReadFile(filepath.Join(dir, "initial-token"))
-	if err != nil {
-		return nil, fmt.Errorf("read token: %w", err)
+	environment := append(slices.DeleteFunc(os.Environ(), isSetting),
+		"PROVIDERD_DATABASE="+url, "PROVIDERD_KEYSET="+filepath.Join(dir, "keyset.json"), "PROVIDERD_LISTEN=127.0.0.1:0")
+	var stops []func() error
+	for _, observe := range with {
+		settings, stop, err := observe(ctx)
+		if err != nil {
+			return nil, err
+		}
+		environment, stops = append(environment, settings...), append(stops, stop)
 	}
-	started.token = strings.TrimSpace(string(token))
+	command := func(arguments ...string) *exec.Cmd {
+		command := exec.CommandContext(ctx, program, arguments...)
+		command.Env = environment
+		return command
+	}
+	if output, err := command("key", "create").CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("create a master key: %w: %s", err, output)
+	}
+	started := &subject{Cmd: command("serve"), stops: stops}
+	if err := started.launch(dir); err != nil {
+		return nil, err
+	}
+	token, err := command("token", "create", "--name", "bench", "--allow", "providers_oauth2_create").Output()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("create a token: %w", err), started.stop())
+	}
+	started.token = string(bytes.TrimSpace(token))
 	return started, nil
 }
 
@@ -73,95 +80,56 @@ func isSetting(variable string) bool {
 	return strings.HasPrefix(variable, "PROVIDERD_") || strings.HasPrefix(variable, "OTEL_")
 }
 
-// launch starts a server with its standard error in a file, and waits until it prints its URL.
-func launch(command *exec.Cmd, logPath string) (*subject, error) {
-	log, err := os.Create(logPath)
+// launch starts the server with its standard error in a file, and waits until it prints its URL.
+func (s *subject) launch(dir string) error {
+	log, err := os.Create(filepath.Join(dir, "log"))
 	if err != nil {
-		return nil, fmt.Errorf("create log: %w", err)
+		return fmt.Errorf("create log: %w", err)
 	}
-	command.Stderr = log
-	output, err := command.StdoutPipe()
+	defer func() { _ = log.Close() }()
+	s.Stderr = log
+	output, err := s.StdoutPipe()
+	if err == nil {
+		err = s.Start()
+	}
 	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", command.Path, err)
-	}
-	started := time.Now()
-	if err := command.Start(); err != nil {
-		return nil, fmt.Errorf("start %s: %w", command.Path, err)
+		return fmt.Errorf("start %s: %w", s.Path, err)
 	}
 	line, err := bufio.NewReader(output).ReadString('\n')
 	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", command.Path, errors.Join(err, command.Wait()))
+		return fmt.Errorf("start %s: %w", s.Path, errors.Join(err, s.Wait()))
 	}
-	url := strings.TrimSpace(strings.TrimPrefix(line, "listening on "))
-	return &subject{command: command, url: url, startTime: time.Since(started)}, nil
+	s.url = strings.TrimSpace(strings.TrimPrefix(line, "listening on "))
+	return nil
 }
 
 // stop stops the server and waits for it.
-func (s *subject) stop() error {
-	if err := s.command.Process.Signal(syscall.SIGTERM); err != nil {
-		return fmt.Errorf("stop server: %w", err)
+func (s *subject) stop() (err error) {
+	for _, stop := range s.stops {
+		err = errors.Join(err, stop())
 	}
+	err = errors.Join(err, s.Process.Signal(syscall.SIGTERM))
 	var exit *exec.ExitError
-	if err := s.command.Wait(); err != nil && !errors.As(err, &exit) {
-		return fmt.Errorf("stop server: %w", err)
+	if waited := s.Wait(); !errors.As(waited, &exit) {
+		err = errors.Join(err, waited)
 	}
-	return nil
+	return err
 }
 
-// cpuSeconds returns the CPU time that the server has used.
-func (s *subject) cpuSeconds() (float64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.command.Process.Pid))
-	if err != nil {
-		return 0, fmt.Errorf("read CPU time: %w", err)
+// usage returns the CPU time that the server has used, and its peak resident memory.
+func (s *subject) usage() (cpuSeconds, peakMiB float64, err error) {
+	dir := fmt.Sprintf("/proc/%d/", s.Process.Pid)
+	stat, statErr := os.ReadFile(dir + "stat")
+	status, statusErr := os.ReadFile(dir + "status")
+	if err := errors.Join(statErr, statusErr); err != nil {
+		return 0, 0, fmt.Errorf("read the usage of the server: %w", err)
 	}
 	// utime and stime, in ticks, are the 12th and 13th fields after the name in parentheses.
-	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	_, peak, _ := strings.Cut(string(status), "VmHWM:")
+	userTicks, userErr := strconv.ParseFloat(fields[11], 64)
+	systemTicks, systemErr := strconv.ParseFloat(fields[12], 64)
+	peakKiB, peakErr := strconv.ParseFloat(strings.Fields(peak)[0], 64)
 	const ticksPerSecond = 100
-	var ticks float64
-	for _, field := range fields[11:13] {
-		count, err := strconv.ParseFloat(field, 64)
-		if err != nil {
-			return 0, fmt.Errorf("read CPU time: %w", err)
-		}
-		ticks += count
-	}
-	return ticks / ticksPerSecond, nil
-}
-
-// peakMiB returns the server's peak resident memory.
-func (s *subject) peakMiB() (float64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.command.Process.Pid))
-	if err != nil {
-		return 0, fmt.Errorf("read memory: %w", err)
-	}
-	_, rest, _ := strings.Cut(string(text), "VmHWM:")
-	kib, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
-	if err != nil {
-		return 0, fmt.Errorf("read memory: %w", err)
-	}
-	return kib / 1024, nil
-}
-
-// serveYardstick serves a yardstick.
-func serveYardstick(ctx context.Context, kind string) error {
-	contract, err := openapi3.NewLoader().LoadFromData(contract.YAML())
-	if err != nil {
-		return fmt.Errorf("read contract: %w", err)
-	}
-	handler := newEchoYardstick(contract)
-	if kind == withValidation {
-		if handler, err = newValidationYardstick(contract); err != nil {
-			return err
-		}
-	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return fmt.Errorf("listen: %w", err)
-	}
-	fmt.Println("listening on http://" + listener.Addr().String())
-	yardstick := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
-	if err := yardstick.Serve(listener); err != nil {
-		return fmt.Errorf("serve: %w", err)
-	}
-	return nil
+	return (userTicks + systemTicks) / ticksPerSecond, peakKiB / 1024, errors.Join(userErr, systemErr, peakErr)
 }

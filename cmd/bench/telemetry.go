@@ -1,122 +1,74 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"slices"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/errgroup"
-
-	"example.com/providerd/cmd/bench/figures"
 )
 
-// The kinds of telemetry to measure.
-const (
-	without     = "without"
-	withMetrics = "metrics"
-	withTraces  = "traces"
-)
+// telemetry observes a server until stop is called, and returns the settings that let it.
+type telemetry func(ctx context.Context) (settings []string, stop func() error, err error)
 
-// runTelemetry compares providerd with metrics, and with traces, to providerd without telemetry, and writes the table.
-func runTelemetry(ctx context.Context, options options) error {
-	collector, err := startCollector(ctx)
-	if err != nil {
-		return err
-	}
-	rows, err := compareAllTelemetry(ctx, options, collector)
-	if err := errors.Join(err, collector.stop()); err != nil {
-		return err
-	}
-	text := telemetryTable(rows)
-	fmt.Print(text)
-	return figures.Put("cmd/bench/README.md", "figures: make bench BENCH=-telemetry writes them", text)
-}
-
-func compareAllTelemetry(ctx context.Context, options options, collector *collector) (rows []comparison, err error) {
-	for _, connections := range []int{1, 16, 64} {
-		row := comparison{connections: connections, results: map[string][]result{}}
-		for round := range options.rounds {
-			for _, kind := range orderOf(round, without, withMetrics, withTraces) {
-				measured, err := measureTelemetry(ctx, kind, collector, connections, options.duration)
-				if err != nil {
-					return nil, fmt.Errorf("%s with %d connections: %w", kind, connections, err)
-				}
-				row.results[kind] = append(row.results[kind], measured)
+// scraped reads the metrics once per second, as Prometheus does.
+func scraped(ctx context.Context) (settings []string, stop func() error, err error) {
+	free := httptest.NewServer(nil)
+	free.Close()
+	address := free.Listener.Addr().String()
+	ctx, cancel := context.WithCancel(ctx)
+	failed := make(chan error, 1)
+	go func() {
+		ticker := time.NewTicker(time.Second)
+		defer ticker.Stop()
+		last := errors.New("the metrics were never scraped")
+		for {
+			select {
+			case <-ctx.Done():
+				failed <- last
+				return
+			case <-ticker.C:
+				last = scrape(context.WithoutCancel(ctx), "http://"+address+"/metrics")
 			}
 		}
-		rows = append(rows, row)
-		fmt.Fprintf(os.Stderr, "measured %d connections\n", connections)
-	}
-	return rows, nil
+	}()
+	return []string{"PROVIDERD_OPS_LISTEN=" + address}, func() error { cancel(); return <-failed }, nil
 }
 
-// orderOf returns the order in which a round measures kinds. Six rounds measure three kinds once in each order, so that
-// neither other load on the machine nor the previous measurement favors one.
-func orderOf(round int, kinds ...string) []string {
-	first := round % len(kinds)
-	order := slices.Concat(kinds[first:], kinds[:first])
-	if round%2 == 1 {
-		slices.Reverse(order)
+// scrape reads metrics once. It returns an error if those of requests are missing.
+func scrape(ctx context.Context, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return fmt.Errorf("scrape metrics: %w", err)
 	}
-	return order
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("scrape metrics: %w", err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil || !bytes.Contains(text, []byte("providerd_request_duration_seconds")) {
+		return fmt.Errorf("scrape metrics: %s: %.200s, %w", response.Status, text, err)
+	}
+	return nil
 }
 
-// measureTelemetry measures providerd with an empty database.
-func measureTelemetry(
-	ctx context.Context, kind string, collector *collector, connections int, duration time.Duration,
-) (measured result, err error) {
-	dir, err := makeDir()
-	if err != nil {
-		return result{}, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	switch kind {
-	case withMetrics:
-		return measureScraped(ctx, connections, duration, dir)
-	case withTraces:
-		return measureTraced(ctx, collector, connections, duration, dir)
-	default:
-		return measure(ctx, whole, connections, duration, dir)
-	}
-}
-
-// measureScraped measures providerd while its metrics are scraped once per second.
-func measureScraped(
-	ctx context.Context, connections int, duration time.Duration, dir string,
-) (measured result, err error) {
-	address, err := freeAddress(ctx)
-	if err != nil {
-		return result{}, err
-	}
-	target, err := startProgram(ctx, dir, []string{"--ops-listen", address}, nil)
-	if err != nil {
-		return result{}, err
-	}
-	defer func() { err = errors.Join(err, target.stop()) }()
-	scraping, stop := context.WithCancel(ctx)
-	var group errgroup.Group
-	group.Go(func() error { return scrapeEachSecond(scraping, "http://"+address+"/metrics") })
-	measured, err = loadWarm(ctx, target, connections, duration)
-	stop()
-	return measured, errors.Join(err, group.Wait())
-}
-
-// measureTraced measures providerd while it exports a trace of each create.
-func measureTraced(
-	ctx context.Context, collector *collector, connections int, duration time.Duration, dir string,
-) (measured result, err error) {
-	target, err := startProgram(ctx, dir, nil, []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + collector.url})
-	if err != nil {
-		return result{}, err
-	}
-	defer func() { err = errors.Join(err, target.stop()) }()
-	before := collector.exports.Load()
-	measured, err = loadWarm(ctx, target, connections, duration)
-	if err == nil && collector.exports.Load() == before {
-		err = errors.New("no traces were exported")
-	}
-	return measured, err
+// collected discards traces in this process, whose CPU time is not measured.
+func collected(context.Context) (settings []string, stop func() error, err error) {
+	var exports atomic.Int64
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		exports.Add(1)
+	}))
+	return []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + collector.URL}, func() error {
+		collector.Close()
+		if exports.Load() == 0 {
+			return errors.New("no traces were exported")
+		}
+		return nil
+	}, nil
 }

@@ -10,16 +10,6 @@ import (
 	"testing"
 )
 
-// The package documentation describes the hand-written API; the comment of the generator is not in it.
-func TestPackageDocumentation(t *testing.T) {
-	t.Parallel()
-	text, err := exec.CommandContext(t.Context(), "go", "doc").Output()
-	if err != nil || !strings.Contains(string(text), "\nPackage client is the Go SDK of providerd. New returns Providers") ||
-		strings.Count(string(text), "Package client") != 1 || strings.Contains(string(text), "oapi-codegen") {
-		t.Errorf("the documentation is %v %s", err, text)
-	}
-}
-
 // blockFrame makes a program of a block of the README.
 const blockFrame = `package main
 

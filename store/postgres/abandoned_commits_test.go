@@ -31,7 +31,7 @@ func TestHangingCommitsReleaseConnections(t *testing.T) {
 		`CREATE CONSTRAINT TRIGGER dies AFTER INSERT ON providers DEFERRABLE INITIALLY DEFERRED
 			FOR EACH ROW WHEN (NEW.name LIKE 'dies%') EXECUTE FUNCTION die()`)
 	insertNamed := func(prefix string) error {
-		_, err := insert(t.Context(), opened, prefix+rand.Text())
+		err := insert(t.Context(), opened, prefix+rand.Text())
 		return err
 	}
 	const terminated, rounds, each = 20, 2, 12

@@ -4,7 +4,6 @@ package postgres_test
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,12 +18,11 @@ import (
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/postgres"
 	"example.com/providerd/store/postgres/postgrestest"
-	"example.com/providerd/store/storetest"
 	"example.com/providerd/store/storetest/processtest"
 )
 
 // begin runs statements in a transaction that stays open until end is called.
-func begin(t *testing.T, url string, statements ...string) (conn *pgx.Conn, end func()) {
+func begin(t *testing.T, url string, statements ...string) (end func()) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
 	if err != nil {
@@ -36,51 +34,10 @@ func begin(t *testing.T, url string, statements ...string) (conn *pgx.Conn, end 
 			t.Fatal(err)
 		}
 	}
-	return conn, func() {
+	return func() {
 		if _, err := conn.Exec(t.Context(), "ROLLBACK"); err != nil {
 			t.Fatal(err)
 		}
-	}
-}
-
-// insertNamed is a statement that inserts a provider with a name.
-func insertNamed(name string) string { return strings.ReplaceAll(insertRow, "$1", "'"+name+"'") }
-
-// An insert that waits for another transaction because of a row, or is the victim of a deadlock, stores nothing. Its rows
-// should be inserted alone.
-func TestBlockedInsert(t *testing.T) {
-	t.Parallel()
-	cluster := postgrestest.NewCluster(t)
-	for _, deadlockTimeout := range []string{"1min", "900ms"} {
-		t.Run(deadlockTimeout, func(t *testing.T) {
-			t.Parallel()
-			url := cluster.CreateDatabase(t)
-			cluster.Exec(t, "postgres", "ALTER DATABASE "+databaseOf(t, url)+" SET deadlock_timeout = '"+deadlockTimeout+"'")
-			opened := createWithKeyset(t, cluster, url)
-			conn, end := begin(t, url, "SET LOCAL deadlock_timeout = '1min'", insertNamed("b"))
-			inserted, crossed := make(chan error, 1), make(chan error, 1)
-			begun := time.Now()
-			go func() { _, err := insert(t.Context(), opened, "a", "b"); inserted <- err }()
-			processtest.WaitUntil(t, "the insert waits or ends", func() bool {
-				return len(inserted) > 0 || isBlocked(t, opened, "INSERT%")
-			})
-			isEarly := time.Since(begun) < 500*time.Millisecond
-			go func() { _, err := conn.Exec(t.Context(), insertNamed("a")); crossed <- err }()
-			err := <-inserted
-			if !errors.Is(err, database.ErrInsertAlone) || !errors.Is(err, database.ErrUnavailable) {
-				t.Errorf("error is %v, want ErrInsertAlone and ErrUnavailable", err)
-			}
-			if isDeadlock := strings.Contains(fmt.Sprint(err), "40P01"); isEarly && isDeadlock != (deadlockTimeout == "900ms") {
-				t.Errorf("error is %v", err)
-			}
-			if err := <-crossed; err != nil {
-				t.Error(err)
-			}
-			end()
-			if pks, err := insert(t.Context(), opened, "a", "b", "a"); err != nil || len(pks) != 2 {
-				t.Errorf("pks are %v, want 2, %v", pks, err)
-			}
-		})
 	}
 }
 
@@ -90,14 +47,14 @@ func TestLockedEvents(t *testing.T) {
 	cluster := postgrestest.NewCluster(t)
 	url := cluster.CreateDatabase(t)
 	opened := createWithKeyset(t, cluster, url)
-	_, end := begin(t, url, "LOCK TABLE events IN ACCESS EXCLUSIVE MODE")
-	if _, err := insert(t.Context(), opened, "a", "b"); !errors.Is(err, database.ErrLocked) ||
+	end := begin(t, url, "LOCK TABLE events IN ACCESS EXCLUSIVE MODE")
+	if err := insert(t.Context(), opened, "a", "b"); !errors.Is(err, database.ErrLocked) ||
 		errors.Is(err, database.ErrInsertAlone) {
 		t.Errorf("error is %v, want ErrLocked", err)
 	}
 	end()
-	if pks, err := insert(t.Context(), opened, "a", "b"); err != nil || len(pks) != 2 {
-		t.Errorf("pks are %v, want 2, %v", pks, err)
+	if err := insert(t.Context(), opened, "a", "b"); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -108,7 +65,7 @@ func TestBlockedCreatesFailAlone(t *testing.T) {
 	url := cluster.CreateDatabase(t)
 	opened := openStore(t, url, newKeyset(t))
 	createEach(t, opened, "before")
-	_, end := begin(t, url, `INSERT INTO providers SELECT (jsonb_populate_record(p, jsonb_build_object('pk', 1000000 + n,
+	end := begin(t, url, `INSERT INTO providers SELECT (jsonb_populate_record(p, jsonb_build_object('pk', 1000000 + n,
 		'uid', gen_random_uuid(), 'client_id', 'held ' || n, 'idempotency_key', NULL))).*
 		FROM providers AS p, generate_series(0, 9) AS n`)
 	defer end()
@@ -166,7 +123,7 @@ func TestBlockedCreatesAreTriedAgain(t *testing.T) {
 func isStoredAfterWait(t *testing.T, url string, opened *store.Store, watching *postgres.Database, round int) bool {
 	t.Helper()
 	held := fmt.Sprint("held ", round)
-	_, end := begin(t, url, `INSERT INTO providers SELECT (jsonb_populate_record(p, jsonb_build_object('pk', 1000000,
+	end := begin(t, url, `INSERT INTO providers SELECT (jsonb_populate_record(p, jsonb_build_object('pk', 1000000,
 		'uid', gen_random_uuid(), 'client_id', '`+held+`', 'idempotency_key', NULL))).* FROM providers AS p LIMIT 1`)
 	var group sync.WaitGroup
 	var timing store.Timing
@@ -205,15 +162,15 @@ func TestInsertHasAnIDBeforePKs(t *testing.T) {
 	url := cluster.CreateDatabase(t)
 	opened := createWithKeyset(t, cluster, url)
 	// The sequence needs an id for the first pk only.
-	if _, err := insert(t.Context(), opened, "first"); err != nil {
+	if err := insert(t.Context(), opened, "first"); err != nil {
 		t.Fatal(err)
 	}
 	cluster.Exec(t, databaseOf(t, url),
 		`CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END $$`,
 		"CREATE TRIGGER wait BEFORE INSERT ON providers FOR EACH ROW EXECUTE FUNCTION wait()")
-	_, end := begin(t, url, "SELECT pg_advisory_xact_lock(1)")
+	end := begin(t, url, "SELECT pg_advisory_xact_lock(1)")
 	inserted := make(chan error, 1)
-	go func() { _, err := insert(t.Context(), opened, "second"); inserted <- err }()
+	go func() { err := insert(t.Context(), opened, "second"); inserted <- err }()
 	awaitWait(t, opened, "advisory")
 	var hasID bool
 	err := opened.Reader().WithContext(t.Context()).
@@ -245,18 +202,18 @@ func TestInsertWhileServerIsAway(t *testing.T) {
 				"ALTER SYSTEM RESET default_transaction_read_only", "SELECT pg_reload_conf()")
 		}},
 	} {
-		if _, err := insert(t.Context(), opened, "before "+fault.name); err != nil {
+		if err := insert(t.Context(), opened, "before "+fault.name); err != nil {
 			t.Errorf("before %s: %v", fault.name, err)
 		}
 		fault.fail()
 		short, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-		_, err := insert(short, opened, "while "+fault.name)
+		err := insert(short, opened, "while "+fault.name)
 		cancel()
 		if !errors.Is(err, database.ErrUnavailable) || errors.Is(err, database.ErrOutcomeUnknown) {
 			t.Errorf("%s: error is %v, want ErrUnavailable", fault.name, err)
 		}
 		waiting := make(chan error, 1)
-		go func() { _, err := insert(t.Context(), opened, "after "+fault.name); waiting <- err }()
+		go func() { err := insert(t.Context(), opened, "after "+fault.name); waiting <- err }()
 		fault.heal()
 		if err := <-waiting; err != nil {
 			t.Errorf("after %s: %v", fault.name, err)
@@ -281,7 +238,7 @@ func TestWarningAtCommit(t *testing.T) {
 		watching := create(t, r.url)
 		r.standby.Freeze()
 		inserted := make(chan error, 1)
-		go func() { _, err := insert(t.Context(), opened, name); inserted <- err }()
+		go func() { err := insert(t.Context(), opened, name); inserted <- err }()
 		awaitWait(t, watching, "SyncRep")
 		r.primary.Exec(t, "postgres", "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
 		err := <-inserted
@@ -289,33 +246,5 @@ func TestWarningAtCommit(t *testing.T) {
 			t.Errorf("%s: error is %v, want ErrOutcomeUnknown with the warning", name, err)
 		}
 		r.standby.Thaw()
-	}
-}
-
-// The largest batches are stored: the most creates, and as many of the largest bodies as a server keeps in memory.
-func TestLargestBatches(t *testing.T) {
-	t.Parallel()
-	cluster := postgrestest.NewCluster(t)
-	for _, parameter := range []string{"", "default_query_exec_mode=exec"} {
-		for size, count := range map[int]int{100: 256, 1 << 20: 64} {
-			opened := openStore(t, with(cluster.CreateDatabase(t), parameter), newKeyset(t))
-			secret := store.NewSecret(rand.Text() + strings.Repeat("x", size))
-			var group sync.WaitGroup
-			for i := range count {
-				group.Go(func() {
-					request, settings := keyedRequest(fmt.Sprint(i))
-					settings.ClientSecret = secret
-					record, _, err := opened.CreateOAuth2Provider(t.Context(), request, settings)
-					if err != nil || record.ClientSecret.Reveal() != secret.Reveal() {
-						t.Errorf("%d bytes: create %d: %v", size, i, err)
-					}
-				})
-			}
-			group.Wait()
-			records := opened.Opened(t.Context(), opened.Providers(t.Context(), store.Filter{}, 0))
-			if stored := storetest.Collect(t, records); len(stored) != count {
-				t.Errorf("%d bytes: %d are stored, want %d", size, len(stored), count)
-			}
-		}
 	}
 }

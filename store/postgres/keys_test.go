@@ -5,22 +5,16 @@ package postgres_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"example.com/providerd/store"
-	"example.com/providerd/store/files"
 	"example.com/providerd/store/postgres"
 	"example.com/providerd/store/postgres/postgrestest"
-	"example.com/providerd/store/seal"
 	"example.com/providerd/store/storetest"
 	"example.com/providerd/store/storetest/processtest"
 )
@@ -95,48 +89,6 @@ func expectSecrets(t *testing.T, opened *store.Store, want ...string) {
 	if names := readSecrets(t, opened); !slices.Equal(names, want) {
 		t.Errorf("providers are %q, want %q", names, want)
 	}
-}
-
-// While the keyset file of a replica lacks the master key, the replica neither creates nor reads secrets nor is ready,
-// and says which key it lacks. With the right file, it recovers.
-func TestMissingMasterKey(t *testing.T) {
-	t.Parallel()
-	url, keyset := postgrestest.NewCluster(t).CreateDatabase(t), newKeyset(t)
-	replica := openStore(t, url, keyset)
-	createEach(t, replica, "before")
-	newer := filepath.Join(t.TempDir(), "keyset.json")
-	master, err := seal.ReadMasterKeys(keyset)
-	if err == nil {
-		master, err = master.WithNew()
-	}
-	if err == nil {
-		err = master.Create(newer, files.Owner{})
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	id, err := openOperator(t, url, newer).RewrapKeys(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, createErr := keyedCreate(t.Context(), replica, "after")
-	_, readErr := replica.Provider(t.Context(), 1)
-	for what, err := range map[string]error{
-		"create": createErr, "read": readErr, "Ready": replica.Ready(t.Context()),
-	} {
-		if !errors.Is(err, store.ErrUnavailable) || !errors.Is(err, store.ErrKeysetUnusable) ||
-			!strings.Contains(err.Error(), fmt.Sprint("lacks master key ", id)) {
-			t.Errorf("%s: error is %v, want ErrUnavailable with the missing key %d", what, err, id)
-		}
-	}
-	if err := os.Rename(newer, keyset); err != nil {
-		t.Fatal(err)
-	}
-	createEach(t, replica, "after")
-	if err := replica.Ready(t.Context()); err != nil {
-		t.Error(err)
-	}
-	expectSecrets(t, replica, "before", "after")
 }
 
 // While another program reads the table of keys, as pg_dump does, a reseal gives up, and creates wait for it at most

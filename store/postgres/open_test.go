@@ -29,27 +29,6 @@ func openError(ctx context.Context, t *testing.T, url string) error {
 	return err
 }
 
-// Errors of unusable servers are one line without repetition, with advice if a privilege is missing.
-func TestUnusableServers(t *testing.T) {
-	t.Parallel()
-	cluster := postgrestest.NewCluster(t)
-	url := cluster.CreateDatabase(t)
-	name := databaseOf(t, url)
-	cluster.Exec(t, name, "CREATE ROLE reader LOGIN PASSWORD 'reader'", "REVOKE ALL ON SCHEMA public FROM PUBLIC",
-		"GRANT USAGE ON SCHEMA public TO PUBLIC")
-	err := openError(t.Context(), t, with(url, "user=reader&password=reader"))
-	if !errors.Is(err, database.ErrUnavailable) ||
-		!strings.Contains(fmt.Sprint(err), "(SQLSTATE 42501); grant the missing privilege to the role of the URL") {
-		t.Errorf("without the privilege, error is %v", err)
-	}
-	cluster.Stop(t)
-	err = openError(t.Context(), t, strings.Replace(url, "sslmode=disable", "sslmode=prefer", 1))
-	if text := fmt.Sprint(err); !errors.Is(err, database.ErrNoConnection) || strings.Count(text, "refused") != 1 ||
-		strings.Contains(text, "\n") {
-		t.Errorf("without a server, error is %v", err)
-	}
-}
-
 // Settings that could lose an acknowledged create, or a character, are refused by name, whether of the server, a
 // database or a connection.
 func TestUnsafeServersAreRefused(t *testing.T) {

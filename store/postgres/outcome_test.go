@@ -197,7 +197,7 @@ func TestRefusedCommitIsKnown(t *testing.T) {
 	opened := createWithKeyset(t, cluster, url)
 	cluster.Exec(t, databaseOf(t, url), "CREATE TABLE wanted (name text UNIQUE)", "INSERT INTO wanted VALUES ('wanted')",
 		"ALTER TABLE providers ADD FOREIGN KEY (name) REFERENCES wanted (name) DEFERRABLE INITIALLY DEFERRED")
-	_, err := insert(t.Context(), opened, "wanted", "refused")
+	err := insert(t.Context(), opened, "wanted", "refused")
 	if !errors.Is(err, database.ErrInsertAlone) || errors.Is(err, database.ErrOutcomeUnknown) {
 		t.Errorf("error is %v, want that of the constraint", err)
 	}
@@ -227,11 +227,11 @@ func TestStalledTransaction(t *testing.T) {
 		})
 	}()
 	<-begun
-	if _, err := insert(t.Context(), other, "free"); err != nil {
+	if err := insert(t.Context(), other, "free"); err != nil {
 		t.Errorf("another value: %v", err)
 	}
 	began := time.Now()
-	_, err := insert(t.Context(), other, "another", "wanted")
+	err := insert(t.Context(), other, "another", "wanted")
 	if !errors.Is(err, database.ErrInsertAlone) || !errors.Is(err, database.ErrLocked) {
 		t.Errorf("the same value: error is %v, want ErrInsertAlone and ErrLocked", err)
 	}

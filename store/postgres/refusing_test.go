@@ -3,15 +3,11 @@
 package postgres_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
-
 	"example.com/providerd/store"
 	"example.com/providerd/store/postgres/postgrestest"
-	"example.com/providerd/store/storetest/processtest"
 )
 
 // While the server refuses rows, validations are refused and the store is not ready, but replays succeed. Once rows can
@@ -54,32 +50,4 @@ func TestRefusedRows(t *testing.T) {
 	if replayed, err := keyedCreate(t.Context(), opened, "new"); err != nil || replayed {
 		t.Errorf("replayed is %v, %v", replayed, err)
 	}
-}
-
-// A locked table makes the store not ready before any create is sent.
-func TestLockedTableIsNotReady(t *testing.T) {
-	t.Parallel()
-	cluster := postgrestest.NewCluster(t)
-	url := cluster.CreateDatabase(t)
-	opened := openStore(t, url, newKeyset(t))
-	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close(context.Background()) }()
-	if _, err := conn.Exec(t.Context(), "BEGIN; LOCK TABLE providers IN SHARE MODE"); err != nil {
-		t.Fatal(err)
-	}
-	processtest.WaitUntil(t, "the store is not ready", func() bool { return opened.Ready(t.Context()) != nil })
-	if _, err := keyedValidate(t.Context(), opened, "new"); !errors.Is(err, store.ErrUnavailable) {
-		t.Errorf("validation: error is %v, want ErrUnavailable", err)
-	}
-	_, err = keyedCreate(t.Context(), opened, "new")
-	if !errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrOutcomeUnknown) {
-		t.Errorf("create: error is %v, want ErrUnavailable", err)
-	}
-	if _, err := conn.Exec(t.Context(), "ROLLBACK"); err != nil {
-		t.Fatal(err)
-	}
-	awaitReady(t, opened)
 }

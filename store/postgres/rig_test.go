@@ -109,8 +109,8 @@ func createWithKeyset(t *testing.T, cluster *postgrestest.Cluster, url string) *
 	return opened
 }
 
-// insert inserts providers with names, which are also their idempotency keys, and returns their pks.
-func insert(ctx context.Context, opened *postgres.Database, names ...string) (pks []int64, err error) {
+// insert inserts providers with names, which are also their idempotency keys.
+func insert(ctx context.Context, opened *postgres.Database, names ...string) error {
 	columns := strings.Fields(`uid name idempotency_key kind created_at created_by request_id remote_address secret generated
 		property_mappings property_mappings_group delegated_subject scopes exclude_users_service_account user_delete_action
 		group_delete_action default_group_email_domain`)
@@ -123,13 +123,8 @@ func insert(ctx context.Context, opened *postgres.Database, names ...string) (pk
 			"[]", "[]", "", "", false, "delete", "delete", "",
 		})
 	}
-	stored, err := opened.Insert(ctx, rows)
-	for _, row := range rows.Rows {
-		if pk, ok := stored[row[0].(uuid.UUID)]; ok {
-			pks = append(pks, pk)
-		}
-	}
-	return pks, err
+	_, err := opened.Insert(ctx, rows)
+	return err
 }
 
 // names returns the names of the stored providers.

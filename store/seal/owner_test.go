@@ -16,8 +16,10 @@ func TestRootKeysetsBelongToTheirOwners(t *testing.T) {
 	t.Parallel()
 	processtest.NeedRoot(t)
 	const someUser, someGroup = 1234, 2234
-	_, elsewhere := newFile(t)
-	dir := t.TempDir()
+	dir, elsewhere := t.TempDir(), filepath.Join(t.TempDir(), "keyset.json")
+	if _, err := seal.ReadOrCreateMasterKeys(elsewhere); err != nil {
+		t.Fatal(err)
+	}
 	path, link := filepath.Join(dir, "keyset.json"), filepath.Join(dir, "link.json")
 	if err := errors.Join(os.Chown(dir, someUser, someGroup), os.Symlink(elsewhere, link)); err != nil {
 		t.Fatal(err)

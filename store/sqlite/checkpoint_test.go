@@ -51,29 +51,6 @@ func TestWALIsBoundedUnderLoad(t *testing.T) {
 	}
 }
 
-// Each failed checkpoint is logged and counted once. The next one copies all pages once the cause is gone.
-func TestFailedCheckpointIsLogged(t *testing.T) {
-	t.Parallel()
-	var log processtest.Buffer
-	r := newLoggedRig(t, slog.New(slog.NewTextHandler(&log, nil)))
-	if err := errors.Join(r.insert("large", 10_000), os.Rename(r.path+"-wal", r.path+"-wal.away")); err != nil {
-		t.Fatal(err)
-	}
-	r.Checkpoint(t.Context())
-	const failed = `level=ERROR msg="checkpoint failed"`
-	if wal := strings.Count(log.String(), failed); wal != 1 {
-		t.Errorf("log: %s", log.String())
-	}
-	if err := os.Rename(r.path+"-wal.away", r.path+"-wal"); err != nil {
-		t.Fatal(err)
-	}
-	r.Checkpoint(t.Context())
-	if wal := r.Stats().WAL; wal.FailedCheckpoints != 1 || wal.Checkpoints != 1 || wal.CopiedPages != wal.Pages || wal.Pages == 0 {
-		t.Errorf("stats: %+v; log: %s", wal, log.String())
-	}
-	r.close(t)
-}
-
 func sizeOf(t *testing.T, path string) int64 {
 	t.Helper()
 	info, err := os.Stat(path)

@@ -1,7 +1,6 @@
 package sqlite_test
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"maps"
@@ -10,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
@@ -202,61 +200,4 @@ func TestMovedDatabaseIsNotCreatedAgain(t *testing.T) {
 			}
 		})
 	}
-}
-
-// Open stops waiting for damaged files when its context ends.
-func TestOpenStopsWithContext(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.close(t)
-	other := processtest.StartSelf(t, "commit", r.path)
-	if err := os.Remove(r.path + "-shm"); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if _, err := sqlite.Open(ctx, r.path, slog.New(slog.DiscardHandler)); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("error is %v", err)
-	}
-	other.Kill(t)
-}
-
-// A process that is descheduled while it writes the wal-index leaves it half written for a while. That is not damage,
-// so readers retry.
-func TestTornWALIndexIsReadAgain(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	if err := r.commit(t.Context(), "before"); err != nil {
-		t.Fatal(err)
-	}
-	index, err := os.OpenFile(r.path+"-shm", os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Closing it earlier would release the locks of SQLite.
-	t.Cleanup(func() { _ = index.Close() })
-	const inSecondCopy = 48 + 8
-	whole := make([]byte, 4)
-	if _, err := index.ReadAt(whole, inSecondCopy); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := index.WriteAt([]byte{whole[0] + 1}, inSecondCopy); err != nil {
-		t.Fatal(err)
-	}
-	written := make(chan error)
-	go func() {
-		<-time.After(100 * time.Millisecond)
-		_, err := index.WriteAt(whole, inSecondCopy)
-		written <- err
-	}()
-	if err := r.Check(t.Context()); err != nil {
-		t.Errorf("Check: %v", err)
-	}
-	if err := <-written; err != nil {
-		t.Fatal(err)
-	}
-	if err := r.commit(t.Context(), "after"); err != nil {
-		t.Error(err)
-	}
-	r.close(t)
 }

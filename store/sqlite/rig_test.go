@@ -48,7 +48,6 @@ func TestMain(m *testing.M) {
 				return errors.Join(err, insertEntry(tx, "stopped"))
 			}), r.Close())
 		}),
-		"fill-disk": processtest.Program(fillDisk),
 	})
 }
 
@@ -194,12 +193,6 @@ func executing(statements ...string) func(tx *gorm.DB) error {
 		}
 		return nil
 	}
-}
-
-// corruptSchema points the schema to a page that does not exist, until the transaction ends.
-func corruptSchema(tx *gorm.DB) error {
-	return executing("PRAGMA writable_schema = on",
-		"UPDATE sqlite_master SET rootpage = 1000000 WHERE name = 'backchannels'", "PRAGMA writable_schema = reset")(tx)
 }
 
 var errOwn = errors.New("own error of the statements")

@@ -3,9 +3,7 @@ package storetest
 import (
 	"errors"
 	"fmt"
-	"os/user"
 	"reflect"
-	"slices"
 	"sync"
 	"testing"
 
@@ -22,56 +20,6 @@ func createKeyed(t *testing.T, database *store.Store, key, clientID string) stor
 	return record
 }
 
-func withClientID(record store.OAuth2Provider, clientID string) store.Change {
-	requested := record
-	requested.ClientID = clientID
-	return store.Change{Planned: record, Requested: requested, Fields: []string{"client_id"}}
-}
-
-// testChanges swaps two client_ids, replaces all settings, renames, and deletes in one transaction.
-func testChanges(t *testing.T, database *store.Store) {
-	a, b, c := createKeyed(t, database, "a", "a"), createKeyed(t, database, "b", "b"), createKeyed(t, database, "c", "c")
-	directory := createWorkspaceDirectory(t, database)
-	changed := directory
-	changed.Name, changed.WorkspaceDirectorySettings = "changed", FullWorkspaceDirectory()
-	changed.Credentials = store.NewSecret(`{"b":2}`)
-	rename := withClientID(b, "a")
-	renamed, key := rename.Requested.(store.OAuth2Provider), "renamed"
-	renamed.IdempotencyKey, renamed.ClientSecret = &key, store.NewSecret("new")
-	rename.Requested = renamed
-	err := database.ChangeProviders(t.Context(), []store.Change{
-		withClientID(a, "c"), rename,
-		{Planned: c},
-		{Planned: directory, Requested: changed, Fields: []string{"name", "credentials"}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	expectSettings(t, database, withClientID(a, "c").Requested)
-	expectSettings(t, database, renamed)
-	expectSettings(t, database, changed)
-	if _, err := database.Provider(t.Context(), c.PK); !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("the deleted provider: %v, want ErrNotFound", err)
-	}
-	if _, _, err := database.CreateOAuth2Provider(t.Context(), keyed("a", "a"), a.OAuth2Settings); !errors.Is(err, store.ErrKeyReused) {
-		t.Errorf("a retry with the old body: %v, want ErrKeyReused", err)
-	}
-	for key, changed := range map[string]store.Record{"a": withClientID(a, "c").Requested, "renamed": renamed} {
-		request := keyed(key, changed.Common().Name)
-		settings := changed.(store.OAuth2Provider).OAuth2Settings
-		if _, replayed, err := database.CreateOAuth2Provider(t.Context(), request, settings); err != nil || !replayed {
-			t.Errorf("a retry with the new values of %s: replayed is %v, %v", key, replayed, err)
-		}
-	}
-	expectChangeEvents(t, database, []store.Event{
-		{Event: store.EventProviderDeleted, Subject: c.PK},
-		{Event: store.EventProviderUpdated, Subject: a.PK, Fields: store.FieldNames{"client_id"}},
-		{Event: store.EventProviderRenamed, Subject: b.PK},
-		{Event: store.EventProviderUpdated, Subject: b.PK, Fields: store.FieldNames{"client_id"}},
-		{Event: store.EventProviderUpdated, Subject: directory.PK, Fields: store.FieldNames{"name", "credentials"}},
-	})
-}
-
 // expectSettings expects a record, whatever its secret is sealed with.
 func expectSettings(t *testing.T, database *store.Store, want store.Record) {
 	t.Helper()
@@ -82,71 +30,6 @@ func expectSettings(t *testing.T, database *store.Store, want store.Record) {
 	if record, want := withoutSeal(record), withoutSeal(want); !reflect.DeepEqual(record, want) {
 		t.Errorf("read %+v, want %+v", record, want)
 	}
-}
-
-// expectChangeEvents expects these events of changes, each with the user and the kind of its provider.
-func expectChangeEvents(t *testing.T, database *store.Store, want []store.Event) {
-	t.Helper()
-	var got []store.Event
-	for _, event := range readEvents(t, database) {
-		isChange := slices.Contains([]store.EventKind{
-			store.EventProviderUpdated, store.EventProviderRenamed, store.EventProviderDeleted,
-		}, event.Event)
-		if !isChange {
-			continue
-		}
-		if event.Kind == "" || event.OSUser != operator(t) {
-			t.Errorf("event is %+v", event)
-		}
-		got = append(got, store.Event{Event: event.Event, Subject: event.Subject, Fields: event.Fields})
-	}
-	if !sameEvents(got, want) {
-		t.Errorf("events are %+v, want %+v", got, want)
-	}
-}
-
-// operator returns the name of the user who runs the tests.
-func operator(t *testing.T) string {
-	t.Helper()
-	current, err := user.Current()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return current.Username
-}
-
-// testRefusedChanges expects that one refused change refuses all.
-func testRefusedChanges(t *testing.T, database *store.Store) {
-	a, b := createKeyed(t, database, "a", "a"), createKeyed(t, database, "b", "b")
-	directory := createWorkspaceDirectory(t, database)
-	_, err := database.CreateApplication(t.Context(), store.Application{Slug: "shop", ProviderPK: &b.PK})
-	if err != nil {
-		t.Fatal(err)
-	}
-	stale, gone := a, a
-	stale.Name, gone.PK = "stale", directory.PK+1
-	keyTaken := a
-	keyTaken.IdempotencyKey = b.IdempotencyKey
-	for name, refused := range map[string]struct {
-		change store.Change
-		want   error
-	}{
-		"changed":   {withClientID(stale, "new"), store.ErrChanged},
-		"deleted":   {withClientID(gone, "new"), store.ErrChanged},
-		"client_id": {withClientID(a, "b"), store.ErrClientIDTaken},
-		"key":       {store.Change{Planned: a, Requested: keyTaken}, store.ErrKeyTaken},
-		"linked":    {store.Change{Planned: b}, store.ErrProviderInUse},
-	} {
-		changed := directory
-		changed.Name = "changed"
-		changes := []store.Change{{Planned: directory, Requested: changed, Fields: []string{"name"}}, refused.change}
-		if err := database.ChangeProviders(t.Context(), changes); !errors.Is(err, refused.want) {
-			t.Errorf("%s: error is %v, want %v", name, err, refused.want)
-		}
-		expectRecord(t, database, a)
-		expectRecord(t, database, directory)
-	}
-	expectChangeEvents(t, database, nil)
 }
 
 // testUpdatesDuringCreates has the second store update records, rotate keys and reseal while the first creates and

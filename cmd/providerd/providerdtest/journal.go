@@ -3,7 +3,6 @@ package providerdtest
 import (
 	"fmt"
 	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,16 +11,12 @@ import (
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// Latency is how long a create took, and when it was acknowledged.
-type Latency struct{ At, took time.Duration }
-
 // Journal records the responses that clients got.
 type Journal struct {
 	Started time.Time
 	mutex   sync.Mutex
-	// Creates are the acknowledged records by name, and Latencies theirs in the order of the responses.
-	Creates   map[string]Record
-	Latencies []Latency
+	// Creates are the acknowledged records by name.
+	Creates map[string]Record
 	// Failures are errors by the name of what was sent.
 	Failures map[string]error
 }
@@ -58,23 +53,22 @@ func (l *Load) Stop() {
 // Load starts callers that each send creates until one fails.
 func (j *Journal) Load(callers int, prefix string, create func(name string) (Record, error)) *Load {
 	return StartLoad(callers, func(caller, n int) bool {
-		started, name := time.Now(), fmt.Sprintf("%s-%d-%d", prefix, caller, n)
+		name := fmt.Sprintf("%s-%d-%d", prefix, caller, n)
 		record, err := create(name)
 		if err != nil {
 			j.Fail(name, err)
 			return false
 		}
-		j.Acknowledge(record, started)
+		j.Acknowledge(record)
 		return true
 	})
 }
 
-// Acknowledge records an acknowledged create that was sent at the time started.
-func (j *Journal) Acknowledge(record Record, started time.Time) {
+// Acknowledge records an acknowledged create.
+func (j *Journal) Acknowledge(record Record) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
 	j.Creates[record.Name] = record
-	j.Latencies = append(j.Latencies, Latency{At: time.Since(j.Started), took: time.Since(started)})
 }
 
 // Fail records the error of a request.
@@ -153,21 +147,4 @@ func Sample[Value any](all map[string]Value) map[string]Value {
 		}
 	}
 	return sample
-}
-
-// Milliseconds returns latencies in milliseconds, sorted.
-func Milliseconds(latencies []Latency) (sorted []float64) {
-	for _, latency := range latencies {
-		sorted = append(sorted, latency.took.Seconds()*1000)
-	}
-	slices.Sort(sorted)
-	return sorted
-}
-
-// Quantile returns the q-quantile of sorted values, or 0 if there are none.
-func Quantile(sorted []float64, q float64) float64 {
-	if len(sorted) == 0 {
-		return 0
-	}
-	return sorted[int(q*float64(len(sorted)-1))]
 }

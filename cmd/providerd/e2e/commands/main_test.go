@@ -2,7 +2,7 @@
 // scripts are not enough, such as many callers, other users, damaged databases and commands under load. Package
 // serving tests the server, and package docs the commands in READMEs.
 //
-// Start with a script, such as testdata/token.txtar; scripts_test.go defines the commands of the scripts.
+// Start with a script, such as testdata/both/token.txtar; scripts_test.go defines the commands of the scripts.
 package commands_test
 
 import (

@@ -4,7 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"io/fs"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -64,15 +66,7 @@ func scriptCommands(t *testing.T) map[string]scriptCommand {
 	var servers sync.Map
 	return map[string]scriptCommand{
 		"serve": func(script *testscript.TestScript, _ bool, arguments []string) {
-			var environment []string
-			for _, name := range []string{"PROVIDERD_DATABASE", "PROVIDERD_KEYSET"} {
-				if value := script.Getenv(name); value != "" {
-					environment = append(environment, name+"="+value)
-				}
-			}
-			started, err := providerdtest.Start(
-				providerdtest.ServeCommand(t.Context(), script.Getenv("WORK"), append(environment, arguments...)...))
-			script.Check(err)
+			started := serveScript(t, script, arguments)
 			servers.Store(script.Getenv("WORK"), started)
 			script.Setenv("URL", started.URL)
 			script.Defer(func() {
@@ -136,13 +130,44 @@ func scriptCommands(t *testing.T) map[string]scriptCommand {
 	}
 }
 
+// serveScript starts a server. If a script must have an initial token, as the first start creates one for SQLite, it
+// creates that and the keyset over PostgreSQL.
+func serveScript(t *testing.T, script *testscript.TestScript, arguments []string) *providerdtest.Server {
+	t.Helper()
+	dir, environment := script.Getenv("WORK"), []string{}
+	for _, name := range []string{"PROVIDERD_DATABASE", "PROVIDERD_KEYSET"} {
+		if value := script.Getenv(name); value != "" {
+			environment = append(environment, name+"="+value)
+		}
+	}
+	run := func(arguments ...string) string {
+		output, err := providerdtest.Command(t.Context(), dir, append(environment, arguments...)...).Output()
+		script.Check(err)
+		return string(output)
+	}
+	token := script.Getenv("INITIAL_TOKEN")
+	isMissing := func(path string) bool {
+		_, err := os.Stat(path)
+		return token != "" && errors.Is(err, fs.ErrNotExist)
+	}
+	if isMissing(script.Getenv("PROVIDERD_KEYSET")) {
+		run("key", "create")
+	}
+	started, err := providerdtest.Start(providerdtest.ServeCommand(t.Context(), dir, append(environment, arguments...)...))
+	script.Check(err)
+	if isMissing(token) {
+		script.Check(os.WriteFile(token, []byte(run("token", "create", "--name", "initial", "--allow", "all")), 0o600))
+	}
+	return started
+}
+
 // TestCommandLineOverBothDatabases runs the scripts in testdata/both over SQLite and PostgreSQL. Every
 // command uses the database of the script.
 func TestCommandLineOverBothDatabases(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
 	for name, database := range map[string]func(dir string) string{
-		"sqlite":   func(dir string) string { return "sqlite:" + filepath.Join(dir, "providerd.db") },
+		"sqlite":   func(dir string) string { return "sqlite:" + filepath.Join(dir, "data", "providerd.db") },
 		"postgres": func(string) string { return cluster.CreateDatabase(t) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -153,7 +178,8 @@ func TestCommandLineOverBothDatabases(t *testing.T) {
 					url := database(script.WorkDir)
 					script.Setenv("PROVIDERD_DATABASE", url)
 					script.Setenv("PROVIDERD_KEYSET", filepath.Join(script.WorkDir, "keyset.json"))
-					return nil
+					script.Setenv("INITIAL_TOKEN", filepath.Join(script.WorkDir, "data", "initial-token"))
+					return os.Mkdir(filepath.Join(script.WorkDir, "data"), 0o700)
 				},
 			})
 		})

@@ -158,32 +158,3 @@ func (r *reader) save(t *testing.T, page string) {
 		}
 	}
 }
-
-// TestManualIsShort limits the size of pages, and their blocks to languages that a test or a code host understands.
-func TestManualIsShort(t *testing.T) {
-	t.Parallel()
-	const maxLines, maxLength = 420, 120
-	for _, page := range pages(t) {
-		lines := strings.Split(strings.TrimSuffix(providerdtest.ReadFile(t, providerdtest.ManualDir+page), "\n"), "\n")
-		if len(lines) > maxLines {
-			t.Errorf("%s has %d lines, at most %d are allowed", page, len(lines), maxLines)
-		}
-		isInBlock := false
-		for i, line := range lines {
-			if language, isFence := strings.CutPrefix(line, "```"); isFence {
-				isInBlock = !isInBlock
-				if isInBlock != slices.Contains([]string{"sh", "text", "yaml", "json", "ini", "go", "mermaid"}, language) {
-					t.Errorf("%s:%d has a block in %q", page, i+1, language)
-				}
-			}
-			if strings.Contains(line, "/var/lib/private") {
-				t.Errorf("%s:%d has another path than the other pages", page, i+1)
-			}
-			// A row of a table cannot be broken, and neither can what a program prints or a generated list.
-			isProse := !isInBlock && !strings.HasPrefix(line, "|") && page != "reference.md"
-			if isProse && len(line) > maxLength {
-				t.Errorf("%s:%d has %d characters, at most %d are allowed", page, i+1, len(line), maxLength)
-			}
-		}
-	}
-}

@@ -7,22 +7,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"strings"
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/store/storetest/processtest"
 )
-
-// TestDependenciesHaveReasons checks that go.mod says what each module is for that it requires directly.
-func TestDependenciesHaveReasons(t *testing.T) {
-	t.Parallel()
-	module := providerdtest.ReadFile(t, "go.mod")
-	for _, match := range regexp.MustCompile(`(?m)^\t(\S+) v\S+$`).FindAllStringSubmatch(module, -1) {
-		t.Errorf("go.mod does not say what %s is for", match[1])
-	}
-}
 
 // TestReadmeWorks runs the README's request, and compares the response with the one that the README shows.
 func TestReadmeWorks(t *testing.T) {

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/server/contracttest"
@@ -93,10 +92,10 @@ func createUntilEnd(
 	callers int, server *providerdtest.Server, client *http.Client, sent *providerdtest.Journal,
 ) *providerdtest.Load {
 	return providerdtest.StartLoad(callers, func(caller, n int) bool {
-		started, name := time.Now(), fmt.Sprintf("%d-%d", caller, n)
+		name := fmt.Sprintf("%d-%d", caller, n)
 		record, err := server.CreateOnce(client, name)
 		if err == nil {
-			sent.Acknowledge(record, started)
+			sent.Acknowledge(record)
 		}
 		return !server.HasEnded()
 	})

@@ -9,7 +9,6 @@ import (
 	"os"
 	"sync"
 	"testing"
-	"time"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/store/postgres/postgrestest"
@@ -40,13 +39,13 @@ func TestReplicasRace(t *testing.T) {
 				if err != nil {
 					t.Errorf("key %d: %v", i, err)
 				}
-				journal.Acknowledge(record, time.Now())
+				journal.Acknowledge(record)
 			})
 			group.Go(func() {
 				status, record, err := create(try, fmt.Sprint("claim-", i, "-", try), fmt.Sprint("claimed-", i))
 				switch {
 				case err == nil && status == http.StatusCreated:
-					journal.Acknowledge(record, time.Now())
+					journal.Acknowledge(record)
 				case err != nil || status != http.StatusConflict:
 					t.Errorf("client_id %d: status is %d, %v", i, status, err)
 				}

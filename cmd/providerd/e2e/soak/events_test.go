@@ -14,30 +14,29 @@ import (
 // soakEvent is an operation or a fault after a share of the run.
 type soakEvent struct {
 	share float64
-	label string
 	run   func(t *testing.T, s *soak)
 }
 
 func soakEvents() []soakEvent {
 	return []soakEvent{
-		{0.12, "key rotate", func(t *testing.T, s *soak) {
+		{0.12, func(t *testing.T, s *soak) {
 			t.Helper()
 			s.operate(t, "key", "rotate")
 		}},
-		{0.20, "key reseal", func(t *testing.T, s *soak) {
+		{0.20, func(t *testing.T, s *soak) {
 			t.Helper()
 			s.operate(t, "key", "reseal")
 		}},
-		{0.28, "backup", backUpSoak},
-		{0.36, "new certificate", changeCertificate},
-		{0.44, "log not read", func(t *testing.T, s *soak) {
+		{0.28, backUpSoak},
+		{0.36, changeCertificate},
+		{0.44, func(t *testing.T, s *soak) {
 			t.Helper()
 			s.server.log.reading.Lock()
 			defer s.server.log.reading.Unlock()
 			s.awaitDroppedLines(t)
 		}},
-		{0.60, "restart", restartSoak},
-		{0.85, "log reader gone", func(t *testing.T, s *soak) {
+		{0.60, restartSoak},
+		{0.85, func(t *testing.T, s *soak) {
 			t.Helper()
 			if err := s.server.log.pipe.Close(); err != nil {
 				t.Error(err)
@@ -78,7 +77,6 @@ func (s *soak) awaitDroppedLines(t *testing.T) {
 func restartSoak(t *testing.T, s *soak) {
 	t.Helper()
 	s.server.stop(t)
-	s.ended = s.now()
 	_, completed := s.journal.soFar()
 	s.log = s.server.log.count
 	if err := s.server.log.err; err != nil || s.log.Requests+s.log.Dropped < completed || s.log.Notes == 0 {

@@ -159,19 +159,17 @@ func (c *soakCaller) send(ctx context.Context, n int) {
 }
 
 func (c *soakCaller) createOAuth2(ctx context.Context, key string) {
-	started := time.Now()
 	record, err := c.providers.CreateOAuth2(ctx, oauth2Create(key), client.WithIdempotencyKey(key))
 	if c.journal.record("OAuth2 providers created", key, err) {
 		c.last = record
-		c.journal.Acknowledge(providerdtest.Record{Name: record.Name, PK: record.PK, Secret: record.ClientSecret.Reveal()}, started)
+		c.journal.Acknowledge(providerdtest.Record{Name: record.Name, PK: record.PK, Secret: record.ClientSecret.Reveal()})
 	}
 }
 
 func (c *soakCaller) createDirectory(ctx context.Context, key string) {
-	started := time.Now()
 	record, err := c.providers.CreateWorkspaceDirectory(ctx, directoryCreate(key), client.WithIdempotencyKey(key))
 	if c.journal.record("directories created", key, err) {
-		c.journal.Acknowledge(providerdtest.Record{Name: record.Name, PK: record.PK, Secret: string(record.Credentials.Reveal())}, started)
+		c.journal.Acknowledge(providerdtest.Record{Name: record.Name, PK: record.PK, Secret: string(record.Credentials.Reveal())})
 	}
 }
 

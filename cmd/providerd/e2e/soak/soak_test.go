@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"example.com/providerd/cmd/bench/figures"
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/store/storetest/processtest"
 )
@@ -34,9 +33,7 @@ func TestSoak(t *testing.T) {
 	s := startSoak(t, providerdtest.Build(t), max(length/soakSamples, 100*time.Millisecond))
 	for _, event := range soakEvents() {
 		<-time.After(time.Duration(event.share*float64(length)) - s.now())
-		from := s.now()
 		event.run(t, s)
-		s.marks = append(s.marks, figures.Mark{Label: event.label, From: from, To: s.now()})
 	}
 	<-time.After(length - s.now())
 	processtest.WaitUntil(t, "the second process has enough samples", func() bool {
@@ -54,11 +51,8 @@ type soak struct {
 	journal *soakJournal
 	watch   *soakWatch
 	// end stops the load, the watch and the server.
-	end   func(t *testing.T)
-	idle  soakSample
-	marks []figures.Mark
-	// ended is when the first process ended.
-	ended time.Duration
+	end  func(t *testing.T)
+	idle soakSample
 	// log counts the log of the first process.
 	log    providerdtest.LogCount
 	backup struct {

@@ -14,40 +14,6 @@ import (
 	"example.com/providerd/store/storetest"
 )
 
-// SQLite's files and the keyset are created beside the target of a symbolic link, whatever its name. Only their owner
-// can read them.
-func TestDatabaseBehindASymbolicLink(t *testing.T) {
-	t.Parallel()
-	dir, data := t.TempDir(), filepath.Join(t.TempDir(), "a directory")
-	link, target := filepath.Join(t.TempDir(), "link.db"), filepath.Join(dir, "with ?#% in it.db")
-	if err := os.Symlink(target, link); err != nil {
-		t.Fatal(err)
-	}
-	first := create(t, link)
-	if err := add(t.Context(), first, "x"); err != nil {
-		t.Error(err)
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) != 4 {
-		t.Errorf("files are %v, %v", entries, err)
-	}
-	for _, entry := range entries {
-		if info, err := entry.Info(); err != nil || info.Mode().Perm() != 0o600 {
-			t.Errorf("%s has mode %v, %v", entry.Name(), info.Mode(), err)
-		}
-	}
-	create(t, filepath.Join(data, "test.db"))
-	if info, err := os.Stat(data); err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("directory has mode %v, %v", info.Mode(), err)
-	}
-	if err := first.Close(); err != nil {
-		t.Error(err)
-	}
-	if stored := names(t, create(t, target)); !stored["x"] {
-		t.Errorf("names are %v", stored)
-	}
-}
-
 // Programs that start concurrently for the first time all get the same complete database and keyset. Commands find no
 // database until then.
 func TestConcurrentFirstStarts(t *testing.T) {

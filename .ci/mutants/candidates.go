@@ -8,57 +8,10 @@ import (
 	"go/printer"
 	"go/token"
 	"log"
-	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 )
-
-// sources returns the files of the create path, tokens, keys, sealing and the contract.
-func sources() []string {
-	return []string{
-		"server/body.go", "server/create.go", "server/errors.go", "server/exchange.go", "server/identity.go",
-		"server/oauth2.go", "server/workspace_directory.go",
-		"server/contract/*.go", "store/seal/*.go",
-		"store/batch.go", "store/compare.go", "store/create.go", "store/insert.go", "store/read.go",
-		"store/records.go", "store/rows.go", "store/token*.go", "store/key*.go", "store/rotation.go", "store/secrets.go",
-	}
-}
-
-// draw writes mutants that compile.
-func draw(count int, seed uint64) {
-	var all []mutant
-	for _, pattern := range sources() {
-		files, err := filepath.Glob(pattern)
-		if err != nil {
-			log.Fatal(err)
-		}
-		for _, file := range files {
-			if strings.HasSuffix(file, "_test.go") {
-				continue
-			}
-			candidates, err := readCandidates(file)
-			if err != nil {
-				log.Fatal(err)
-			}
-			for _, c := range candidates {
-				all = append(all, c.mutant)
-			}
-		}
-	}
-	random := rand.New(rand.NewPCG(seed, 0))
-	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	for _, m := range all {
-		if count == 0 {
-			return
-		}
-		if builds(m) {
-			fmt.Println(m)
-			count--
-		}
-	}
-}
 
 // candidate is a mutant and where it changes its file.
 type candidate struct {

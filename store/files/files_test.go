@@ -2,7 +2,6 @@ package files_test
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
@@ -15,20 +14,59 @@ import (
 	"example.com/providerd/store/files"
 )
 
+func newDraft(t *testing.T, path string, content []byte) *files.Draft {
+	t.Helper()
+	draft, err := files.CreateDraftOver(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := draft.Write(content); err != nil {
+		t.Fatal(err)
+	}
+	return draft
+}
+
+func expectNames(t *testing.T, dir string, want ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	if !slices.Equal(names, want) {
+		t.Errorf("found %v, want %v", names, want)
+	}
+}
+
+// version returns content whose length and letter differ from those of another version.
+func version(n int) []byte { return bytes.Repeat([]byte{byte('a' + n)}, (n+1)<<14) }
+
+func expectContent(t *testing.T, path string, want []byte) {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil || !bytes.Equal(content, want) {
+		t.Errorf("%d bytes, want %d, %v", len(content), len(want), err)
+	}
+	if info, err := os.Lstat(path); err != nil || info.Mode() != 0o600 {
+		t.Errorf("file is %v, %v", info, err)
+	}
+}
+
 // naming is a way to give a draft its name.
 type naming struct {
 	name string
 	// exists is set if a file already has the name.
 	exists bool
 	run    func(draft *files.Draft, kept string) error
-	// names are those that change, in order.
-	names []string
 }
 
 func namings() []naming {
 	return []naming{
-		{"Publish", false, func(draft *files.Draft, _ string) error { return draft.Publish() }, []string{"file"}},
-		{"Replace", true, (*files.Draft).Replace, []string{"kept", "file"}},
+		{"Publish", false, func(draft *files.Draft, _ string) error { return draft.Publish() }},
+		{"Replace", true, (*files.Draft).Replace},
 	}
 }
 
@@ -43,53 +81,6 @@ func (n naming) begin(t *testing.T) (draft *files.Draft, kept string) {
 		}
 	}
 	return newDraft(t, path, version(1)), filepath.Join(dir, "kept")
-}
-
-// watch returns a function that returns the names created or opened in a directory since, and "" for each time that the
-// directory itself was opened to sync it.
-func watch(t *testing.T, dir string) func() []string {
-	t.Helper()
-	queue, err := syscall.InotifyInit1(syscall.IN_NONBLOCK | syscall.IN_CLOEXEC)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = syscall.Close(queue) })
-	const events = syscall.IN_OPEN | syscall.IN_CREATE | syscall.IN_MOVED_TO
-	if _, err := syscall.InotifyAddWatch(queue, dir, events); err != nil {
-		t.Fatal(err)
-	}
-	return func() (seen []string) {
-		buffer := make([]byte, 64<<10)
-		length, err := syscall.Read(queue, buffer)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for rest := buffer[:length]; len(rest) > 0; {
-			end := syscall.SizeofInotifyEvent + binary.NativeEndian.Uint32(rest[12:])
-			seen = append(seen, string(bytes.TrimRight(rest[syscall.SizeofInotifyEvent:end], "\x00")))
-			rest = rest[end:]
-		}
-		return seen
-	}
-}
-
-// The directory is synced after each change of a name, before the next one and before the caller learns of it.
-func TestDirectoryIsSyncedAfterEachName(t *testing.T) {
-	t.Parallel()
-	for _, test := range namings() {
-		draft, kept := test.begin(t)
-		seen := watch(t, filepath.Dir(kept))
-		if err := errors.Join(test.run(draft, kept), draft.Cleanup()); err != nil {
-			t.Fatal(err)
-		}
-		var want []string
-		for _, name := range test.names {
-			want = append(want, name, "")
-		}
-		if got := seen(); !slices.Equal(got, want) {
-			t.Errorf("%s: saw %q, want %q", test.name, got, want)
-		}
-	}
 }
 
 // A draft that cannot be synced gets no name. If the directory cannot be synced, an error is returned, and an existing
