@@ -19,14 +19,14 @@ import (
 
 const retryAfterHeader = "Retry-After"
 
-// refusal is an error with its response. Only the log gets the cause.
+// refusal is an error with its response. Only the log has the cause.
 type refusal struct {
 	slug slug
 	// detail replaces the detail of the problem kind unless it is empty.
 	detail     string
 	header     map[string]string
 	violations []model.Violation
-	// pk is that of the record that a reused idempotency key created; nil for other refusals.
+	// pk identifies the record that a reused idempotency key created; nil for other refusals.
 	pk *int64
 	// token is why the access token is refused; "" for other refusals.
 	token tokenRefusal

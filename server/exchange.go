@@ -146,7 +146,7 @@ func isPageOverHTTPS(r *http.Request) bool {
 }
 
 // isFramedAmbiguously reports whether another HTTP implementation may find another end of the body. net/http silently
-// drops a Content-Length beside a Transfer-Encoding, and the Transfer-Encoding of HTTP/1.0; in both cases RFC 9112
+// drops a Content-Length if there is a Transfer-Encoding, and the Transfer-Encoding of HTTP/1.0; in both cases RFC 9112
 // section 6.1 requires closing the connection.
 func isFramedAmbiguously(r *http.Request) bool {
 	return len(r.TransferEncoding) > 0 || !r.ProtoAtLeast(1, 1)
@@ -180,7 +180,7 @@ const (
 	maxLoggedError = 16 << 10
 )
 
-// truncate returns at most limit bytes of a text, with an ellipsis if it was longer.
+// truncate returns at most limit bytes of a string, with an ellipsis if it was longer.
 func truncate(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -232,7 +232,7 @@ func (s *Server) log(c echo.Context, current *exchange) {
 	s.writeLine(c.Request().Context(), current.started.Add(current.took), level, attributes)
 }
 
-// addresses returns the address of the peer and, if a trusted proxy sent it, that of its client.
+// addresses returns the address of the peer and, if a trusted proxy sent it, the address of its client.
 func (e *exchange) addresses(peer string) []slog.Attr {
 	attributes := []slog.Attr{slog.String("remote", peer)}
 	if host, _, err := net.SplitHostPort(peer); err == nil && host != e.remoteAddress {

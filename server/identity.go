@@ -101,7 +101,7 @@ func bearerToken(header http.Header) (token, flaw string) {
 	}
 }
 
-// mistypedHint returns what to do about a text that is not a token. It reveals only what the text itself shows.
+// mistypedHint returns what to do about a string that is not a token. It reveals only what the string itself shows.
 func mistypedHint(text string) string {
 	first, _, _ := strings.Cut(text, " ")
 	switch {
@@ -157,8 +157,8 @@ const (
 // maxLimiters is how many keys are counted at a time.
 const maxLimiters = 10_000
 
-// RateLimit allows a number of requests per window. They may come at once; further ones are allowed at an even rate.
-// The zero value means no limit.
+// RateLimit allows a number of requests per window. They may come simultaneously; further ones are allowed at an even
+// rate. The zero value means no limit.
 type RateLimit struct {
 	Requests int
 	// Window is a number of whole seconds.
@@ -180,7 +180,7 @@ func newLimiters(limit RateLimit) *limiters {
 type quota struct {
 	// wait is how long to wait if the key exceeded its limit; 0 if it did not.
 	wait time.Duration
-	// remaining requests are allowed at once, and one more after next.
+	// remaining requests are allowed immediately, and one more after next.
 	remaining int
 	next      time.Duration
 }

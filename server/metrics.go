@@ -188,7 +188,7 @@ func (c *storeCollector) Collect(out chan<- prometheus.Metric) {
 	c.collectExpiry(out)
 }
 
-// collectPool does without NewDBStatsCollector of client_golang, because the store gives nobody its *sql.DB.
+// collectPool does without NewDBStatsCollector of client_golang, because the store does not expose its *sql.DB.
 func collectPool(out chan<- prometheus.Metric, stats sql.DBStats, pool string) {
 	sendGauge(out, "pool_connections_limit", "Maximum number of connections in the pool.",
 		stats.MaxOpenConnections, pool)

@@ -181,7 +181,7 @@ func adviceGroups() []ruleGroup {
 	return groups
 }
 
-// renderMarkdown renders a text of the contract.
+// renderMarkdown renders a description of the contract.
 func renderMarkdown(text string) (template.HTML, error) {
 	var rendered bytes.Buffer
 	if err := goldmark.New(goldmark.WithExtensions(extension.Table)).Convert([]byte(text), &rendered); err != nil {

@@ -98,8 +98,8 @@ func acceptsJSON(fields []string) bool {
 	return ranges == 0 || specificity > 0 && weight > 0
 }
 
-// isMediaRange reports whether a text is a media range. mime.ParseMediaType also accepts a type without a subtype, and
-// "*/json".
+// isMediaRange reports whether a string is a media range. mime.ParseMediaType also accepts a type without a subtype,
+// and "*/json".
 func isMediaRange(text string) bool {
 	mainType, subtype, ok := strings.Cut(text, "/")
 	return ok && (mainType != "*" || subtype == "*")

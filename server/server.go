@@ -35,7 +35,7 @@ type Config struct {
 	FailedAttempts int
 	// RateLimit applies to each token name; the zero value means no limit.
 	RateLimit RateLimit
-	// Proxies tell the addresses of their clients; the zero value trusts none.
+	// Proxies report the addresses of their clients; the zero value trusts none.
 	Proxies Proxies
 	// Metrics counts requests; nil for none.
 	Metrics *Metrics

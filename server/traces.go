@@ -44,7 +44,7 @@ func NewTraces(provider trace.TracerProvider) *Traces {
 // begin starts the span of each request of an operation, within the trace of the caller.
 func (t *Traces) begin(op *contract.Operation) echo.MiddlewareFunc {
 	name := op.Method + " " + op.Path
-	// The routes have no parameters, so the path is that of the operation.
+	// The routes have no parameters, so the path identifies the operation.
 	fixedOver := func(scheme string) []attribute.KeyValue {
 		return []attribute.KeyValue{
 			semconv.HTTPRequestMethodKey.String(op.Method), semconv.HTTPRoute(op.Path), semconv.URLPath(op.Path),

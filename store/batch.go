@@ -29,7 +29,7 @@ const (
 // create is a create in flight.
 type create struct {
 	requested Record
-	// common and clientID are those of the record. common is filled in: it has the pk once done is closed and err is nil.
+	// common and clientID belong to the record. common is filled in: it has the pk once done is closed and err is nil.
 	common   *Provider
 	clientID *string
 	// row holds the columns of the record, sealed with the keys of version.
@@ -60,7 +60,7 @@ type Timing struct {
 }
 
 // batcher inserts all waiting creates with one statement (group commit). It does not wait for a batch to fill: a lone
-// create is inserted at once, in the goroutine of its caller, which avoids waking another goroutine.
+// create is inserted immediately, in the goroutine of its caller, which avoids waking another goroutine.
 type batcher struct {
 	inserter
 	queue chan *create
@@ -72,7 +72,7 @@ type batcher struct {
 	// mutex guards closed, so that nothing is sent to a closed queue.
 	mutex  sync.RWMutex
 	closed bool
-	// lanes holds a value for each lane that inserts: a goroutine of the batcher, or that of a caller.
+	// lanes holds a value for each lane that inserts: a goroutine of the batcher or of a caller.
 	lanes chan struct{}
 	ended sync.WaitGroup
 	// crowded is true if the last batch had several creates. If it had one, yielding would only wake a thread.

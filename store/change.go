@@ -88,7 +88,7 @@ func (s *Store) checkPlanned(ctx context.Context, changes []Change) error {
 	return nil
 }
 
-// isSame reports whether two opened records are equal, whatever they are linked to and whichever key seals their
+// isSame reports whether two opened records are equal, regardless of links and of the keys that seal their
 // secrets.
 func isSame(a, b Record) bool {
 	plain := func(record Record) Record {
@@ -217,7 +217,7 @@ func refusal(err error, isOfKey bool) error {
 	}
 }
 
-// statement returns an INSERT that returns uids and pks. That of updates has the pk as the last column; for triggers it
+// statement returns an INSERT that returns uids and pks. For updates, the pk is the last column; for triggers it
 // is an UPDATE.
 func (c changing) statement(rows int, isUpdate bool) string {
 	columns, end := c.columns, ""
@@ -234,7 +234,7 @@ func (c changing) statement(rows int, isUpdate bool) string {
 		tuple + strings.Repeat(", "+tuple, rows-1) + end + " RETURNING uid, pk"
 }
 
-// written returns what the provider of a create or an update has in common with those of the other kind.
+// written returns what the providers of both kinds have in common, of a create or an update.
 func written(change Change, at Time) Provider {
 	requested := change.Requested.Common()
 	if change.Planned == nil {
@@ -247,7 +247,7 @@ func written(change Change, at Time) Provider {
 	return common
 }
 
-// eventsOf returns the events of updates; a trigger adds those of creates.
+// eventsOf returns the events of updates; a trigger adds the events of creates.
 func eventsOf(changes []Change) (events []Event) {
 	for _, change := range changes {
 		if change.Planned == nil || change.Requested == nil {

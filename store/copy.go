@@ -42,7 +42,7 @@ const (
 
 // Copy copies a snapshot of one database into an empty one, in one transaction, compares the two, and returns what each
 // table holds. progress is called with the number of rows that a step has done, and their total. Secrets stay sealed:
-// the copy gets the data keys of the source, which the primary master key in the file at keysetPath encrypts for it.
+// the copy has the data keys of the source, which the primary master key in the file at keysetPath encrypts for it.
 // The last event of the copy is that it was copied.
 //
 // It returns ErrNoKeyset, ErrKeysetUnusable, ErrNotEmpty, ErrDiffers, database.ErrOlder, ErrUnavailable or
@@ -177,7 +177,7 @@ type copying struct {
 	progress       func(done int64)
 	done           int64
 	contents       []Content
-	// hash is that of table, which is being read.
+	// hash is the hash of table, which is being read.
 	table copiedTable
 	hash  hash.Hash
 }
@@ -193,7 +193,7 @@ func (c *copying) run() ([]Content, error) {
 	return c.contents, nil
 }
 
-// content is that of the current table.
+// content is the content of the current table.
 func (c *copying) content() *Content { return &c.contents[len(c.contents)-1] }
 
 // copyAll copies all rows of a model.

@@ -96,7 +96,7 @@ func (r CreateRequest) provider(kind Kind) Provider {
 	}
 }
 
-// create stores a record, and fills in what it has in common with those of the other kind. If the idempotency key
+// create stores a record, and fills in what the records of both kinds have in common. If the idempotency key
 // already created a record, it returns that one instead.
 func (s *Store) create(
 	ctx context.Context, request CreateRequest, requested Record, common *Provider,

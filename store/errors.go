@@ -13,7 +13,7 @@ import (
 var (
 	// ErrNotFound means that there is no such record.
 	ErrNotFound = errors.New("no such record")
-	// ErrTokenMistyped means that a text is not a token: its form or its checksum is wrong. It wraps ErrNotFound.
+	// ErrTokenMistyped means that a string is not a token: its form or its checksum is wrong. It wraps ErrNotFound.
 	ErrTokenMistyped = fmt.Errorf("%w: not a token, or mistyped", ErrNotFound)
 	// ErrClientIDTaken means that another OAuth2 provider has the client_id (RFC 6749, section 2.2).
 	ErrClientIDTaken = errors.New("client_id is taken by another provider")

@@ -72,7 +72,7 @@ const isIndexed = "event <> 'provider created'"
 // TableName returns the table for GORM.
 func (Event) TableName() string { return eventsTable }
 
-// FieldNames are names of fields, stored as a text that separates them by commas. Any text can be read.
+// FieldNames are names of fields, stored as a string that separates them by commas. Any string can be read.
 type FieldNames []string
 
 // Scan implements sql.Scanner.

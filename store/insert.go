@@ -20,7 +20,7 @@ type inserter struct {
 	database database.Database
 	keys     *keyCache
 	columns  []string
-	// settings are the places of the settings of each kind in a row, and createdAt is that of the time.
+	// settings are the places of the settings of each kind in a row, and createdAt is the place of the time.
 	settings  map[Kind][]int
 	createdAt int
 	// leastTime is how much time a create must have left when it is inserted; 0 for a database without deadlines.
@@ -85,8 +85,8 @@ func (i inserter) sealWith(c *create, keys *loadedKeys) (err error) {
 	return nil
 }
 
-// insertAll inserts creates and sets the outcome of each. Whatever a statement does not store is looked up after its
-// commit, so that the outcomes are those of some order of single creates. Those that others need not wait for are
+// insertAll inserts creates and sets the outcome of each. What a statement does not store is looked up after its
+// commit, so that some order of single creates has the same outcomes. Those that others need not wait for are
 // finished early; it returns the last.
 func (i inserter) insertAll(creates []*create, finish func(*create)) (last []*create) {
 	for try := 0; try < maxTries || slices.ContainsFunc(creates, isLocked); try++ {

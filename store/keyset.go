@@ -101,7 +101,7 @@ func newKeysetRow(keys *seal.Keys, master *seal.MasterKeys) (row keysetRow, err 
 // keyCache holds the data keys of a database in memory. It is safe for concurrent use.
 type keyCache struct {
 	database database.Database
-	// path is that of the keyset file.
+	// path is the path of the keyset file.
 	path string
 	// loaded is nil if the keys cannot be read.
 	loaded atomic.Pointer[loadedKeys]
@@ -159,7 +159,7 @@ func (c *keyCache) fresh(ctx context.Context) (*loadedKeys, error) {
 	return c.load(c.database.Reader().WithContext(ctx))
 }
 
-// current returns the keys in memory, which may be older than those of the database. It returns ErrUnavailable.
+// current returns the keys in memory, which may be older than the keys in the database. It returns ErrUnavailable.
 func (c *keyCache) current(tx *gorm.DB) (*loadedKeys, error) {
 	if loaded := c.loaded.Load(); loaded != nil {
 		return loaded, nil

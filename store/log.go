@@ -37,7 +37,7 @@ type LogEntry struct {
 
 // RecordState is the state of a provider.
 type RecordState struct {
-	// Digest is that of its record; nil if there is none.
+	// Digest is the digest of its record; nil if there is none.
 	Digest *string `json:"digest"`
 	// Record is why there is no digest: RecordDeleted or RecordUnreadable.
 	Record string `json:"record,omitempty"`

@@ -44,7 +44,7 @@ var (
 type resealing struct {
 	store    *Store
 	progress func(done, total int64)
-	// keys are those of the database when the run began, on the server instance.
+	// keys are the keys of the database when the run began, on the server instance.
 	keys        *loadedKeys
 	instance    string
 	done, total int64

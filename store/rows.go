@@ -30,7 +30,7 @@ func (e *damagedRowError) Error() string {
 func (e *damagedRowError) Unwrap() []error { return []error{ErrDamaged, e.cause} }
 
 // readRows reads the rows that a query selects. scan scans the current row into models; a row that is damaged does not
-// hide others. The error is that of the query.
+// hide others. The error is the error of the query.
 func readRows[T any](query *gorm.DB, scan func(into func(model any) error) (T, error)) ([]readable[T], error) {
 	db := query.Session(&gorm.Session{NewDB: true})
 	rows, err := query.Rows()

@@ -93,7 +93,7 @@ func New(baseURL, token string, options ...Option) (*Providers, error) {
 	return p, nil
 }
 
-// isVisibleASCII reports whether a text is visible ASCII, which header fields accept unchanged, and not empty.
+// isVisibleASCII reports whether a string is visible ASCII, which header fields accept unchanged, and not empty.
 func isVisibleASCII(text string) bool {
 	return text != "" && !strings.ContainsFunc(text, func(r rune) bool { return r < '!' || r > '~' })
 }

@@ -10,7 +10,7 @@ import (
 // mask replaces every secret that is printed or logged.
 const mask = "********"
 
-// hidden is a text that fmt and slog do not print.
+// hidden is a string that fmt and slog do not print.
 type hidden struct {
 	// Makes == of secrets a compile-time error; it would compare addresses.
 	_ [0]func()
@@ -80,7 +80,7 @@ func (s SecretJSON) Reveal() json.RawMessage {
 
 // MarshalJSON returns the text; null for the zero value.
 func (s SecretJSON) MarshalJSON() ([]byte, error) {
-	return s.Reveal().MarshalJSON() //nolint:wrapcheck // A text has no error.
+	return s.Reveal().MarshalJSON() //nolint:wrapcheck // A string has no error.
 }
 
 // UnmarshalJSON keeps the text.

@@ -30,7 +30,7 @@ const (
 	firstStep = 250 * time.Millisecond
 	maxStep   = 10 * time.Second
 
-	// The longest waits, whatever the server asks for: before one retry, and in total.
+	// The longest waits, regardless of what the server asks for: before one retry, and in total.
 	maxWait      = time.Minute
 	maxTotalWait = 2 * time.Minute
 )
@@ -58,7 +58,7 @@ func send[Record any](
 			identity.Model != model || identity.PK < leastPK || json.Unmarshal(text, record) != nil {
 			return errors.New("the response is not the record of a provider of this kind; is this a providerd server?")
 		}
-		// What the caller does not ask for goes to a variable that nobody reads.
+		// What the caller does not ask for goes to a variable that is not read.
 		*cmp.Or(chosen.replayed, new(bool)) = header.Get("Idempotency-Replayed") != ""
 		*cmp.Or(chosen.advice, new([]Advice)) = adviceIn(header)
 		return nil

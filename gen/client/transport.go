@@ -14,7 +14,7 @@ const (
 	maxHeaderBytes = 64 << 10
 	// maxIdleConns is for callers that create many providers concurrently, each on its own connection.
 	maxIdleConns = 256
-	// idleTimeout is shorter than that of a providerd server, so that no request uses a connection that is being closed.
+	// idleTimeout is shorter than a providerd server's, so that no request uses a connection that is being closed.
 	idleTimeout = 15 * time.Second
 )
 

@@ -59,14 +59,14 @@ export interface CreateOptions {
 
 /**
  * Creates providers. After a lost connection, a timeout, or a response of 429, 502, 503 or 504, it retries the create
- * with the same idempotency key, so that all tries create at most one record. Before each retry, it waits for as long as
- * the server asks, at most one minute each time and two minutes in total; if the server asks for more, it throws the
- * refusal at once. It does not follow redirects, which would send the token and the secrets elsewhere, and reads at most
- * 16 MiB of a response. Errors quote neither the token nor the request.
+ * with the same idempotency key, so that all attempts create at most one record. Before each retry, it waits for as long
+ * as the server asks, at most one minute each time and two minutes in total; if the server asks for more, it throws the
+ * refusal immediately. It does not follow redirects, which would send the token and the secrets elsewhere, and reads at
+ * most 16 MiB of a response. Errors quote neither the token nor the request.
  *
  * A refusal is a ProblemError; common ones have a subclass, such as ClientIdTakenError. If there was no complete
- * response, the error is that of fetch, whose cause has the reason, or a DOMException named TimeoutError; isTemporary
- * returns whether the same request may succeed later.
+ * response, the error comes from fetch and has the reason as its cause, or a DOMException named TimeoutError;
+ * isTemporary returns whether the same request may succeed later.
  */
 export interface Client {
   /**

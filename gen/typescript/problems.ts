@@ -30,7 +30,7 @@ export const problemTypes = {
   foreign: "about:blank",
 } as const;
 
-/** The most characters of a server's texts that a message quotes. */
+/** The most characters of a server's strings that a message quotes. */
 const maxMessage = 2048;
 const maxRequestId = 128;
 

@@ -4,7 +4,7 @@ import { ProblemError } from "./problems.js";
 const firstStepSeconds = 0.25;
 const maxStepSeconds = 10;
 
-/** The longest waits, whatever the server asks for: before one retry, and in total. */
+/** The longest waits, regardless of what the server asks for: before one retry, and in total. */
 const maxWaitSeconds = 60;
 const maxTotalWaitSeconds = 120;
 

@@ -35,7 +35,7 @@ type Rule struct {
 	When, Detail string
 	// Section names the document and section that the rule is based on.
 	Section string
-	// Bad is a part of a request that gets the advice, and Good one that does not.
+	// Bad is a part of a request that the advice is about, and Good a part that follows it.
 	Bad, Good string
 	// holds reports whether the condition holds. If the field has lines, lines are those for which it holds instead.
 	holds bool

@@ -17,13 +17,13 @@ const (
 	groupScope  = scopePrefix + "admin.directory.group"
 )
 
-// maxKeyBytes limits the private keys that are parsed, because large numbers take long. That of 8,192 bits is shorter.
+// maxKeyBytes limits the private keys that are parsed, because large numbers take long. A key of 8,192 bits is shorter.
 const maxKeyBytes = 8 << 10
 
 // credentials describe the credentials of a directory without repeating a value.
 type credentials struct {
 	hasType, hasClientEmail, hasPrivateKey, hasTokenURI bool
-	// isOtherType is true if the type is not that of a service account, such as authorized_user.
+	// isOtherType is true if the type is not a service account, such as authorized_user.
 	isOtherType bool
 	// isSubject is true if client_email is the delegated subject.
 	isSubject       bool
@@ -96,7 +96,7 @@ func (c credentials) isServiceAccount() bool {
 	return !c.isOtherType && (c.hasType || c.hasPrivateKey)
 }
 
-// isPrivateKey reports whether a text is a private key in PEM (RFC 7468, section 10) that can be parsed.
+// isPrivateKey reports whether a string is a private key in PEM (RFC 7468, section 10) that can be parsed.
 func isPrivateKey(text []byte) bool {
 	if len(text) > maxKeyBytes {
 		return false

@@ -37,7 +37,7 @@ func isUnprintable(text string) bool {
 	return strings.ContainsFunc(trimPadding(text), func(r rune) bool { return r < ' ' || r > '~' })
 }
 
-// isNoDomain reports whether a text has a character that no domain name has, but an address, a URL or a copied line.
+// isNoDomain reports whether a string has a character that no domain name has, but an address, a URL or a copied line.
 func isNoDomain(text string) bool {
 	return isPadded(text) || strings.ContainsAny(text, "@:/ \t\r\n")
 }

@@ -17,7 +17,7 @@ const (
 	CodeDiffers = "differs"
 )
 
-// The codes of violations of the contract, besides those of x-violation.
+// The codes of violations of the contract, in addition to the codes of x-violation.
 const (
 	codeBlank        = "blank"
 	codeEmpty        = "empty"

@@ -53,7 +53,7 @@ type Operation struct {
 type field struct {
 	name     string
 	required bool
-	// rules is the schema of the value, and items that of its elements; nil if it is not a list.
+	// rules is the schema of the value, and items the schema of its elements; nil if it is not a list.
 	rules, items *openapi3.Schema
 	// freeForm is true if the value can be any JSON object.
 	freeForm bool
@@ -125,7 +125,7 @@ func (d *Document) OperationIDs() []string {
 // Example is an example of a response.
 type Example struct {
 	Summary, Description string
-	// Bad is the relevant part of a request that gets the response, and Good of one that does not: the request line, a
+	// Bad is the relevant part of a request that causes the response, and Good of one that does not: the request line, a
 	// header, the body or a command. Both are empty if no part of the request is to blame.
 	Bad, Good string
 	// Value is the body, in JSON.

@@ -128,7 +128,7 @@ func (c *Conn) Read(into []byte) (int, error) {
 	return count, err //nolint:wrapcheck // The HTTP server looks at its type.
 }
 
-// Write writes to the connection in pieces and counts progress, which shows only if a text exceeds the buffers.
+// Write writes to the connection in pieces and counts progress, which shows only if the data exceeds the buffers.
 func (c *Conn) Write(text []byte) (written int, err error) {
 	for piece := range slices.Chunk(text, progressBytes) {
 		count, err := c.Conn.Write(piece)

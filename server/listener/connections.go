@@ -24,7 +24,7 @@ const writeBuffer = 64 << 10
 //     Limits.TransferGrace.
 //
 // Until one applies, the newcomer waits. A connection is never closed while a complete request is being handled. So
-// nobody keeps others out by sending slowly, by sending nothing, or by not reading responses.
+// no caller keeps others out by sending slowly, by sending nothing, or by not reading responses.
 type connections struct {
 	net.Listener
 	limits Limits

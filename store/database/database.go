@@ -53,7 +53,7 @@ var (
 	ErrNewer = errors.New("database is from a newer version of providerd")
 )
 
-// Readable is an open database, or a database file that nobody changes.
+// Readable is an open database, or a database file that no program changes.
 type Readable interface {
 	// Reader returns a handle for read statements. Each is its own transaction and must be short, because a database may
 	// have to keep every version that a reader can see.
@@ -121,7 +121,7 @@ type Insertion struct {
 	// Rows are values in the order of the columns: string (also for JSON), int64, bool, time.Time in UTC, uuid.UUID,
 	// []byte or nil. The first column is uid.
 	Rows [][]any
-	// KeysetVersion is that of the keys that have sealed the rows.
+	// KeysetVersion is the version of the keys that have sealed the rows.
 	KeysetVersion []byte
 	// IsAlone is set for a row of an insert that returned ErrInsertAlone, so that it does not wait for others again.
 	IsAlone bool

@@ -30,10 +30,10 @@ func ClosePools(pools ...Pool) error {
 	return errors.Join(errs...)
 }
 
-// maxPrepared is the number of statements that GORM keeps prepared. Those with lists have many different texts.
+// maxPrepared is the number of statements that GORM keeps prepared. Statements with lists have many variants.
 const maxPrepared = 128
 
-// OpenGORM returns a GORM handle for the connections of a dialector. Its errors are those of the driver, translated by
+// OpenGORM returns a GORM handle for the connections of a dialector. Its errors come from the driver, translated by
 // the dialector and then by classify. If prepares is set, GORM prepares statements, for a driver that does not.
 func OpenGORM(dialector gorm.Dialector, classify func(error) error, prepares bool) (*gorm.DB, error) {
 	db, err := gorm.Open(translator{dialector, classify}, &gorm.Config{
@@ -47,7 +47,7 @@ func OpenGORM(dialector gorm.Dialector, classify func(error) error, prepares boo
 	return db, nil
 }
 
-// translator is a dialector that translates errors into those of this package.
+// translator is a dialector that translates errors into errors of this package.
 type translator struct {
 	gorm.Dialector
 	classify func(error) error

@@ -63,7 +63,7 @@ func MigrateUp(
 
 // Schema is the schema version of a database, and the migrations that this program knows.
 type Schema struct {
-	// Version is that of the last migration applied to the database, or 0 if there is none.
+	// Version is the version of the last migration applied to the database, or 0 if there is none.
 	Version int64
 	// MinProgram is the lowest ProgramVersion that can use the database, or 0 if the database has no migrations.
 	MinProgram int64

@@ -72,7 +72,7 @@ func (d *Draft) Publish() error {
 	return link(d.Name(), d.path)
 }
 
-// Replace is Publish for a name that is taken. The existing file gets the name kept, in the same directory. The name
+// Replace is Publish for a name that is taken. The existing file is renamed to kept, in the same directory. The name
 // refers to one of the two files at any time. It returns fs.ErrExist if the name kept is taken, or a file system error.
 func (d *Draft) Replace(kept string) error {
 	if err := d.Sync(); err != nil {

@@ -29,8 +29,8 @@ func OwnerOf(file fs.FileInfo) Owner {
 // that it replaces, or else of the directory. That user can then read the file, so use it only for what belongs with
 // the database there.
 //
-// In a world-writable directory, such as /tmp, where anybody could have created that file, it is the user that runs the
-// program. It returns a file system error.
+// In a world-writable directory, such as /tmp, where any user could have created that file, it is the user that runs
+// the program. It returns a file system error.
 func OwnerFor(path string) (Owner, error) {
 	dir, err := os.Stat(filepath.Dir(path))
 	if err != nil {

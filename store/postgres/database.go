@@ -26,7 +26,7 @@ const (
 // Database is an open PostgreSQL database.
 type Database struct {
 	logger *slog.Logger
-	// schemaVersion is that of this program.
+	// schemaVersion is the schema version of this program.
 	schemaVersion int64
 	servers       servers
 	writers       database.Pool

@@ -28,8 +28,8 @@ const (
 	lockTimeout = 2 * time.Second
 	// commitTimeout limits a commit, which hangs if a synchronous standby is unavailable.
 	commitTimeout = time.Second
-	// abandonTimeout is how long a commit without a response keeps its connection after its callers were told that its
-	// outcome is unknown.
+	// abandonTimeout is how long a commit without a response keeps its connection after its callers received an error that
+	// its outcome is unknown.
 	abandonTimeout = 30 * time.Second
 )
 

@@ -79,8 +79,8 @@ func (k *Keys) Unseal(sealed []byte, at Place) (Secret, error) {
 	return Secret{}, fmt.Errorf("%s: %w", at, ErrDamaged)
 }
 
-// Digest returns a MAC of a secret, which is the same whatever key seals secrets. Without the keys, nobody can test
-// guesses of the secret against it.
+// Digest returns a MAC of a secret, which does not depend on the key that seals secrets. Without the keys, no one can
+// test guesses of the secret against it.
 func (k *Keys) Digest(secret Secret) ([]byte, error) {
 	digest, err := k.mac.ComputeMAC([]byte(secret.Reveal()))
 	if err != nil {

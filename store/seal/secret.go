@@ -16,13 +16,13 @@ const redacted = "[secret]"
 
 var errSecretMarshaled = errors.New("a secret cannot be marshaled")
 
-// Secret is a text that cannot be printed, formatted, logged or marshaled by accident. Only Reveal returns it.
+// Secret is a string that cannot be printed, formatted, logged or marshaled by accident. Only Reveal returns it.
 type Secret struct {
 	// fmt prints unexported fields of unexported fields, but only the address of a pointer.
 	text *string
 }
 
-// NewSecret returns a Secret with a text. It is the zero Secret if the text is empty.
+// NewSecret returns a Secret with a value. It is the zero Secret if the value is empty.
 func NewSecret(text string) Secret {
 	if text == "" {
 		return Secret{}

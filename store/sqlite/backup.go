@@ -16,7 +16,7 @@ import (
 // Progress is called with the number of bytes copied so far and in total.
 type Progress func(done, total int64)
 
-// Check inspects a copy before it gets its name. If it returns an error, the copy is discarded.
+// Check inspects a copy before it is linked to its name. If it returns an error, the copy is discarded.
 type Check func(copied database.Readable) error
 
 const (
@@ -27,10 +27,10 @@ const (
 )
 
 // Backup writes a snapshot of the database to a new file at path, readable by its owner only, while others keep
-// writing. The WAL grows, because it cannot be reset until the last page is copied. Before the file gets its name,
-// it is synced and verified: it must pass SQLite's integrity_check, have as many rows in each table as the snapshot,
-// and pass check. If anything fails, the file is removed. It belongs to the user that runs the program, not to the
-// owner of the directory, because no server reads it. A killed backup leaves at most a file with a hidden name.
+// writing. The WAL grows, because it cannot be reset until the last page is copied. Before the file is linked to its
+// name, it is synced and verified: it must pass SQLite's integrity_check, have as many rows in each table as the
+// snapshot, and pass check. If anything fails, the file is removed. It belongs to the user that runs the program, not
+// to the owner of the directory, because no server reads it. A killed backup leaves at most a file with a hidden name.
 //
 // It returns ErrReservedName, fs.ErrExist if path exists, ErrFull, the error of check or ctx, or a file system error.
 func (d *Database) Backup(ctx context.Context, path string, progress Progress, check Check) (err error) {

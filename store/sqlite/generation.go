@@ -10,7 +10,7 @@ import (
 
 // readGeneration reads the generation of a database, from the WAL if the page is there. It is the user_version, which
 // SQLite stores at a fixed offset in the database header. Each transaction that resets the WAL increments it, so that
-// an older copy of the file can be told from the current one.
+// an older copy of the file can be distinguished from the current one.
 func readGeneration(ctx context.Context, db gorm.ConnPool) (uint32, error) {
 	var version int32
 	if err := db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {

@@ -20,7 +20,7 @@ type guard struct {
 	mutex                sync.Mutex
 	// seen is the wal-index, and size and generation are those of the database file, at the last successful check.
 	seen walIndex
-	// samples are those of seen.
+	// samples are the samples of seen.
 	samples    []sample
 	checked    time.Time
 	size       int64
@@ -133,7 +133,7 @@ func (g *guard) checkDatabase(size int64, index walIndex) error {
 const (
 	// maxReads limits the reads of a file that SQLite keeps changing to about one second.
 	maxReads = 300
-	// eagerReads is how many of them follow each other without a pause, because SQLite is usually done at once. Later
+	// eagerReads is how many of them follow each other without a pause, because SQLite is usually done immediately. Later
 	// reads wait, because the writing process may not be scheduled.
 	eagerReads = 100
 	readPause  = 5 * time.Millisecond

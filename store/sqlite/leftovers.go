@@ -12,7 +12,7 @@ import (
 const replaced = "replaced"
 
 // LeftoverLinks returns the hard links to the database at path that are named like databases it has replaced. A restore
-// leaves one if it is killed before the backup gets its name. It returns a file system error.
+// leaves one if it is killed before the backup has its name. It returns a file system error.
 func LeftoverLinks(path string) (links []string, err error) {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {
@@ -34,7 +34,7 @@ func LeftoverLinks(path string) (links []string, err error) {
 	return links, nil
 }
 
-// removeLeftovers removes what killed restores left beside the database at path: hard links to it, and drafts other
+// removeLeftovers removes what killed restores left next to the database at path: hard links to it, and drafts other
 // than the caller's.
 func removeLeftovers(path, draft string) error {
 	names, err := LeftoverLinks(path)
@@ -58,7 +58,7 @@ func removeLeftovers(path, draft string) error {
 	return err
 }
 
-// isDraftNumber reports whether a text is one of the long numbers in the names of drafts.
+// isDraftNumber reports whether a string is one of the long numbers in the names of drafts.
 func isDraftNumber(text string) bool {
 	const shortest = 8
 	return len(text) >= shortest && strings.Trim(text, "0123456789") == ""

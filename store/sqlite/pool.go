@@ -25,7 +25,7 @@ const (
 )
 
 // connector opens connections, unless allow returns an error. A connection that a pool opens again would otherwise
-// create a database that was moved away, and SQLite deletes the WAL beside an empty one.
+// create a database that was moved away, and SQLite deletes the WAL next to an empty one.
 type connector struct {
 	sqlite3.SQLiteDriver
 

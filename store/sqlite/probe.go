@@ -46,7 +46,7 @@ func (d *Database) probeWrite(ctx context.Context) error {
 	err = d.Write(ctx, probe)
 	switch {
 	case errors.Is(err, database.ErrOutcomeUnknown):
-		// The unknown outcome is that of the probe, not of a create. Hide ErrOutcomeUnknown from callers.
+		// The outcome of the probe is unknown, not of a create. Hide ErrOutcomeUnknown from callers.
 		return fmt.Errorf("%w: %s", database.ErrUnavailable, err.Error())
 	case err != nil:
 		return fmt.Errorf("%w: %w", database.ErrUnavailable, err)

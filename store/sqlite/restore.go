@@ -215,7 +215,7 @@ func (r Restoration) change(ctx context.Context, draft *files.Draft) error {
 	return errors.Join(r.Restored(pool.GORM.WithContext(ctx)), database.ClosePools(pool))
 }
 
-// checkSchema returns an error if the schema of the backup is not that of this program.
+// checkSchema returns an error if the backup does not have the schema of this program.
 func (r Restoration) checkSchema(ctx context.Context, copied database.Readable) error {
 	pool, err := copied.Reader().DB()
 	if err != nil {

@@ -69,7 +69,7 @@ func (i walIndex) lastPlace() (block, count int64) {
 	return position / blockNumbers, position%blockNumbers + 1
 }
 
-// samples reads the sample of each block up to that of the last frame.
+// samples reads the sample of each block up to the block of the last frame.
 func (i walIndex) samples(file *guardedFile) ([]sample, error) {
 	if i.frames == 0 {
 		return nil, nil

@@ -53,8 +53,8 @@ func testValuesOfABatch(t *testing.T, database *store.Store) {
 	})
 }
 
-// testRefusedValues creates 256 providers at once, one of which has a value that a database may refuse. The database
-// stores that one as given or refuses it, and stores the others. A refused create does not use up its key.
+// testRefusedValues creates 256 providers simultaneously, one of which has a value that a database may refuse. The
+// database stores that one as given or refuses it, and stores the others. A refused create does not use up its key.
 func testRefusedValues(t *testing.T, database *store.Store) {
 	for what, set := range map[string]func(settings *store.OAuth2Settings){
 		"U+0000":                func(settings *store.OAuth2Settings) { settings.ClientID += "a\x00b" },

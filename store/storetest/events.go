@@ -47,7 +47,7 @@ func testEventsDuringCreates(t *testing.T, database *store.Store) {
 		t.Error("what was read during the creates has other events, or another order")
 	}
 	if events := readEvents(t, database); len(events) != count+1 {
-		t.Errorf("%d events, want those of %d creates and a key", len(events), count)
+		t.Errorf("%d events, want one for each of %d creates and for a key", len(events), count)
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 // fillChunk is how many providers are written in one transaction.
 const fillChunk = 20_000
 
-// FillSQLite creates a SQLite database at path, with a keyset beside it and count providers, faster than creates
+// FillSQLite creates a SQLite database at path, with a keyset next to it and count providers, faster than creates
 // could. Provider N has the name "old N" and the secret "secret N". Every tenth is a directory instead, and every
 // second has an idempotency key.
 func FillSQLite(ctx context.Context, path string, count int) error {

@@ -11,7 +11,7 @@ import (
 )
 
 // CreateSQLite opens a store over the SQLite database at path, and creates the database if there is none. The keyset
-// file is at keyset, or is keyset.json beside the database if that is "". It returns the errors of sqlite.Create and
+// file is at keyset, or is keyset.json next to the database if that is "". It returns the errors of sqlite.Create and
 // store.Create.
 func CreateSQLite(ctx context.Context, path, keyset string) (*store.Store, error) {
 	database, err := sqlite.Create(ctx, path, slog.New(slog.DiscardHandler))

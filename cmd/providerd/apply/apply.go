@@ -196,7 +196,7 @@ func (r *report) runAlone() error {
 
 // runOverHTTP sends the entries.
 func (r *report) runOverHTTP(ctx context.Context) error {
-	// Before anything is sent, a signal ends the program at once; afterwards, a second one does.
+	// Before anything is sent, a signal ends the program immediately; afterward, a second one does.
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	defer context.AfterFunc(ctx, stop)()

@@ -43,7 +43,7 @@ func (r *report) runInDatabase(ctx context.Context, database *store.Store, contr
 	if err := p.ask(); err != nil {
 		return err
 	}
-	// Before, a signal ends the program at once; now, a second one does.
+	// Before, a signal ends the program immediately; now, a second one does.
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	defer context.AfterFunc(ctx, stop)()

@@ -27,9 +27,9 @@ type plan struct {
 
 // found is all that a plan depends on.
 type found struct {
-	// pks are those of the records of the entries, in their order; 0 for an entry without one.
+	// pks has the pk of each entry's record, in the order of entries; 0 if there is none.
 	pks []int64
-	// versions are those of these records, by pk.
+	// versions has the versions of these records by pk.
 	versions map[int64]string
 	// holders are the records with the client_ids of entries, and orphans the applied records that no entry names, if they
 	// are deleted or listed.

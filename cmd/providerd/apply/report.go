@@ -74,7 +74,7 @@ type applied struct {
 	manifest.Entry
 	manifest.Position
 	Outcome outcome `json:"outcome"`
-	// PK and ClientID are those of the record.
+	// PK and ClientID identify the record.
 	PK       int64  `json:"pk,omitempty"`
 	ClientID string `json:"client_id,omitempty"`
 	// Name is the name of a record that no entry names.
@@ -213,7 +213,7 @@ func (r *report) finish() error {
 	}
 }
 
-// differs is an ErrDiffers with a text of its own.
+// differs is an ErrDiffers with a message of its own.
 type differs struct{ text string }
 
 func (d differs) Error() string { return d.text }

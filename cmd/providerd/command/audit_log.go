@@ -36,7 +36,7 @@ type eventLog struct {
 func (l *eventLog) print(ctx context.Context, from *store.Store) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// A second signal ends the program even if nobody reads the lines.
+	// A second signal ends the program even if no one reads the lines.
 	defer context.AfterFunc(ctx, stop)()
 	if l.CursorFile != "" {
 		if l.cursor, err = openCursor(l.CursorFile); err != nil {

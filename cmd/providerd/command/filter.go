@@ -63,7 +63,7 @@ func (k *providerKind) UnmarshalText(text []byte) error {
 // everything.
 type filterText string
 
-// UnmarshalText refuses texts that no column can have.
+// UnmarshalText refuses values that no column can have.
 func (f *filterText) UnmarshalText(text []byte) error {
 	if len(text) == 0 {
 		return errors.New("must not be empty; omit the flag to select everything")

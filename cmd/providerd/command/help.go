@@ -45,7 +45,7 @@ func usageOf(node *kong.Node) string {
 	return "providerd " + withoutAliases(node.Summary())
 }
 
-// pathOf returns the name of a command, with that of the program and without aliases.
+// pathOf returns the names of the program and a command, without aliases.
 func pathOf(node *kong.Node) string { return withoutAliases(node.FullPath()) }
 
 func withoutAliases(path string) string {

@@ -65,7 +65,7 @@ func (i items) members(secret string) (map[string]json.RawMessage, error) {
 	return members, nil
 }
 
-// readItem reads a text without the byte order mark and the line break that editors add.
+// readItem reads a file without the byte order mark and the line break that editors add.
 func readItem(path string) (string, error) {
 	content, err := files.ReadSmall(path)
 	if err != nil {

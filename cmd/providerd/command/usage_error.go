@@ -109,7 +109,7 @@ func remedyForArgument(command *kong.Node, argument string) string {
 	}
 }
 
-// remedyForFlag returns the flag that is meant by an unknown one, perhaps that of another program; "" if there is none.
+// remedyForFlag returns the flag to use instead of an unknown one, perhaps of another program; "" if there is none.
 func remedyForFlag(command *kong.Node, hyphens, unknown string) string {
 	for _, known := range []struct{ names, flag, example string }{
 		{"port p host addr address bind", "listen", "127.0.0.1:8080"},

@@ -10,7 +10,7 @@ import (
 // Color is the parameter that sets a color in the terminal control sequence SGR (ECMA-48, section 8.3.117).
 type Color int
 
-// The colors in use. NoColor leaves a text unchanged.
+// The colors in use. NoColor leaves a string unchanged.
 const (
 	NoColor Color = 0
 	Red     Color = 31
@@ -18,7 +18,7 @@ const (
 	Yellow  Color = 33
 )
 
-// paint colors a text if output is a terminal.
+// paint colors a string if output is a terminal.
 func (c Color) paint(output *os.File, text string) string {
 	if c == NoColor || !takesColor(output) {
 		return text

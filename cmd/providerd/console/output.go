@@ -37,7 +37,7 @@ func (o *Output) Line(text string) error {
 	return err
 }
 
-// FlushLine prints a line at once.
+// FlushLine prints a line immediately.
 func (o *Output) FlushLine(text string) error {
 	if err := o.Line(text); err != nil {
 		return err

@@ -20,7 +20,7 @@ func Printable(text string) string {
 	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
 }
 
-// Visible is like Printable for a text of several lines.
+// Visible is like Printable for a string of several lines.
 func Visible(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -29,7 +29,7 @@ func Visible(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Truncate shortens a text to at most maxBytes and an ellipsis, at the end of a character.
+// Truncate shortens a string to at most maxBytes and an ellipsis, at the end of a character.
 func Truncate(text string, maxBytes int) string {
 	if len(text) <= maxBytes {
 		return text

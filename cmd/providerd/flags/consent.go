@@ -18,7 +18,7 @@ type ConsentFlag struct {
 	Yes bool `help:"Do not ask for confirmation. Required if stdin is not a terminal."`
 }
 
-// Validate requires the flag if nobody can be asked.
+// Validate requires the flag if there is no one to ask.
 func (f ConsentFlag) Validate() error {
 	if f.Yes || isatty.IsTerminal(os.Stdin.Fd()) {
 		return nil

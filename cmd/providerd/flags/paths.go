@@ -25,7 +25,7 @@ func (p *FilePath) UnmarshalText(text []byte) error {
 	return CheckFileName(string(text))
 }
 
-// DecodePath decodes the path of a file. The parser's own mapper would take an empty one, such as that of a variable
+// DecodePath decodes the path of a file. The parser's own mapper would accept an empty one, such as from a variable
 // without a value, for the working directory.
 func DecodePath(context *kong.DecodeContext, target reflect.Value) error {
 	var path string

@@ -56,7 +56,7 @@ func (f *Follower) run(ctx context.Context, arguments ...string) error {
 	return command.Run()
 }
 
-// Verify stops following, and fails t unless the lines are those of the database.
+// Verify stops following, and fails t unless the lines agree with the database.
 func (f *Follower) Verify(t *testing.T) {
 	t.Helper()
 	f.stop()

@@ -10,8 +10,8 @@ import (
 // StateEnding is the notification that a server sends when its drain delay is over.
 const StateEnding = "STATUS=finishing requests in flight"
 
-// StateDraining returns the notification that a server sends when it gets a stop signal. It requests a minute more than
-// the drain delay.
+// StateDraining returns the notification that a server sends when it receives a stop signal. It requests a minute more
+// than the drain delay.
 func StateDraining(delay time.Duration) string {
 	return fmt.Sprintf("STOPPING=1\nEXTEND_TIMEOUT_USEC=%d\nSTATUS=draining: not ready, still serving requests",
 		(delay + time.Minute).Microseconds())

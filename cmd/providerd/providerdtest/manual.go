@@ -76,7 +76,7 @@ func Examples(t *testing.T, page string, count int) []string {
 	return found
 }
 
-// CodeBlocks returns the code blocks of a language in a text.
+// CodeBlocks returns the code blocks of a language in a Markdown document.
 func CodeBlocks(text, language string) []string {
 	var found []string
 	for _, match := range regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```$").FindAllStringSubmatch(text, -1) {

@@ -23,8 +23,9 @@ const (
 	initialTokenDays = 90
 )
 
-// ensureInitialToken creates a token for the operations if a SQLite database has none, and tells the operator where it
-// is, or how to create another one. It never creates one for PostgreSQL: replicas share no directory to write it to.
+// ensureInitialToken creates a token for the operations if a SQLite database has none, and reports to the operator
+// where it is, or how to create another one. It never creates one for PostgreSQL: replicas share no directory to write
+// it to.
 func (c *Command) ensureInitialToken(
 	ctx context.Context, database *store.Store, operations []string, baseURL string, log *serveLog,
 ) error {

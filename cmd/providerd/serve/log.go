@@ -14,7 +14,7 @@ import (
 type serveLog struct {
 	*slog.Logger
 	output *logWriter
-	// notices logs notices as records, whatever the level of the log, if the log is JSON; otherwise it is nil.
+	// notices logs notices as records, regardless of the level of the log, if the log is JSON; otherwise it is nil.
 	notices *slog.Logger
 	isQuiet bool
 }

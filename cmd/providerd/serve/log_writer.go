@@ -16,8 +16,8 @@ const (
 	logInterval = 10 * time.Millisecond
 )
 
-// logWriter writes a line at once if none was written in the last few milliseconds, and otherwise with the lines that
-// follow. Its Write never blocks: if the output is stuck, slow or closed, lines are dropped and counted.
+// logWriter writes a line immediately if none was written in the last few milliseconds, and otherwise with the lines
+// that follow. Its Write never blocks: if the output is stuck, slow or closed, lines are dropped and counted.
 type logWriter struct {
 	lines          chan []byte
 	closing, ended chan struct{}

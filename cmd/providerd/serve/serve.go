@@ -87,7 +87,7 @@ const heapReserve = 32 << 20
 // well below it.
 const memoryLimit = 176 << 20
 
-// Run serves until the process gets a stop signal.
+// Run serves until the process receives a stop signal.
 func (c *Command) Run(
 	ctx context.Context, contract *contract.Document, version Version, warnings VariableWarnings,
 	messages *console.Messages,
@@ -107,7 +107,7 @@ func (c *Command) Run(
 	return nil
 }
 
-// untilStopped returns a context that is canceled by the first stop signal. A second one ends the process at once,
+// untilStopped returns a context that is canceled by the first stop signal. A second one ends the process immediately,
 // except SIGHUP, which some programs send along with the first.
 func untilStopped(ctx context.Context) (context.Context, context.CancelFunc) {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}

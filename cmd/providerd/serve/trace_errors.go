@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// The first firstSDKErrors are logged at once, later ones once per sdkErrorInterval.
+	// The first firstSDKErrors are logged immediately, later ones once per sdkErrorInterval.
 	firstSDKErrors   = 3
 	sdkErrorInterval = time.Minute
 	// maxSDKError is the length in bytes at which an error is cut.

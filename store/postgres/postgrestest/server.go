@@ -23,7 +23,7 @@ type Server struct {
 	dir string
 	// account is nil if the server can run as the test's user.
 	account *syscall.Credential
-	// environment has variables in addition to those of every server.
+	// environment has variables in addition to the ones of every server.
 	environment []string
 	child       *processtest.Child
 }
@@ -81,7 +81,8 @@ func (s *Server) Command(program string, arguments ...string) *exec.Cmd {
 	command := exec.CommandContext(context.WithoutCancel(s.t.Context()), program, arguments...)
 	command.Dir = s.dir
 	command.Env = append([]string{"HOME=" + s.dir, "LC_ALL=C", "TZ=UTC", "PATH=" + os.Getenv("PATH")}, s.environment...)
-	// In its own process group, the kernel wakes a frozen server when the test's process ends, so that it gets the signal.
+	// In its own process group, the kernel wakes a frozen server when the test's process ends, so that it receives the
+	// signal.
 	command.SysProcAttr = &syscall.SysProcAttr{Credential: s.account, Setpgid: true}
 	return command
 }

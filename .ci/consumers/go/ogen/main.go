@@ -14,7 +14,7 @@ func (token) Bearer(context.Context, api.OperationName) (api.Bearer, error) {
 	return api.Bearer{Token: steps.Token()}, nil
 }
 
-// response returns the body of a result; the types of results differ only in the headers beside it.
+// response returns the body of a result; the types of results differ only in their headers.
 func response(result any) any {
 	return reflect.ValueOf(result).Elem().FieldByName("Response").Addr().Interface()
 }

@@ -47,7 +47,7 @@ func (u *usage) isOver() bool {
 	return u.nodes > maxValues || u.values > maxValues || u.bytes > maxBytes || u.problems >= MaxProblems
 }
 
-// excess describes the limit that was exceeded, except that of problems; "" if none was.
+// excess describes the exceeded limit, unless it is the limit of problems; "" if none was.
 func (u *usage) excess() string {
 	const end = " in all files up to here, with aliases expanded; apply fewer entries at a time"
 	switch {
