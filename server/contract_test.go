@@ -178,7 +178,7 @@ func renderRecord(record store.Record) any {
 	return contract.ToAPIWorkspaceDirectory(record.(store.WorkspaceDirectoryProvider))
 }
 
-// comesBack reports whether a value is identical to the one that was sent, except for the case of a UUID.
+// comesBack reports whether a value is identical to what was sent, except for the case of a UUID.
 func comesBack(schema *openapi3.Schema, sent, got any) bool {
 	switch sent := sent.(type) {
 	case string:

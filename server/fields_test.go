@@ -100,7 +100,7 @@ func (c fieldCase) check(t testing.TB, got answer) error {
 	return nil
 }
 
-// allFieldCases returns the cases of every field, and those of unknown ones.
+// allFieldCases returns the cases of every field, and of unknown fields.
 func allFieldCases() []fieldCase {
 	var cases []fieldCase
 	for path, rows := range map[string][]field{oauth2Path: oauth2Fields(), workspaceDirectoryPath: workspaceDirectoryFields()} {

@@ -211,7 +211,7 @@ func sendCounter[N number](out chan<- prometheus.Metric, name, help string, valu
 	out <- prometheus.MustNewConstMetric(figureDesc(name, help, pool), prometheus.CounterValue, float64(value), pool...)
 }
 
-// figureDesc describes a figure; one of a pool has a label with its name.
+// figureDesc describes a figure. The figure of a pool has a label with the name of the pool.
 func figureDesc(name, help string, pool []string) *prometheus.Desc {
 	return prometheus.NewDesc("providerd_"+name, help, []string{"pool"}[:len(pool)], nil)
 }

@@ -223,7 +223,7 @@ func TestBodyIsNoRequest(t *testing.T) {
 	}
 }
 
-// A server that stops ends a request that does not, and says so.
+// A server that stops ends a request that does not finish, and logs it.
 func TestDrainIsBounded(t *testing.T) {
 	t.Parallel()
 	h := start(t)

@@ -171,7 +171,7 @@ func (c changing) set(column string, value any, pks []int64) error {
 	for chunk := range slices.Chunk(pks, pageSize) {
 		query := c.tx.Table(providersTable).Where("pk IN ?", chunk)
 		if err := query.UpdateColumn(column, value).Error; err != nil {
-			return fmt.Errorf("free the values of %s: %w", column, err)
+			return fmt.Errorf("clear the unique values of %s: %w", column, err)
 		}
 	}
 	return nil

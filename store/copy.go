@@ -102,7 +102,7 @@ type copiedTable struct {
 	copy          func(c *copying) error
 }
 
-// copiedTables are the tables except the keyset, each after those that it refers to.
+// copiedTables are the tables except the keyset, each after the tables that it refers to.
 func copiedTables() []copiedTable {
 	return []copiedTable{
 		{providersTable, pkColumn, true, copyProviders},
@@ -177,7 +177,7 @@ type copying struct {
 	progress       func(done int64)
 	done           int64
 	contents       []Content
-	// hash is the hash of table, which is being read.
+	// hash hashes the rows of table, which is being read.
 	table copiedTable
 	hash  hash.Hash
 }

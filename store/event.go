@@ -49,7 +49,7 @@ type Event struct {
 	Event EventKind `json:"event"`
 	// Subject is the pk of the provider, or the id of the token or the key; 0 for the database.
 	Subject int64 `json:"subject,omitempty"`
-	// Kind is the kind of the provider; "" for other events.
+	// Kind of the provider; "" for other events.
 	Kind Kind `json:"kind,omitempty"`
 	// Name is the name of the token; "" for other events.
 	Name string `json:"name,omitempty"`

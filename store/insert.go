@@ -130,8 +130,8 @@ func (i inserter) insertEach(creates []*create) (again []*create) {
 	return again
 }
 
-// insertOnce inserts creates with one statement and returns those that must be inserted again. After an unknown outcome
-// they can be, because their uids are unique.
+// insertOnce inserts creates with one statement and returns the creates that must be inserted again. After an unknown
+// outcome they can be, because their uids are unique.
 func (i inserter) insertOnce(creates []*create, isAlone bool) (again []*create) {
 	pks, err := i.statement(creates, isAlone)
 	switch {

@@ -101,7 +101,7 @@ func newKeysetRow(keys *seal.Keys, master *seal.MasterKeys) (row keysetRow, err 
 // keyCache holds the data keys of a database in memory. It is safe for concurrent use.
 type keyCache struct {
 	database database.Database
-	// path is the path of the keyset file.
+	// path leads to the keyset file.
 	path string
 	// loaded is nil if the keys cannot be read.
 	loaded atomic.Pointer[loadedKeys]

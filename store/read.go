@@ -61,7 +61,7 @@ func open(keys *loadedKeys, record Record) (Record, error) {
 	return record.with(common, secret), nil
 }
 
-// Providers returns the providers with a pk above after that the filter selects, ordered by pk, without their secrets.
+// Providers returns the selected providers whose pk is greater than after, ordered by pk, without their secrets.
 // For a damaged one it yields ErrDamaged and continues. On ErrUnavailable the sequence ends.
 func (s *Store) Providers(ctx context.Context, filter Filter, after int64) iter.Seq2[Record, error] {
 	return values(pages(func(last *readable[Record]) ([]readable[Record], error) {

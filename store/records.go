@@ -131,7 +131,7 @@ type Record interface {
 	settings() []column
 }
 
-// column is a value in a column. Its type is one of those that database.Insertion lists.
+// column is a value in a column, of a type that database.Insertion lists.
 type column struct {
 	name  string
 	value any

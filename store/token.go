@@ -14,7 +14,7 @@ import (
 
 // TokenGrant describes a token to create.
 type TokenGrant struct {
-	// Name names the caller.
+	// Name identifies the caller.
 	Name string
 	// Operations are the operationIds that the token allows.
 	Operations []string

@@ -14,7 +14,7 @@ import (
 const (
 	// DefaultRetries is how often a create is retried by default.
 	DefaultRetries = 4
-	// DefaultTryTimeout is how long one try of a create may take by default.
+	// DefaultTryTimeout is how long one attempt of a create may take by default.
 	DefaultTryTimeout = 30 * time.Second
 )
 
@@ -32,10 +32,10 @@ var errNotJSON = errors.New(
 // Providers creates providers. It is safe for concurrent use.
 //
 // After a lost connection, a timeout, or a response of 429, 502, 503 or 504, it retries the create with the same
-// idempotency key, so that all tries create at most one record. Before each retry, it waits for as long as the server
-// asks, at most one minute each time and two minutes in total; if the server asks for more, it returns the refusal at
-// once. It does not follow redirects, which would send the token and the secrets elsewhere, and reads at most 16 MiB
-// of a response. ClientWithResponses is the generated client without any of this.
+// idempotency key, so that all attempts create at most one record. Before each retry, it waits for as long as the
+// server asks, at most one minute each time and two minutes in total; if the server asks for more, it returns the
+// refusal at once. It does not follow redirects, which would send the token and the secrets elsewhere, and reads at
+// most 16 MiB of a response. ClientWithResponses is the generated client without any of this.
 type Providers struct {
 	doer HttpRequestDoer
 	// api and token are not printed by fmt: api can have a password.
@@ -58,14 +58,14 @@ func WithDoer(doer HttpRequestDoer) Option { return func(p *Providers) { p.doer 
 // WithRetries sets how often a create is retried; 0 for never. The default is DefaultRetries.
 func WithRetries(count int) Option { return func(p *Providers) { p.retries = count } }
 
-// WithTryTimeout sets how long one try may take, from connecting to the last byte of the response. The default is
+// WithTryTimeout sets how long one attempt may take, from connecting to the last byte of the response. The default is
 // DefaultTryTimeout.
 func WithTryTimeout(length time.Duration) Option { return func(p *Providers) { p.tryTimeout = length } }
 
 // New returns Providers of the server at baseURL, such as "http://127.0.0.1:8080", with or without /api/v3, with an
 // access token. It returns an error if baseURL is not an absolute HTTP or HTTPS URL or has a query or a fragment, if
-// the token is empty or has characters other than visible ASCII, or if the try timeout is not positive. The error
-// quotes none of them.
+// the token is empty or has characters other than visible ASCII, or if the timeout of an attempt is not positive. The
+// error quotes none of them.
 func New(baseURL, token string, options ...Option) (*Providers, error) {
 	p := &Providers{
 		token: NewSecret(token), retries: DefaultRetries, tryTimeout: DefaultTryTimeout, large: make(chan struct{}, 1),
@@ -84,7 +84,7 @@ func New(baseURL, token string, options ...Option) (*Providers, error) {
 	case !isVisibleASCII(token):
 		return nil, errors.New("the access token contains white space, line breaks or other invalid characters")
 	case p.tryTimeout <= 0:
-		return nil, errors.New("the try timeout is not positive")
+		return nil, errors.New("the timeout of an attempt is not positive")
 	}
 	p.api = parsed.JoinPath("/")
 	if !strings.HasSuffix(p.api.EscapedPath(), apiPath) {

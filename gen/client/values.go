@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// RedirectURIs returns the value of RedirectUris for URIs, one per line. Line breaks in a URI become spaces, so the
-// server refuses it: it cannot add another URI.
+// RedirectURIs returns the value of RedirectUris for URIs, one per line. Line breaks in a URI become spaces, which
+// the server refuses, so that no URI can add another one.
 func RedirectURIs(uris ...string) string {
 	lines := make([]string, len(uris))
 	for i, uri := range uris {

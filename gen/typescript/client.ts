@@ -27,7 +27,7 @@ export interface ClientOptions {
   /** How often a create is retried; 0 for never. The default is 4. */
   retries?: number;
   /**
-   * How many seconds one try may take, from connecting to the last byte of the response: more than 0, up to a day. The
+   * How many seconds one attempt may take, from connecting to the last byte of the response: more than 0, up to a day. The
    * default is 30.
    */
   tryTimeoutSeconds?: number;
@@ -59,10 +59,10 @@ export interface CreateOptions {
 
 /**
  * Creates providers. After a lost connection, a timeout, or a response of 429, 502, 503 or 504, it retries the create
- * with the same idempotency key, so that all attempts create at most one record. Before each retry, it waits for as long
- * as the server asks, at most one minute each time and two minutes in total; if the server asks for more, it throws the
- * refusal immediately. It does not follow redirects, which would send the token and the secrets elsewhere, and reads at
- * most 16 MiB of a response. Errors quote neither the token nor the request.
+ * with the same idempotency key, so that all attempts create at most one record. Before each retry, it waits for as
+ * long as the server asks, at most one minute each time and two minutes in total; if the server asks for more, it
+ * throws the refusal immediately. It does not follow redirects, which would send the token and the secrets elsewhere,
+ * and reads at most 16 MiB of a response. Errors quote neither the token nor the request.
  *
  * A refusal is a ProblemError; common ones have a subclass, such as ClientIdTakenError. If there was no complete
  * response, the error comes from fetch and has the reason as its cause, or a DOMException named TimeoutError;
@@ -101,7 +101,7 @@ export function createClient(baseUrl: string, token: string, options: ClientOpti
     throw new TypeError("the access token is not a string of visible ASCII characters without white space");
   }
   if (!(tryTimeoutSeconds > 0 && tryTimeoutSeconds <= 24 * 60 * 60)) {
-    throw new TypeError("the try timeout is not positive or is longer than a day");
+    throw new TypeError("the timeout of an attempt is not positive or is longer than a day");
   }
   const url = `${baseUrl.replace(/\/*(?:\/api\/v3)?\/*$/, "")}/api/v3`;
   const server = { url, token, fetch: send, retries, tryTimeoutSeconds };

@@ -37,7 +37,7 @@ type Rule struct {
 	Section string
 	// Bad is a part of a request that the advice is about, and Good a part that follows it.
 	Bad, Good string
-	// holds reports whether the condition holds. If the field has lines, lines are those for which it holds instead.
+	// holds reports whether the condition holds. If the field has lines, lines returns the lines for which it holds.
 	holds bool
 	lines lines
 }

@@ -41,7 +41,7 @@ type Operation struct {
 	// CurlSample is the curl command of its x-codeSamples.
 	CurlSample string
 	parameters openapi3.Parameters
-	// body is the schema of the body.
+	// body describes a request's body.
 	body *openapi3.Schema
 	// fields holds the fields of the body in the order of the contract.
 	fields []field

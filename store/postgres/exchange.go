@@ -49,8 +49,8 @@ func (t *transaction) exchange(ctx context.Context, statements ...statement) (re
 	return results, err
 }
 
-// queue adds statements to a pipeline, and returns the texts of those that must be prepared. prepared has the names of
-// the statements that the connection has prepared, by text; nil to prepare none.
+// queue adds statements to a pipeline, and returns the texts of the statements that must be prepared. prepared has the
+// names of the statements that the connection has prepared, by text; nil to prepare none.
 func queue(pipeline *pgconn.Pipeline, prepared map[string]string, statements []statement) (added []string) {
 	binary := []int16{pgtype.BinaryFormatCode}
 	for _, s := range statements {

@@ -63,7 +63,7 @@ func TestTakenNamesAreRefused(t *testing.T) {
 	}
 }
 
-// Create tolerates other tables, and CreateAlone does not. Both ignore those of extensions, of other schemas and of an
+// Create tolerates other tables, and CreateAlone does not. Both ignore tables of extensions, of other schemas and of an
 // interrupted first start.
 func TestOtherTables(t *testing.T) {
 	t.Parallel()

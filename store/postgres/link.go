@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// dialer opens the link of one connection, and later those that ask its server to cancel a statement.
+// dialer opens the link of one connection, and later the links that ask its server to cancel a statement.
 type dialer struct {
 	dial   pgconn.DialFunc
 	lookUp pgconn.LookupFunc
@@ -39,8 +39,8 @@ func (d *dialer) resolve(ctx context.Context, host string) ([]string, error) {
 	return addresses, err
 }
 
-// A host that does not respond to a new connection within silenceTimeout is left for the next one: a frozen server
-// accepts connections but never responds. The last one may only be busy, and gets maxSilenceTimeout.
+// If a host does not respond to a new connection within silenceTimeout, the next host is tried: a frozen server accepts
+// connections but never responds. The last host has maxSilenceTimeout, because it may only be busy.
 const (
 	silenceTimeout    = time.Second
 	maxSilenceTimeout = 2 * time.Second
@@ -133,8 +133,8 @@ func (l *link) abandon() {
 	l.end()
 }
 
-// isQuiet reports whether the server has sent nothing more. A server that is shut down says so before it closes an idle
-// connection. Anything sent on such a connection would have an unknown outcome.
+// isQuiet reports whether the server has sent nothing more. A server that is shut down reports it before it closes an
+// idle connection. Anything sent on such a connection would have an unknown outcome.
 func (l *link) isQuiet() bool {
 	raw, err := l.Conn.(syscall.Conn).SyscallConn()
 	if err != nil {

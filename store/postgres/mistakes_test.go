@@ -243,7 +243,7 @@ func fake(t *testing.T, response []byte) string {
 	})
 }
 
-// refusing is fake with an error of PostgreSQL.
+// refusing starts a fake server that responds with an error of PostgreSQL.
 func refusing(t *testing.T, code, message string) string {
 	t.Helper()
 	response := &pgproto3.ErrorResponse{

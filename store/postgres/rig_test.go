@@ -101,7 +101,7 @@ const insertRow = `INSERT INTO providers (uid, kind, name, created_at, created_b
 	VALUES (gen_random_uuid(), 'workspace_directory', $1, now(), '', '', '', $1, '', 0, '[]', '[]', '', '', false, 'delete',
 	'delete', '')`
 
-// createWithKeyset is create with a keyset, which insert needs.
+// createWithKeyset also creates a keyset, which insert needs.
 func createWithKeyset(t *testing.T, cluster *postgrestest.Cluster, url string) *postgres.Database {
 	t.Helper()
 	opened := create(t, url)

@@ -51,7 +51,7 @@ func (s *servers) putLast(host string) {
 }
 
 // check rejects a pooled connection that the server has closed, that was opened before a host was avoided, or to
-// another host than the one that committed last.
+// another host than the last one that committed.
 func (s *servers) check(_ context.Context, conn *pgx.Conn) error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

@@ -52,7 +52,7 @@ func (k *Keys) Rotated() (*Keys, error) {
 	return &Keys{keyring: secrets, digest: k.digest, mac: k.mac}, err
 }
 
-// Without returns the keys without those that do not seal and are not kept.
+// Without returns the keys that seal or are kept.
 func (k *Keys) Without(kept []uint32) (*Keys, error) {
 	secrets, err := k.without(kept)
 	return &Keys{keyring: secrets, digest: k.digest, mac: k.mac}, err

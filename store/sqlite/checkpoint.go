@@ -26,7 +26,7 @@ const (
 const retryPause = 30 * time.Second
 
 // passes is how often frames are copied before the rest is left to the writer. Each pass is shorter than the last,
-// because fewer frames were appended during the one before.
+// because fewer frames were appended during the previous one.
 const passes = 2
 
 // checkpointer copies frames from the WAL into the database concurrently with the writer, which would otherwise stall.

@@ -148,7 +148,7 @@ func (d *Database) Check(ctx context.Context) error {
 
 // Close waits for running statements and closes the database. A second call returns the same result.
 //
-// It returns database.ErrUnavailable if the files are no longer those that were opened. It then leaves the connections
+// It returns database.ErrUnavailable if the files are no longer the opened ones. It then leaves the connections
 // open, as if the process had been killed: closing the last one would make SQLite copy the WAL into any file that is
 // now at the path, and delete the WAL.
 func (d *Database) Close() error {

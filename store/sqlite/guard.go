@@ -18,7 +18,7 @@ import (
 type guard struct {
 	database, wal, index *guardedFile
 	mutex                sync.Mutex
-	// seen is the wal-index, and size and generation are those of the database file, at the last successful check.
+	// seen is the wal-index, and size and generation describe the database file, at the last successful check.
 	seen walIndex
 	// samples are the samples of seen.
 	samples    []sample

@@ -145,7 +145,7 @@ func TestDamageIsDetected(t *testing.T) {
 		d.must(rt, all[name].do())
 		want := filepath.Base(d.path) + all[name].message
 		for i, r := range d.rigs {
-			// A commit right after a check skips the one before it begins, so SQLite is the first to use the damaged files.
+			// A commit right after a check makes no check before it begins, so SQLite is the first to use the damaged files.
 			if rapid.Bool().Draw(rt, "commit first") && r.insert("lost", 0) == nil {
 				rt.Errorf("%s: database %d commits", name, i)
 			}

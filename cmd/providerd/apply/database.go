@@ -22,7 +22,7 @@ const (
 	maxChanges = 5_000
 )
 
-// errPlanChanged means that the plan is no longer the one that was shown.
+// errPlanChanged means that the plan has changed since it was shown.
 var errPlanChanged = errors.New("plan changed")
 
 // runInDatabase makes the records of a database as the files say: it plans, asks and writes.

@@ -77,7 +77,7 @@ type applied struct {
 	// PK and ClientID identify the record.
 	PK       int64  `json:"pk,omitempty"`
 	ClientID string `json:"client_id,omitempty"`
-	// Name is the name of a record that no entry names.
+	// Name is the name of a record without an entry.
 	Name string `json:"name,omitempty"`
 	// Differs holds the pointers of the fields in which a drifted entry differs from the record.
 	Differs []string `json:"differs,omitempty"`

@@ -61,7 +61,7 @@ func (c *cursor) read() error {
 	return nil
 }
 
-// store writes the last event, and syncs it. Its id is not lower, so its text covers the one before.
+// store writes the last event, and syncs it. Its id is not lower, so it overwrites all digits of the previous id.
 func (c *cursor) store(last store.Cursor) error {
 	_, err := c.WriteAt(fmt.Appendf(nil, "%d %016d\n", last.ID, last.At.UnixMicro()), 0)
 	if err == nil {

@@ -74,7 +74,7 @@ func commandItem(command *kong.Node, shared []*kong.Flag, explained map[string]b
 		item := flagItem(flag)
 		isShared := slices.ContainsFunc(shared, func(other *kong.Flag) bool { return flagItem(other) == item })
 		switch {
-		case isShared || flag.Group != nil: // The table of fields has those with a group.
+		case isShared || flag.Group != nil: // The table of fields has the flags with a group.
 		case explained[item]:
 			above = append(above, code("--"+flag.Name))
 		default:

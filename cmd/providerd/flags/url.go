@@ -34,7 +34,7 @@ func (u *DatabaseURL) UnmarshalText(text []byte) (err error) {
 	path, err := sqlite.Path(u.Text)
 	switch u.path = path; {
 	case err != nil:
-		return fmt.Errorf("%w, such as sqlite:data/providerd.db, nor does it begin with postgres://", err)
+		return fmt.Errorf("%w or postgres://USER@HOST/DATABASE", err)
 	case strings.Contains(path, "?"):
 		return errors.New("sqlite: is followed by a path without parameters; remove the question mark and what follows it")
 	case path == ":memory:":
@@ -84,7 +84,7 @@ func (u DatabaseURL) OpenReadOnly(ctx context.Context) (database.View, error) {
 	return postgres.OpenReadOnly(ctx, u.postgres)
 }
 
-// Migrate migrates the database to a schema version, and returns the one that it had.
+// Migrate migrates the database to a schema version, and returns its previous version.
 func (u DatabaseURL) Migrate(ctx context.Context, logger *slog.Logger, version int64) (previous int64, err error) {
 	if u.path != "" {
 		return sqlite.Migrate(ctx, u.path, logger, version)

@@ -41,7 +41,7 @@ func (a *ListenAddress) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Local returns the address at which a server that listens on this one can be reached from its own host.
+// Local returns the address at which the server can be reached from its own host.
 func (a ListenAddress) Local() string {
 	host, port, _ := net.SplitHostPort(string(a))
 	switch ip := net.ParseIP(host); {

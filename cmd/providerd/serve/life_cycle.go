@@ -37,8 +37,8 @@ func drainAfter(
 	return drained, cancel
 }
 
-// serviceManager is the one that NOTIFY_SOCKET names, such as systemd. It is notified as in sd_notify(3); without one,
-// nothing happens.
+// serviceManager is the service manager at NOTIFY_SOCKET, such as systemd. It is notified as in sd_notify(3); without
+// one, nothing happens.
 type serviceManager struct{ logger *slog.Logger }
 
 func (m serviceManager) notify(state string) {

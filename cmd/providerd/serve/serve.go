@@ -61,7 +61,7 @@ func (c Command) Validate() error {
 	return nil
 }
 
-// Version is the version of the program, which traces report.
+// Version identifies the program in traces.
 type Version string
 
 // VariableWarnings are sentences about mistyped environment variables.

@@ -126,7 +126,7 @@ func linesOf(t *testing.T, text string) (lines []line) {
 
 // history has pks.
 type history struct {
-	// live are those of the stored records by kind, and updated those of them that were updated.
+	// live has the stored records by kind, and updated the updated ones among them.
 	live    map[string][]int64
 	updated []int64
 	deleted []int64

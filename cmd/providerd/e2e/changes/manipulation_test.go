@@ -21,7 +21,7 @@ type manipulation struct {
 	hasEvent bool
 }
 
-// columns returns what providers of both kinds have, and those of a kind, that can be changed, with another value.
+// columns returns the columns of a kind, shared or its own, that can be changed, with another value.
 func (l *ledger) columns(kind string) (common, settings map[string]string) {
 	const id, list = "'3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e99'", `'["3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e99"]'`
 	longer := func(names ...string) map[string]string {

@@ -62,7 +62,7 @@ func execute(ctx context.Context, path, statement string) error {
 func scriptCommands(t *testing.T) map[string]scriptCommand {
 	t.Helper()
 	client := contracttest.Client(t)
-	// servers are those that the scripts started last, by directory.
+	// servers has the server that the scripts started last in each directory.
 	var servers sync.Map
 	return map[string]scriptCommand{
 		"serve": func(script *testscript.TestScript, _ bool, arguments []string) {

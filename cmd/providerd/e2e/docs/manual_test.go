@@ -93,7 +93,7 @@ func pages(t *testing.T) []string {
 	return found
 }
 
-// testNames returns the names of all tests in the suites beside this one.
+// testNames returns the names of all tests in this suite and its neighbors.
 func testNames(t *testing.T) map[string]bool {
 	t.Helper()
 	files, err := filepath.Glob("../*/*_test.go")

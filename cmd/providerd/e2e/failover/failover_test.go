@@ -62,7 +62,7 @@ type failover struct {
 // roundResult is the result of one round.
 type roundResult struct {
 	kind string
-	// acknowledged counts creates, and unknown those with at least one try of unknown outcome.
+	// acknowledged counts creates, and unknown creates with at least one attempt of unknown outcome.
 	acknowledged, unknown int
 	missing, double       int
 	faults                []string

@@ -18,7 +18,7 @@ import (
 type managedNode struct {
 	*postgrestest.Server
 	name, password string
-	// address and rest are those of PostgreSQL and of Patroni's REST API.
+	// address and rest are the addresses of PostgreSQL and of Patroni's REST API.
 	address, rest string
 }
 

@@ -74,7 +74,7 @@ func TestHostileOutputFailsCommands(t *testing.T) {
 	expectTokensRevoked(t, dir)
 }
 
-// expectTokensRevoked checks that a token that could not be printed is revoked, and that an error says so.
+// expectTokensRevoked checks that a token that could not be printed is revoked, and that an error reports it.
 func expectTokensRevoked(t *testing.T, dir string) {
 	t.Helper()
 	for fault, stdout := range unwritable(t) {

@@ -22,7 +22,7 @@ import (
 )
 
 // startRelay starts a proxy that checks every response of a server against the contract. It passes the number of each
-// response, from 1, to a function, and drops those for which that returns false.
+// response, from 1, to a function, and drops a response if that returns false.
 func startRelay(t *testing.T, server string, onAnswer func(number int64) bool) string {
 	t.Helper()
 	target, err := url.Parse(server)

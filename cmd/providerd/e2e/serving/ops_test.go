@@ -40,8 +40,8 @@ func TestOpsListenerIsSeparate(t *testing.T) {
 	}
 }
 
-// TestHostileOpsConnections opens the maximum of connections, so that one more closes the first, and sends a header
-// that is too large.
+// TestHostileOpsConnections opens the maximum of connections, so that a further one closes the first, and sends a
+// header that is too large.
 func TestHostileOpsConnections(t *testing.T) {
 	t.Parallel()
 	_, ops := providerdtest.ServeWithOps(t, t.TempDir())

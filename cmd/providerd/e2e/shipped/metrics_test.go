@@ -49,7 +49,7 @@ func (m metrics) nameOf(series string) string {
 	return regexp.MustCompile(`_(bucket|sum|count)$`).ReplaceAllString(series, "")
 }
 
-// own returns the names of the metrics that are not those of Go and of the process, in order.
+// own returns the names of the metrics except for Go and the process, in order.
 func (m metrics) own() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(m)), func(name string) bool {
 		return !strings.HasPrefix(name, "providerd_")
