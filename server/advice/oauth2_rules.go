@@ -252,7 +252,7 @@ func oauth2Rules(c client) []Rule {
 		{
 			Code: "sub_mode_reassignable", Pointer: "/sub_mode",
 			When: "sub_mode is user_email, user_upn or user_username",
-			Detail: "A subject must never be reassigned, but a user name or address can pass to another person, who then gets " +
+			Detail: "A subject must never be reassigned, but a user name or address can pass to another person, who then has " +
 				"the previous owner's accounts. Use hashed_user_id, user_id or user_uuid.",
 			Section: "OpenID Connect Core 1.0, sections 2 and 5.7",
 			Bad:     `"sub_mode": "user_email"`,

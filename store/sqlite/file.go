@@ -104,6 +104,6 @@ func checkNoOrphanWAL(path string) error {
 	if info, err := os.Stat(path); err == nil && info.Size() > 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: %s is missing or empty, but its WAL exists; put the database file back, or remove the -wal "+
+	return fmt.Errorf("%w: %s is missing or empty, but its WAL exists; restore the database file, or remove the -wal "+
 		"and -shm files to start with a new database", database.ErrUnavailable, path)
 }

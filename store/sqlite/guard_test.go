@@ -38,8 +38,8 @@ func TestWALOfAnotherDatabaseIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, test := range map[string]struct{ database, want string }{
-		"older": {r.path + ".older", "-wal and -shm"}, "empty": {os.DevNull, "put the database file back"},
-		"missing": {"", "put the database file back"},
+		"older": {r.path + ".older", "-wal and -shm"}, "empty": {os.DevNull, "restore the database file"},
+		"missing": {"", "restore the database file"},
 	} {
 		// Copy what a crash leaves to another directory.
 		crashed := filepath.Join(t.TempDir(), "test.db")

@@ -42,8 +42,8 @@ type changedError struct{ path string }
 
 // Error says what to do.
 func (e changedError) Error() string {
-	return fmt.Sprintf("%v: %s does not match what SQLite wrote; stop every program that uses the database, put the "+
-		"original files back (with an older copy of the database, remove the -wal and -shm files), and restart",
+	return fmt.Sprintf("%v: %s does not match what SQLite wrote; stop every program that uses the database, restore "+
+		"the original files (with an older copy of the database, remove the -wal and -shm files), and restart",
 		database.ErrUnavailable, e.path)
 }
 
@@ -51,8 +51,8 @@ func (e changedError) Error() string {
 func (changedError) Unwrap() error { return database.ErrUnavailable }
 
 func movedError(path string) error {
-	return fmt.Errorf("%w: %s was removed or replaced while in use; stop every program that uses the database, put the "+
-		"original file back, and restart", database.ErrReplaced, path)
+	return fmt.Errorf("%w: %s was removed or replaced while in use; stop every program that uses the database, restore "+
+		"the original file, and restart", database.ErrReplaced, path)
 }
 
 // check returns the size of the file, or ErrReplaced if the path no longer leads to it.

@@ -106,11 +106,11 @@ func damagedSetUps() map[string]damagedSetUp {
 			// The database is much older.
 			all(shell("cp --archive data/providerd.db old; for i in 1 2 3; do providerd token create --name x --allow all; done"),
 				crash, shell("mv old data/providerd.db")),
-			fails("database", "does not match what SQLite wrote; .*put the original files back"),
+			fails("database", "does not match what SQLite wrote; .*restore the original files"),
 		},
 		"WAL without database": {
 			all(crash, shell("rm data/providerd.db")),
-			fails("database", "is missing or empty, but its WAL exists; put the database file back"),
+			fails("database", "is missing or empty, but its WAL exists; restore the database file"),
 		},
 		"WAL without its index": {all(crash, shell("rm data/providerd.db-shm")), fails("database", "-wal exists without its -shm file; run")},
 		"replaced under a server": {
@@ -119,7 +119,7 @@ func damagedSetUps() map[string]damagedSetUp {
 		},
 		"WAL moved away under a server": {
 			all(serveIn, shell("mv data/providerd.db-wal moved")),
-			fails("database", "providerd.db-wal was removed or replaced while in use; stop every program that uses the database, put the original file back"),
+			fails("database", "providerd.db-wal was removed or replaced while in use; stop every program that uses the database, restore the original file"),
 		},
 		"lost pages": {
 			// The header counts free pages that no list has.
