@@ -204,17 +204,22 @@ const maxLines = 256
 // header counts the lines of a request up to its body. Only one goroutine at a time reads a connection.
 type header struct {
 	lines int
-	// hasText is true within a line that is not empty, and isComplete after the empty line that ends the header.
-	hasText, isComplete bool
+	// hasText is true within a line that is not empty.
+	hasText bool
+	// isComplete is true after the empty line that ends the header. The handler sets it too, while net/http reads.
+	isComplete atomic.Bool
 }
 
 // begin expects the header of the next request.
-func (h *header) begin() { h.lines, h.hasText, h.isComplete = 0, false, false }
+func (h *header) begin() {
+	h.lines, h.hasText = 0, false
+	h.isComplete.Store(false)
+}
 
 // read counts the lines in a piece of the request, and reports whether there are too many. A pipelined request may
 // begin in a piece that was read before, so that lines of its body may be counted.
 func (h *header) read(piece []byte) (isTooLong bool) {
-	if h.isComplete {
+	if h.isComplete.Load() {
 		return false
 	}
 	for _, char := range piece {
@@ -227,7 +232,7 @@ func (h *header) read(piece []byte) (isTooLong bool) {
 				return true
 			}
 		case h.lines > 0: // Empty lines before the request line are ignored.
-			h.isComplete = true
+			h.isComplete.Store(true)
 			return false
 		}
 	}

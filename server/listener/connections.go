@@ -175,7 +175,7 @@ func (c *connections) closeWhileWaiting(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// The header of a pipelined request may have been read with the previous one.
 		conn := FromContext(r.Context())
-		conn.header.isComplete = true
+		conn.header.isComplete.Store(true)
 		r.TLS = conn.security()
 		isTooLong := hasTooManyLines(r)
 		if isTooLong || c.waits.Load() {
