@@ -196,10 +196,15 @@ func addLinkEvents(tx *gorm.DB, event EventKind, application Application) error 
 	return addEvents(tx, events...)
 }
 
+// withBackchannels reads the backchannels of applications too, by provider.
+func withBackchannels(tx *gorm.DB) *gorm.DB {
+	return tx.Preload("Backchannels", func(links *gorm.DB) *gorm.DB { return links.Order("provider_pk") })
+}
+
 // Applications returns all applications with their backchannels, oldest first. On ErrUnavailable the sequence ends.
 func (s *Store) Applications(ctx context.Context) iter.Seq2[Application, error] {
 	return pages(func(last *Application) ([]Application, error) {
-		query := s.reader(ctx).Preload("Backchannels")
+		query := withBackchannels(s.reader(ctx))
 		if last != nil {
 			query = query.Where("id > ?", last.ID)
 		}
@@ -245,7 +250,7 @@ func deleteApplication(tx *gorm.DB, slug string) error {
 
 func applicationNamed(tx *gorm.DB, slug string) (Application, error) {
 	var application Application
-	if err := tx.Preload("Backchannels").Where("slug = ?", slug).Take(&application).Error; err != nil {
+	if err := withBackchannels(tx).Where("slug = ?", slug).Take(&application).Error; err != nil {
 		return Application{}, fmt.Errorf("application %s: %w", slug, found(err))
 	}
 	return application, nil
