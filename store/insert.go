@@ -119,6 +119,9 @@ func (i inserter) insertAll(creates []*create, finish func(*create)) (last []*cr
 // are tried again after the others. If the server fails, it does so for all.
 func (i inserter) insertEach(creates []*create) (again []*create) {
 	for n, c := range creates {
+		if i.refuseLate(c) {
+			continue
+		}
 		left := i.insertOnce([]*create{c}, true)
 		again = append(again, left...)
 		hasFailed := errors.Is(c.err, ErrUnavailable) || errors.Is(c.err, ErrOutcomeUnknown)
@@ -188,19 +191,27 @@ func (i inserter) isLate(c *create) bool {
 	return !c.deadline.IsZero() && time.Until(c.deadline) < i.leastTime
 }
 
-// inTime refuses creates that are late, so that their deadlines do not cut a statement short, and returns the others.
+// inTime refuses creates that are late, and returns the others.
 func (i inserter) inTime(creates []*create) (others []*create) {
 	if !slices.ContainsFunc(creates, i.isLate) {
 		return creates
 	}
 	for _, c := range creates {
-		if i.isLate(c) {
-			fail([]*create{c}, fmt.Errorf("%w: no time left for a transaction", ErrUnavailable))
-		} else {
+		if !i.refuseLate(c) {
 			others = append(others, c)
 		}
 	}
 	return others
+}
+
+// refuseLate refuses a create if it is late, so that its deadline does not cut a statement short and the creates behind
+// it do not wait.
+func (i inserter) refuseLate(c *create) bool {
+	isLate := i.isLate(c)
+	if isLate {
+		fail([]*create{c}, fmt.Errorf("%w: no time left for a transaction", ErrUnavailable))
+	}
+	return isLate
 }
 
 // untilDeadline returns a context that ends at the earliest deadline.
