@@ -138,7 +138,7 @@ func (i inserter) insertEach(creates []*create) (again []*create) {
 func (i inserter) insertOnce(creates []*create, isAlone bool) (again []*create) {
 	pks, err := i.statement(creates, isAlone)
 	switch {
-	case errors.Is(err, database.ErrInsertAlone) && len(creates) > 1:
+	case errors.Is(err, database.ErrInsertAlone) && !isAlone:
 		return i.insertEach(creates)
 	case errors.Is(err, ErrOutcomeUnknown):
 		fail(creates, err)
