@@ -57,7 +57,7 @@ SIZE = $(firstword $($(PROOF)))
 proof: ## Run the long proof PROOF, of SIZE; .ci/README.md lists the proofs.
 	$(if $($(PROOF)),,$(error PROOF is missing, or unknown))
 	.ci/install patroni postgres
-	PROVIDERD_PROOF=$(PROOF) PROVIDERD_PROOF_SIZE=$(SIZE) go test -count=1 -v -timeout 120m -tags slow,proof \
+	TEST_PROOF=$(PROOF) TEST_PROOF_SIZE=$(SIZE) go test -count=1 -v -timeout 120m -tags slow,proof \
 		$(wordlist 2,9,$($(PROOF))) $(if $(filter contract creates,$(PROOF)),-rapid.checks=$(SIZE)) | { grep -v '^=== ' || true; }
 
 lint: .ci/node_modules ## Lint the Go code and the contract, and check promises, spelling and wording.

@@ -9,12 +9,12 @@ import (
 // ProofSize returns the size of a long proof if "make proof" runs that one, or fallback.
 func ProofSize(t testing.TB, proof string, fallback int) int {
 	t.Helper()
-	if os.Getenv("PROVIDERD_PROOF") != proof {
+	if os.Getenv("TEST_PROOF") != proof {
 		return fallback
 	}
-	size, err := strconv.Atoi(os.Getenv("PROVIDERD_PROOF_SIZE"))
+	size, err := strconv.Atoi(os.Getenv("TEST_PROOF_SIZE"))
 	if err != nil {
-		t.Fatalf("PROVIDERD_PROOF_SIZE: %v", err)
+		t.Fatalf("TEST_PROOF_SIZE: %v", err)
 	}
 	return size
 }
