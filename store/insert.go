@@ -30,9 +30,9 @@ type inserter struct {
 // leastTime is enough for an insert over the network, including its commit.
 const leastTime = 1500 * time.Millisecond
 
-// maxLocked is how long a create is tried again, alone, because it waits for another transaction: as long as an insert
-// of another server may take, which may store the same key. It is not longer, because the creates behind it wait.
-const maxLocked = leastTime
+// maxLocked is how long a create is tried again, alone, because it waits for another transaction, such as the one in
+// which another server stores the same key. It is short because the creates behind it wait too.
+const maxLocked = 500 * time.Millisecond
 
 func newInserter(db database.Database, keys *keyCache) inserter {
 	i := inserter{database: db, keys: keys, settings: map[Kind][]int{}}
