@@ -223,6 +223,20 @@ func TestBodyIsNoRequest(t *testing.T) {
 	}
 }
 
+// serveUntilDrained starts a server with limits. drain stops it, and returns how that ended.
+func (h *harness) serveUntilDrained(t *testing.T, limits listener.Limits) (address string, drain func() error) {
+	t.Helper()
+	open, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	done := make(chan error, 1)
+	go func() { done <- listener.Serve(ctx, open, h.newServer(t), limits, nil, slog.New(slog.DiscardHandler)) }()
+	return open.Addr().String(), func() error { cancel(); return <-done }
+}
+
 // A server that stops ends a request that does not finish, and logs it.
 func TestDrainIsBounded(t *testing.T) {
 	t.Parallel()
@@ -232,17 +246,9 @@ func TestDrainIsBounded(t *testing.T) {
 		t.Errorf("requests in flight may take %v", limits.DrainTimeout)
 	}
 	limits.DrainTimeout = 100 * time.Millisecond
-	open, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	done := make(chan error, 1)
-	go func() { done <- listener.Serve(ctx, open, h.newServer(t), limits, nil, slog.New(slog.DiscardHandler)) }()
-	pending := h.begin(t, open.Addr().String(), encode(t, minimal(oauth2Path)))
-	cancel()
-	if err := <-done; !errors.Is(err, context.DeadlineExceeded) {
+	address, drain := h.serveUntilDrained(t, limits)
+	pending := h.begin(t, address, encode(t, minimal(oauth2Path)))
+	if err := drain(); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error is %v", err)
 	}
 	pending.wantClosed(t, "the connection of a request that does not end")
@@ -257,19 +263,11 @@ func TestDrainOutlastsBodies(t *testing.T) {
 		t.Errorf("requests may take %v to arrive, but the drain %v", limits.RequestTimeout, limits.DrainTimeout)
 	}
 	limits.RequestTimeout, limits.DrainTimeout = 300*time.Millisecond, 300*time.Millisecond
-	open, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	done := make(chan error, 1)
-	go func() { done <- listener.Serve(ctx, open, h.newServer(t), limits, nil, slog.New(slog.DiscardHandler)) }()
+	address, drain := h.serveUntilDrained(t, limits)
 	for range 50 {
-		h.begin(t, open.Addr().String(), encode(t, minimal(oauth2Path)))
+		h.begin(t, address, encode(t, minimal(oauth2Path)))
 	}
-	cancel()
-	if err := <-done; err != nil {
+	if err := drain(); err != nil {
 		t.Error(err)
 	}
 }

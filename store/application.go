@@ -25,7 +25,7 @@ func (s *Store) CreateApplication(ctx context.Context, application Application) 
 		} else if err != nil {
 			return err
 		}
-		return link(tx, created, application)
+		return addLinks(tx, created, created.missing(application))
 	})
 }
 
@@ -40,16 +40,16 @@ func (s *Store) Link(ctx context.Context, links Application) (Application, error
 		if err != nil {
 			return err
 		}
-		return link(tx, application, links)
+		added := application.missing(links)
+		if err := checkLinks(tx, added); err != nil {
+			return err
+		}
+		return addLinks(tx, application, added)
 	})
 }
 
-// link adds the links that the application does not have.
-func link(tx *gorm.DB, application, links Application) error {
-	added := application.missing(links)
-	if err := checkLinks(tx, added); err != nil {
-		return err
-	}
+// addLinks adds links that were checked and that the application does not have.
+func addLinks(tx *gorm.DB, application, added Application) error {
 	if pk := added.ProviderPK; pk != nil {
 		if serving := application.ProviderPK; serving != nil {
 			return fmt.Errorf("%s: %w: %d", application.Slug, ErrApplicationLinked, *serving)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"gorm.io/gorm"
 
@@ -156,4 +157,25 @@ func countKeyUses(reader *gorm.DB) (map[uint32]int64, error) {
 		uses[id] = use.Secrets
 	}
 	return uses, nil
+}
+
+// NewestKeyCreated returns when the data key that seals was created; the zero value if that is not recorded. It returns
+// ErrUnavailable.
+func (s *Store) NewestKeyCreated(ctx context.Context) (time.Time, error) {
+	keys, err := s.keys.current(s.reader(ctx))
+	if err != nil {
+		return time.Time{}, err
+	}
+	return keyCreated(s.reader(ctx), keys.PrimaryID())
+}
+
+// keyCreated returns when a data key was created; the zero value if it is not recorded.
+func keyCreated(tx *gorm.DB, id uint32) (time.Time, error) {
+	var created Event
+	added := []EventKind{EventKeyCreated, EventKeyRotated}
+	err := tx.Where("subject = ? AND event IN ? AND "+isIndexed, id, added).Order("id").Limit(1).Find(&created).Error
+	if err != nil {
+		return time.Time{}, fmt.Errorf("read events of key %d: %w", id, err)
+	}
+	return created.At.Time, nil
 }

@@ -1,0 +1,53 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+
+	"example.com/providerd/store/database"
+)
+
+// TokenExpiry is when callers are left without a valid token. The newest token of a caller counts, unless its lifetime
+// is so short that a program must be renewing it.
+type TokenExpiry struct {
+	// First is when the first caller is or was left without a valid token; the zero value if there is no caller.
+	First time.Time
+	// Callers is the number of callers that are left without one soon, or have been for a short time.
+	Callers int64
+}
+
+// TokenExpiry returns when callers are left without a valid token. It counts those whose newest token expires within
+// notice, or has expired within notice without being renewed or revoked, and omits tokens with a lifetime of at most
+// notice. It returns ErrUnavailable.
+func (s *Store) TokenExpiry(ctx context.Context, notice time.Duration) (expiry TokenExpiry, err error) {
+	at, reader := now(), s.reader(ctx)
+	newest := activeTokens(reader, at.Add(-notice)).Select("name, max(expires_at)").Group("name")
+	var tokens []Token
+	err = activeTokens(reader, at.Add(-notice)).Select("id", "name", "created_at", "expires_at").
+		Where("(name, expires_at) IN (?)", newest).Order("expires_at").Find(&tokens).Error
+	if err != nil {
+		return expiry, fmt.Errorf("read expiry of tokens: %w", err)
+	}
+	callers := map[string]bool{}
+	for _, token := range tokens {
+		if token.ExpiresAt.Sub(token.CreatedAt.Time) <= notice {
+			continue
+		}
+		if expiry.First.IsZero() {
+			expiry.First = token.ExpiresAt.Time
+		}
+		if token.ExpiresAt.Before(at.Add(notice)) {
+			callers[token.Name] = true
+		}
+	}
+	expiry.Callers = int64(len(callers))
+	return expiry, nil
+}
+
+// activeTokens selects the tokens that are valid at a time.
+func activeTokens(tx *gorm.DB, at time.Time) *gorm.DB {
+	return tx.Model(&Token{}).Where("revoked_at IS NULL AND expires_at > ?", database.TimeOf(at))
+}
