@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/labstack/echo/v4"
 
 	"example.com/providerd/gen/model"
 	"example.com/providerd/server/advice"
@@ -25,26 +24,14 @@ const noStore = "no-store"
 // the caller takes to send the body does not count.
 const storageTimeout = 5 * time.Second
 
-// limitStorage limits how long the database may take to handle the request.
-func limitStorage(next echo.HandlerFunc) echo.HandlerFunc {
-	return func(c echo.Context) error {
-		request := c.Request()
-		ctx, cancel := context.WithTimeout(request.Context(), exchangeOf(request.Context()).timeForStorage(request))
-		defer cancel()
-		c.SetRequest(request.WithContext(ctx))
-		return next(c)
-	}
-}
-
-// timeForStorage returns how long the database may take to handle the request. It leaves a sixth of the write timeout
-// for reporting that the database took too long.
-func (e *exchange) timeForStorage(request *http.Request) time.Duration {
+// limitStorage returns a context that ends when the database has taken too long to handle the request. It leaves a
+// sixth of the write timeout for reporting that.
+func (e *exchange) limitStorage(ctx context.Context) (context.Context, context.CancelFunc) {
 	left := storageTimeout - e.waited
-	server, ok := request.Context().Value(http.ServerContextKey).(*http.Server)
-	if !ok || server.WriteTimeout == 0 {
-		return left
+	if server, ok := ctx.Value(http.ServerContextKey).(*http.Server); ok && server.WriteTimeout > 0 {
+		left = min(left, server.WriteTimeout-server.WriteTimeout/6-time.Since(e.started))
 	}
-	return min(left, server.WriteTimeout-server.WriteTimeout/6-time.Since(e.started))
+	return context.WithTimeout(ctx, left)
 }
 
 // createRequest describes who requests a provider, and how.

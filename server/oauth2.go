@@ -14,6 +14,8 @@ import (
 func (s *Server) ProvidersOauth2Create(
 	ctx context.Context, request api.ProvidersOauth2CreateRequestObject,
 ) (api.ProvidersOauth2CreateResponseObject, error) {
+	ctx, cancel := exchangeOf(ctx).limitStorage(ctx)
+	defer cancel()
 	requested := createRequest(ctx, request.Body.Name, request.Params.IdempotencyKey)
 	settings, generated := contract.FromAPIOAuth2(*request.Body)
 	requested.Generated = generated

@@ -110,7 +110,7 @@ func (s *Server) operationMiddlewares() map[string][]echo.MiddlewareFunc {
 			chain = append(chain, s.config.Traces.begin(op))
 		}
 		chains[op.ID] = append(chain, s.authenticate, limitRate(s.callers), authorize(op), negotiate, validateQuery,
-			validateIdempotencyKey(op), prefer, validateBody(op, s.bodies), limitStorage)
+			validateIdempotencyKey(op), prefer, validateBody(op, s.bodies))
 	}
 	return chains
 }

@@ -14,6 +14,8 @@ import (
 func (s *Server) ProvidersWorkspaceDirectoryCreate(
 	ctx context.Context, request api.ProvidersWorkspaceDirectoryCreateRequestObject,
 ) (api.ProvidersWorkspaceDirectoryCreateResponseObject, error) {
+	ctx, cancel := exchangeOf(ctx).limitStorage(ctx)
+	defer cancel()
 	requested := createRequest(ctx, request.Body.Name, request.Params.IdempotencyKey)
 	settings := contract.FromAPIWorkspaceDirectory(*request.Body)
 	record, replayed, err := s.config.Store.CreateWorkspaceDirectoryProvider(ctx, requested, settings)

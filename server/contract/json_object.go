@@ -38,13 +38,14 @@ func (o *Operation) Read(body []byte) (Object, error) {
 	reader := objectReader{body: body, decoder: jsontext.NewDecoder(bytes.NewBuffer(body))}
 	kind := reader.decoder.PeekKind()
 	switch {
+	case kind == '{':
 	case len(bytes.TrimLeft(body, " \t\r\n")) == 0:
 		return Object{}, malformed("The body is empty. Send one JSON object.")
 	case bytes.HasPrefix(body, []byte("\xef\xbb\xbf")):
 		return Object{}, malformed("The body begins with a byte order mark. Remove it.")
 	case fileName.Match(body):
 		return Object{}, malformed("The body is the name of a file instead of its contents. With curl, use -d @FILE.")
-	case kind != '{' && kind != 0:
+	case kind != 0:
 		return Object{}, malformed("The body is not a JSON object. Send exactly one.")
 	}
 	result, err := reader.members(o.body)
