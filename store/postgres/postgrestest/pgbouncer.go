@@ -15,8 +15,9 @@ type PgBouncer struct {
 	address, password string
 }
 
-// NewPgBouncer starts a PgBouncer for all databases of the cluster, with up to 1,000 clients and 20 sessions per
-// database. It is closed with the test.
+// NewPgBouncer starts a PgBouncer for all databases of the cluster, with up to 1,000 clients, and 20 sessions per
+// database. At 100 sessions it closes idle ones of other databases, which it would keep for ten minutes. It is closed
+// with the test.
 func NewPgBouncer(t testing.TB, cluster *Cluster) *PgBouncer {
 	t.Helper()
 	port := processtest.FreePort(t)
@@ -32,6 +33,7 @@ auth_type = scram-sha-256
 auth_file = users
 pool_mode = transaction
 default_pool_size = 20
+max_user_connections = 100
 max_client_conn = 1000
 `, cluster.port, port))
 	b.Launch(b.Command("/usr/sbin/pgbouncer", "settings"), func() error {
