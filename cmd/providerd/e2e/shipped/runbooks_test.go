@@ -13,7 +13,7 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
-// runbook is the page of the manual with a section for each alert and a row for each problem type.
+// runbook is the page of the manual with a section for each alert and a list of all problem types.
 const runbook = "runbook.md"
 
 // matches returns what a pattern with one group finds in the runbook.
@@ -94,7 +94,7 @@ func TestOpsListenerServesManual(t *testing.T) {
 	}
 }
 
-// TestEachProblemHasRunbook checks that each problem type of a server has a row, and that no row is left over.
+// TestEachProblemHasRunbook checks that the list of problems has each problem type of a server, and no other one.
 func TestEachProblemHasRunbook(t *testing.T) {
 	t.Parallel()
 	_, ops := providerdtest.ServeWithOps(t, t.TempDir())
@@ -104,11 +104,16 @@ func TestEachProblemHasRunbook(t *testing.T) {
 			types = append(types, match[1])
 		}
 	}
-	got := matches(t, "(?m)^\\| `([a-z-]+)` \\|")
+	_, problems, _ := strings.Cut(readRunbook(t), "\n## Problems\n")
+	problems, _, _ = strings.Cut(problems, "\n## ")
+	var got []string
+	for _, item := range regexp.MustCompile("(?m)^- [`a-z, -]+: ").FindAllString(problems, -1) {
+		got = append(got, strings.Split(strings.Trim(item, "-`: "), "`, `")...)
+	}
 	slices.Sort(types)
 	slices.Sort(got)
 	if !slices.Equal(got, types) {
-		t.Errorf("the runbook has the rows %q, the problem types are %q", got, types)
+		t.Errorf("the runbook lists %q, the problem types are %q", got, types)
 	}
 	contract := providerdtest.ReadFile(t, "openapi.yaml")
 	for _, match := range regexp.MustCompile(`type: /problems/(\S+)`).FindAllStringSubmatch(contract, -1) {
@@ -118,11 +123,12 @@ func TestEachProblemHasRunbook(t *testing.T) {
 	}
 }
 
-// TestRunbooksFindLogMessages checks that the program logs each message that a runbook searches the log for.
+// TestRunbooksFindLogMessages checks that the program has each message that a runbook searches the log for, or explains
+// in an item of a list that begins with it.
 func TestRunbooksFindLogMessages(t *testing.T) {
 	t.Parallel()
 	var sources strings.Builder
-	for _, dir := range []string{"cmd/providerd/serve", "store/sqlite"} {
+	for _, dir := range []string{"cmd/providerd/command", "cmd/providerd/serve", "store", "store/*"} {
 		files, err := filepath.Glob(providerdtest.Path(t, dir) + "/*.go")
 		if err != nil {
 			t.Fatal(err)
@@ -135,15 +141,24 @@ func TestRunbooksFindLogMessages(t *testing.T) {
 			sources.Write(source)
 		}
 	}
-	messages := matches(t, `--grep '?([A-Za-z ]+)'?\n`)
-	for _, message := range messages {
-		logged := regexp.MustCompile(`\.(Info|Warn|Error)\("[^"]*` + message)
-		if !logged.MatchString(sources.String()) {
-			t.Errorf("the runbook searches for %q, which the program does not log", message)
+	expect := func(before, message string) {
+		if !regexp.MustCompile(before + `"[^"\n]*` + message).MatchString(sources.String()) {
+			t.Errorf("the runbook has the message %q, which the program does not print", message)
 		}
 	}
-	if len(messages) != 3 {
-		t.Errorf("the runbook searches for %d messages, want 3", len(messages))
+	searched := matches(t, `--grep '?([A-Za-z ]+)'?\n`)
+	for _, message := range searched {
+		expect(`\.(Info|Warn|Error)\(`, message)
+	}
+	var explained []string
+	for _, item := range matches(t, "(?m)^- ((?:`[^`]+`(?:, )?)+)[:(,]") {
+		explained = append(explained, regexp.MustCompile("[^`, ]+(?: [^`, ]+)+").FindAllString(item, -1)...)
+	}
+	for _, message := range explained {
+		expect("", message)
+	}
+	if len(searched) != 3 || len(explained) < 15 {
+		t.Errorf("the runbook searches for %d messages, want 3, and explains %d, want at least 15", len(searched), len(explained))
 	}
 }
 
