@@ -2,7 +2,6 @@ package command
 
 import (
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -20,10 +19,9 @@ func newTestParser(t *testing.T) *kong.Kong {
 	return parser
 }
 
-// TestManualTables generates the parts of the manual that describe the command line.
+// TestManualTables generates the part of the manual that describes the flags of the server.
 func TestManualTables(t *testing.T) {
 	t.Parallel()
-	const page = "../manual/configuration.md"
 	var flags strings.Builder
 	for _, command := range newTestParser(t).Model.Leaves(true) {
 		if commandName(command) == "serve" {
@@ -32,13 +30,7 @@ func TestManualTables(t *testing.T) {
 			}
 		}
 	}
-	manualtest.Check(t, page, "flags of serve", flags.String())
-	manualtest.Check(t, page, "exit statuses", manualtest.Table([]string{"status", "meaning"}, [][]string{
-		{"0", "the command succeeded"},
-		{strconv.Itoa(exitFailed), "the command failed"},
-		{strconv.Itoa(exitUsage), "the command line or a variable is invalid; nothing was done"},
-		{strconv.Itoa(exitDiffers), "`apply` and `audit verify` only: nothing failed, but stored records differ"},
-	}))
+	manualtest.Check(t, "../manual/configuration.md", "flags of serve", flags.String())
 }
 
 // flagItem returns the item of a list for a flag, with its variable.

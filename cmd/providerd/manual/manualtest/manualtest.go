@@ -37,16 +37,3 @@ func Check(t *testing.T, page, name, table string) {
 		t.Fatal(err)
 	}
 }
-
-// Table returns a Markdown table with a heading and rows.
-func Table(heading []string, rows [][]string) string {
-	var text strings.Builder
-	separator := make([]string, len(heading))
-	for i := range separator {
-		separator[i] = "---"
-	}
-	for _, row := range append([][]string{heading, separator}, rows...) {
-		text.WriteString("| " + strings.Join(row, " | ") + " |\n")
-	}
-	return text.String()
-}
