@@ -4,13 +4,11 @@ package store_test
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"log/slog"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"gorm.io/gorm"
 
@@ -20,6 +18,7 @@ import (
 	"example.com/providerd/store/postgres/postgrestest"
 	"example.com/providerd/store/sqlite"
 	"example.com/providerd/store/storetest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // TestComparisonFindsDifference changes a table between its copy and the comparison, and copies again, while the source
@@ -40,8 +39,8 @@ func TestComparisonFindsDifference(t *testing.T) {
 		},
 	} {
 		for table, damage := range map[string]string{
-			"providers":    "UPDATE providers SET secret = @empty WHERE pk = 1",
-			"tokens":       "UPDATE tokens SET revoked_at = @at",
+			"providers":    "UPDATE providers SET secret = (SELECT secret FROM providers WHERE pk = 2) WHERE pk = 1",
+			"tokens":       "UPDATE tokens SET revoked_at = created_at",
 			"applications": "UPDATE applications SET provider_pk = NULL WHERE id = 1",
 			"backchannels": "UPDATE backchannels SET application_id = 2 WHERE provider_pk = 3",
 			"events":       "UPDATE events SET subject = 1",
@@ -49,13 +48,7 @@ func TestComparisonFindsDifference(t *testing.T) {
 			t.Run(kind+"/"+table, func(t *testing.T) {
 				t.Parallel()
 				target, err := newTarget()
-				if err != nil {
-					t.Fatal(err)
-				}
-				expectDifference(t, &capturing{Database: target}, table, damage)
-				if err := target.Close(); err != nil {
-					t.Error(err)
-				}
+				expectDifference(t, &capturing{Database: processtest.Closing(t, target, err)}, table, damage)
 			})
 		}
 	}
@@ -66,7 +59,7 @@ func expectDifference(t *testing.T, target *capturing, table, damage string) {
 	source, keyset := filled(t)
 	_, err := store.Copy(t.Context(), source, target, keyset, func(step store.CopyStep, done, total int64) {
 		if step == store.StepCopy && done == total {
-			if err := run(target.tx, damage); err != nil {
+			if err := target.tx.Exec(damage).Error; err != nil {
 				t.Error(err)
 			}
 		}
@@ -81,7 +74,7 @@ func expectDifference(t *testing.T, target *capturing, table, damage string) {
 		}
 		hasChanged = true
 		if err := source.Write(t.Context(), func(tx *gorm.DB) error {
-			return run(tx, "DELETE FROM providers WHERE pk = 9", "UPDATE tokens SET name = 'other'")
+			return tx.Exec("DELETE FROM providers WHERE pk = 9; UPDATE tokens SET name = 'other'").Error
 		}); err != nil {
 			t.Error(err)
 		}
@@ -102,35 +95,12 @@ func filled(t *testing.T) (db database.Database, keyset string) {
 	if err := storetest.FillSQLite(t.Context(), path, rowsCopied); err != nil {
 		t.Fatal(err)
 	}
-	db, err := sqlite.Open(t.Context(), path, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	if err := db.Write(t.Context(), func(tx *gorm.DB) error {
-		return run(tx, "INSERT INTO applications (slug, name, provider_pk) VALUES ('a', 'A', 1), ('b', 'B', 2), ('c', 'C', NULL)",
-			"INSERT INTO backchannels (provider_pk, application_id) VALUES (3, 1), (10, 1)",
-			`INSERT INTO tokens (name, prefix, digest, operations, created_at, expires_at) VALUES
-				('ci', 'pvd_a', @x, '["providers_oauth2_create"]', @at, @at)`)
-	}); err != nil {
-		t.Fatal(err)
-	}
-	return db, filepath.Join(dir, "keyset.json")
-}
-
-// run executes statements. In them, @x stands for some bytes, @empty for none, and @at for a time.
-func run(tx *gorm.DB, statements ...string) error {
-	at := database.TimeOf(time.UnixMicro(1_800_000_000_250_000))
-	for _, statement := range statements {
-		var values []any
-		if strings.Contains(statement, "@") {
-			values = []any{sql.Named("x", []byte("x")), sql.Named("empty", []byte{}), sql.Named("at", at)}
-		}
-		if err := tx.Exec(statement, values...).Error; err != nil {
-			return err
-		}
-	}
-	return nil
+	storetest.Execute(t, path, `INSERT INTO applications (slug, name, provider_pk) VALUES ('a', 'A', 1), ('b', 'B', 2), ('c', 'C', NULL);
+		INSERT INTO backchannels (provider_pk, application_id) VALUES (3, 1), (10, 1);
+		INSERT INTO tokens (name, prefix, digest, operations, created_at, expires_at) VALUES
+			('ci', 'pvd_a', x'01', '["providers_oauth2_create"]', 1800000000250000, 1800000000250000)`)
+	opened, err := sqlite.Open(t.Context(), path, slog.New(slog.DiscardHandler))
+	return processtest.Closing(t, opened, err), filepath.Join(dir, "keyset.json")
 }
 
 // capturing is a database that keeps the transaction of a load.

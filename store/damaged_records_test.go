@@ -24,8 +24,8 @@ func TestDamagedRecordsAreYieldedInOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	const damaged = "pk IN (1, 2, 499, 500, 501, 1000, 1001, 1199, 1200)"
-	execute(t, path, "UPDATE providers SET secret = (SELECT secret FROM providers WHERE pk = 3) WHERE "+damaged)
-	execute(t, path, "UPDATE providers SET property_mappings = 'no list' WHERE pk IN (2, 500)")
+	storetest.Execute(t, path, "UPDATE providers SET secret = (SELECT secret FROM providers WHERE pk = 3) WHERE "+damaged)
+	storetest.Execute(t, path, "UPDATE providers SET property_mappings = 'no list' WHERE pk IN (2, 500)")
 	database := create(t, path)
 	var got []string
 	last := int64(0)
@@ -67,7 +67,7 @@ func TestDamagedSecretsAreNamed(t *testing.T) {
 		},
 		{"UPDATE providers SET secret = x'' WHERE kind = 'oauth2'", 901, fmt.Sprintf("provider 109: secret, and %d more", 901-named)},
 	} {
-		execute(t, path, test.damage)
+		storetest.Execute(t, path, test.damage)
 		db, err := sqlite.Open(t.Context(), path, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 	"example.com/providerd/store"
 	"example.com/providerd/store/seal"
+	"example.com/providerd/store/storetest"
 )
 
 // rotateAndReseal rotates the key and reseals every secret with it.
@@ -55,16 +56,12 @@ func TestNothingIsSealedWithRemovedKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	interfered := false
-	interfering := func(run func(statements) error, what statements) error {
+	interfering := func(run func(error) error) error {
 		interfered = true
 		rotateAndReseal(t, other)
-		return run(what)
+		return run(nil)
 	}
-	faulty.inserts = []insertFault{func(run func() error) error {
-		interfered = true
-		rotateAndReseal(t, other)
-		return run()
-	}}
+	faulty.inserts = []fault{interfering}
 	for step := 0; step == 0 || interfered; step++ {
 		if err := add(t.Context(), opened, fmt.Sprint(step)); err != nil {
 			t.Fatal(err)
@@ -145,14 +142,13 @@ func TestResealSkipsDamagedSecrets(t *testing.T) {
 	if _, err := opened.RotateKey(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	execute(t, faulty.path, "UPDATE providers SET secret = (SELECT secret FROM providers WHERE pk = 3) WHERE pk = 2")
-	rerun := func(run func(statements) error, what statements) error {
+	storetest.Execute(t, faulty.path, "UPDATE providers SET secret = (SELECT secret FROM providers WHERE pk = 3) WHERE pk = 2")
+	rerun := func(run func(error) error) error {
 		errConflict := errors.New("conflict")
-		err := run(func(tx *gorm.DB) error { return errors.Join(what(tx), errConflict) })
-		if !errors.Is(err, errConflict) {
+		if err := run(errConflict); !errors.Is(err, errConflict) {
 			return err
 		}
-		return run(what)
+		return run(nil)
 	}
 	for _, want := range []int64{3, 1} {
 		faulty.count(func(f *faultyDatabase) { f.writes = []fault{passing, rerun} })

@@ -15,14 +15,6 @@ import (
 	"example.com/providerd/store/storetest"
 )
 
-// missing returns a fault that inserts nothing.
-func missing(err error) insertFault { return func(func() error) error { return err } }
-
-// late returns a fault after the insert.
-func late(err error) insertFault {
-	return func(run func() error) error { return errors.Join(run(), err) }
-}
-
 // Whatever the outcome of an insert, every caller of the batch gets it, a retry settles it, and nothing is stored twice.
 func TestFailedInsert(t *testing.T) {
 	t.Parallel()
@@ -31,44 +23,42 @@ func TestFailedInsert(t *testing.T) {
 	alone := fmt.Errorf("%w: deadlock", database.ErrInsertAlone)
 	errUnknown := errors.New("unknown error")
 	const count = 20
-	twice := func(run func(statements) error, what statements) error { return errors.Join(run(what), run(what)) }
 	for name, test := range map[string]struct {
-		inserts []insertFault
-		// reads are the faults of the lookups.
-		reads []fault
+		// inserts are the faults of the inserts, and reads those of the lookups.
+		inserts, reads []fault
 		// want is the sentinel of the error, nil for an unknown error; text is in its message, "" for no error.
 		want   error
 		text   string
 		stored bool
 		sizes  []int
 	}{
-		"not stored":      {[]insertFault{missing(noDisk)}, nil, store.ErrUnavailable, "the disk is missing", false, []int{count}},
-		"unknown error":   {[]insertFault{missing(errUnknown)}, nil, nil, "unknown error", false, []int{count}},
-		"stored and lost": {[]insertFault{late(lost)}, nil, nil, "", true, []int{count}},
-		"lost":            {[]insertFault{missing(lost)}, nil, nil, "", true, []int{count, count}},
+		"not stored":      {[]fault{failing(noDisk)}, nil, store.ErrUnavailable, "the disk is missing", false, []int{count}},
+		"unknown error":   {[]fault{failing(errUnknown)}, nil, nil, "unknown error", false, []int{count}},
+		"stored and lost": {[]fault{losing(lost)}, nil, nil, "", true, []int{count}},
+		"lost":            {[]fault{failing(lost)}, nil, nil, "", true, []int{count, count}},
 		"stored and lost, and no lookup": {
-			[]insertFault{late(lost)}, []fault{failing(noDisk)}, store.ErrOutcomeUnknown, "the response is lost", true, []int{count},
+			[]fault{losing(lost)}, []fault{failing(noDisk)}, store.ErrOutcomeUnknown, "the response is lost", true, []int{count},
 		},
 		"stored and lost, and a lookup that is lost": {
-			[]insertFault{late(lost)}, []fault{losing(noDisk)}, store.ErrOutcomeUnknown, "the response is lost", true, []int{count},
+			[]fault{losing(lost)}, []fault{losing(noDisk)}, store.ErrOutcomeUnknown, "the response is lost", true, []int{count},
 		},
 		"lost, and no lookup": {
-			[]insertFault{missing(lost)}, []fault{failing(noDisk)}, store.ErrOutcomeUnknown, "the response is lost", false, []int{count},
+			[]fault{failing(lost)}, []fault{failing(noDisk)}, store.ErrOutcomeUnknown, "the response is lost", false, []int{count},
 		},
 		"lost, then not stored": {
-			[]insertFault{missing(lost), missing(noDisk)}, nil, store.ErrOutcomeUnknown, "the response is lost", false, []int{count, count},
+			[]fault{failing(lost), failing(noDisk)}, nil, store.ErrOutcomeUnknown, "the response is lost", false, []int{count, count},
 		},
 		"lost four times": {
-			slices.Repeat([]insertFault{missing(lost)}, 4), nil, store.ErrOutcomeUnknown, "lost", false, slices.Repeat([]int{count}, 4),
+			slices.Repeat([]fault{failing(lost)}, 4), nil, store.ErrOutcomeUnknown, "lost", false, slices.Repeat([]int{count}, 4),
 		},
 		"nothing met four times": {
-			slices.Repeat([]insertFault{missing(nil)}, 4), nil, store.ErrUnavailable, "create and delete", false, slices.Repeat([]int{count}, 4),
+			slices.Repeat([]fault{failing(nil)}, 4), nil, store.ErrUnavailable, "create and delete", false, slices.Repeat([]int{count}, 4),
 		},
 		"nothing met, and no lookup": {
-			[]insertFault{missing(nil)}, []fault{failing(noDisk)}, store.ErrUnavailable, "the disk is missing", false, []int{count},
+			[]fault{failing(nil)}, []fault{failing(noDisk)}, store.ErrUnavailable, "the disk is missing", false, []int{count},
 		},
-		"looked up twice": {[]insertFault{missing(nil), late(lost)}, []fault{twice, twice}, nil, "", true, []int{count, count}},
-		"deadlock":        {[]insertFault{missing(alone)}, nil, nil, "", true, append([]int{count}, slices.Repeat([]int{1}, count)...)},
+		"looked up twice": {[]fault{failing(nil), losing(lost)}, []fault{twice, twice}, nil, "", true, []int{count, count}},
+		"deadlock":        {[]fault{failing(alone)}, nil, nil, "", true, append([]int{count}, slices.Repeat([]int{1}, count)...)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -158,7 +148,7 @@ func TestLateCreateIsRefusedAlone(t *testing.T) {
 				ctx = hasty
 			}
 			return add(ctx, opened, fmt.Sprint(outcome, i))
-		}, func(func() error) error {
+		}, func(func(error) error) error {
 			<-hasty.Done()
 			return fmt.Errorf("%w: no response", outcome)
 		})
@@ -167,5 +157,25 @@ func TestLateCreateIsRefusedAlone(t *testing.T) {
 		}
 		hasty, cancel = context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
+	}
+}
+
+// One caller with many creates does not keep another one out of the queue.
+func TestFullQueueHasRoomForOthers(t *testing.T) {
+	t.Parallel()
+	const length, room = 512, 8
+	opened, faulty := newFaulty(t)
+	errs, _ := faulty.inOneQueue(t, opened, length+room+2, func(i int) error {
+		request := store.CreateRequest{Name: "x", CreatedBy: "crowd"}
+		if i >= length && i != length+room {
+			request.CreatedBy = "other"
+		}
+		_, _, err := opened.CreateOAuth2Provider(t.Context(), request, storetest.FullOAuth2(fmt.Sprint(i)))
+		return err
+	})
+	for i, err := range errs {
+		if i < length+room && err != nil || i >= length+room && !errors.Is(err, store.ErrOverloaded) {
+			t.Errorf("create %d: error is %v, want ErrOverloaded only of the last two", i, err)
+		}
 	}
 }

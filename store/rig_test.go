@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/uuid"
@@ -16,15 +17,12 @@ import (
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/sqlite"
 	"example.com/providerd/store/storetest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
-type statements func(tx *gorm.DB) error
-
-// fault is called instead of a Read or a Write, which it may run.
-type fault func(run func(statements) error, what statements) error
-
-// insertFault is called instead of an Insert, which it may run.
-type insertFault func(run func() error) error
+// fault is called instead of a Read, Write or Insert. It may run it, with an error for the end of the transaction of a
+// Read or Write.
+type fault func(run func(end error) error) error
 
 // faultyDatabase is a SQLite database with faults injected into its next statements. It records the inserts.
 type faultyDatabase struct {
@@ -32,10 +30,8 @@ type faultyDatabase struct {
 	// path is that of the database, and keyset that of its keyset file.
 	path, keyset string
 
-	mutex   sync.Mutex
-	inserts []insertFault
-	reads   []fault
-	writes  []fault
+	mutex                  sync.Mutex
+	inserts, reads, writes []fault
 	// sizes holds the number of rows of each insert.
 	sizes []int
 	// refusal is what Check returns.
@@ -53,19 +49,11 @@ func newFaulty(t *testing.T) (*store.Store, *faultyDatabase) {
 	}
 	faulty := &faultyDatabase{Database: db, path: path, keyset: keyset}
 	opened, err := store.Create(t.Context(), faulty, keyset)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := opened.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return opened, faulty
+	return processtest.Closing(t, opened, err), faulty
 }
 
 // next removes and returns the fault of the next call from a list.
-func next[F any](f *faultyDatabase, list *[]F, passing F) F {
+func (f *faultyDatabase) next(list *[]fault) fault {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	if len(*list) == 0 {
@@ -76,18 +64,22 @@ func next[F any](f *faultyDatabase, list *[]F, passing F) F {
 	return first
 }
 
-func (f *faultyDatabase) Read(ctx context.Context, what func(tx *gorm.DB) error) error {
-	return next(f, &f.reads, passing)(func(what statements) error { return f.Database.Read(ctx, what) }, what)
+func (f *faultyDatabase) Read(ctx context.Context, statements func(tx *gorm.DB) error) error {
+	return f.next(&f.reads)(func(end error) error {
+		return f.Database.Read(ctx, func(tx *gorm.DB) error { return errors.Join(statements(tx), end) })
+	})
 }
 
-func (f *faultyDatabase) Write(ctx context.Context, what func(tx *gorm.DB) error) error {
-	return next(f, &f.writes, passing)(func(what statements) error { return f.Database.Write(ctx, what) }, what)
+func (f *faultyDatabase) Write(ctx context.Context, statements func(tx *gorm.DB) error) error {
+	return f.next(&f.writes)(func(end error) error {
+		return f.Database.Write(ctx, func(tx *gorm.DB) error { return errors.Join(statements(tx), end) })
+	})
 }
 
 func (f *faultyDatabase) Insert(ctx context.Context, rows database.Insertion) (map[uuid.UUID]int64, error) {
 	f.count(func(f *faultyDatabase) { f.sizes = append(f.sizes, len(rows.Rows)) })
 	var pks map[uuid.UUID]int64
-	err := next(f, &f.inserts, func(run func() error) error { return run() })(func() (err error) {
+	err := f.next(&f.inserts)(func(error) (err error) {
 		pks, err = f.Database.Insert(ctx, rows)
 		return err
 	})
@@ -109,21 +101,23 @@ func (f *faultyDatabase) count(change func(f *faultyDatabase)) {
 	change(f)
 }
 
-// inOneQueue queues creates in order behind a first one that it blocks until all wait. The faults apply to the inserts
-// after the first. It returns the errors of the creates in the same order, and the sizes of their inserts.
+// inOneQueue queues creates in order behind a first one that it blocks until each of them waits or has ended. The faults
+// apply to the inserts after the first. It returns the errors of the creates in the same order, and the sizes of their
+// inserts.
 func (f *faultyDatabase) inOneQueue(
-	t *testing.T, opened *store.Store, count int, create func(i int) error, faults ...insertFault,
+	t *testing.T, opened *store.Store, count int, create func(i int) error, faults ...fault,
 ) (errs []error, sizes []int) {
 	t.Helper()
 	begun, released := make(chan struct{}), make(chan struct{})
 	f.count(func(f *faultyDatabase) {
 		f.sizes = nil
-		f.inserts = append([]insertFault{func(run func() error) error {
+		f.inserts = append([]fault{func(run func(error) error) error {
 			close(begun)
 			<-released
-			return run()
+			return run(nil)
 		}}, faults...)
 	})
+	var ended atomic.Int64
 	var group sync.WaitGroup
 	group.Go(func() {
 		if err := add(t.Context(), opened, "first of "+store.RandomAlphanumeric(10)); err != nil {
@@ -133,8 +127,11 @@ func (f *faultyDatabase) inOneQueue(
 	<-begun
 	errs = make([]error, count)
 	for i := range count {
-		group.Go(func() { errs[i] = create(i) })
-		for opened.Stats().QueueLength != i+1 {
+		group.Go(func() {
+			errs[i] = create(i)
+			ended.Add(1)
+		})
+		for opened.Stats().QueueLength+int(ended.Load()) != i+1 {
 			runtime.Gosched()
 		}
 	}
@@ -166,15 +163,16 @@ func names(t *testing.T, database *store.Store) map[string]bool {
 	return names
 }
 
-// passing runs statements without a fault.
-func passing(run func(statements) error, what statements) error { return run(what) }
+// passing runs what it is called for without a fault.
+func passing(run func(error) error) error { return run(nil) }
+
+// twice runs what it is called for twice.
+func twice(run func(error) error) error { return errors.Join(run(nil), run(nil)) }
 
 // failing returns a fault that stores nothing.
-func failing(err error) fault {
-	return func(func(statements) error, statements) error { return err }
-}
+func failing(err error) fault { return func(func(error) error) error { return err } }
 
 // losing returns a fault after the commit.
 func losing(err error) fault {
-	return func(run func(statements) error, what statements) error { return errors.Join(run(what), err) }
+	return func(run func(error) error) error { return errors.Join(run(nil), err) }
 }

@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/storetest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // Programs that start concurrently for the first time all get the same complete database and keyset. Commands find no
@@ -60,20 +60,6 @@ func TestConcurrentFirstStarts(t *testing.T) {
 	}
 }
 
-func execute(t *testing.T, path, statement string) {
-	t.Helper()
-	db, err := sql.Open("sqlite3", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := db.ExecContext(t.Context(), statement); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestSQLite(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T) storetest.Opener {
@@ -88,14 +74,6 @@ func TestSQLite(t *testing.T) {
 
 func create(t *testing.T, path string) *store.Store {
 	t.Helper()
-	database, err := storetest.CreateSQLite(t.Context(), path, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := database.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return database
+	opened, err := storetest.CreateSQLite(t.Context(), path, "")
+	return processtest.Closing(t, opened, err)
 }

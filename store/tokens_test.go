@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"example.com/providerd/store"
+	"example.com/providerd/store/storetest"
 )
 
 // A caller counts from 14 days before its newest token expires until 14 days after, unless it is renewed or revoked.
@@ -27,7 +28,7 @@ func TestExpiryOfOldTokens(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		execute(t, path, fmt.Sprintf("UPDATE tokens SET created_at = 1, expires_at = %d WHERE id = %d",
+		storetest.Execute(t, path, fmt.Sprintf("UPDATE tokens SET created_at = 1, expires_at = %d WHERE id = %d",
 			time.Now().Add(left).UnixMicro(), token.ID))
 		switch name {
 		case "renewed":

@@ -1,7 +1,6 @@
 package files_test
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -14,122 +13,61 @@ import (
 	"example.com/providerd/store/files"
 )
 
-func newDraft(t *testing.T, path string, content []byte) *files.Draft {
-	t.Helper()
-	draft, err := files.CreateDraftOver(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := draft.Write(content); err != nil {
-		t.Fatal(err)
-	}
-	return draft
-}
-
-func expectNames(t *testing.T, dir string, want ...string) {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for _, entry := range entries {
-		names = append(names, entry.Name())
-	}
-	if !slices.Equal(names, want) {
-		t.Errorf("found %v, want %v", names, want)
-	}
-}
-
-// version returns content whose length and letter differ from those of another version.
-func version(n int) []byte { return bytes.Repeat([]byte{byte('a' + n)}, (n+1)<<14) }
-
-func expectContent(t *testing.T, path string, want []byte) {
-	t.Helper()
-	content, err := os.ReadFile(path)
-	if err != nil || !bytes.Equal(content, want) {
-		t.Errorf("%d bytes, want %d, %v", len(content), len(want), err)
-	}
-	if info, err := os.Lstat(path); err != nil || info.Mode() != 0o600 {
-		t.Errorf("file is %v, %v", info, err)
-	}
-}
-
-// naming is a way to give a draft its name.
-type naming struct {
-	name string
-	// exists is set if a file already has the name.
-	exists bool
-	run    func(draft *files.Draft, kept string) error
-}
-
-func namings() []naming {
-	return []naming{
-		{"Publish", false, func(draft *files.Draft, _ string) error { return draft.Publish() }},
-		{"Replace", true, (*files.Draft).Replace},
-	}
-}
-
-// begin returns a draft in a directory of its own, and the path under which the existing file is kept.
-func (n naming) begin(t *testing.T) (draft *files.Draft, kept string) {
-	t.Helper()
-	dir := t.TempDir()
-	path := filepath.Join(dir, "file")
-	if n.exists {
-		if err := os.WriteFile(path, version(5), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return newDraft(t, path, version(1)), filepath.Join(dir, "kept")
-}
-
-// A draft that cannot be synced gets no name. If the directory cannot be synced, an error is returned, and an existing
-// file still has its name.
+// If the draft or the directory cannot be synced, an error is returned, and an existing file still has the name alone.
 func TestSyncErrors(t *testing.T) {
 	t.Parallel()
-	for _, test := range namings() {
-		for _, which := range []failing{syncOfDraft, syncOfOthers} {
-			draft, kept := test.begin(t)
-			if err := test.runWithout(draft, kept, which); !errors.Is(err, syscall.EIO) {
-				t.Errorf("%s: error is %v, want %v", test.name, err, syscall.EIO)
+	for _, isTaken := range []bool{false, true} {
+		for _, isOfDraft := range []bool{true, false} {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "file")
+			if isTaken {
+				if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			draft, err := files.CreateDraftOver(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			name := draft.Publish
+			if isTaken {
+				name = func() error { return draft.Replace(filepath.Join(dir, "kept")) }
+			}
+			_, err = draft.WriteString("new")
+			if err := errors.Join(err, withoutSync(draft, isOfDraft, name)); !errors.Is(err, syscall.EIO) {
+				t.Errorf("name taken: %v, draft: %v: error is %v, want %v", isTaken, isOfDraft, err, syscall.EIO)
 			}
 			if err := draft.Cleanup(); err != nil {
 				t.Error(err)
 			}
-			if test.exists {
-				expectContent(t, filepath.Join(filepath.Dir(kept), "file"), version(5))
-				expectNames(t, filepath.Dir(kept), "file")
-			} else if which == syncOfDraft {
-				expectNames(t, filepath.Dir(kept))
+			var want []string
+			if isTaken {
+				want = []string{path}
+			}
+			left, err := filepath.Glob(dir + "/*")
+			if content, _ := os.ReadFile(path); err != nil || !slices.Equal(left, want) || isTaken && string(content) != "old" {
+				t.Errorf("name taken: %v, draft: %v: found %v with %q, %v", isTaken, isOfDraft, left, content, err)
 			}
 		}
 	}
 }
 
-// failing selects the calls of fsync that fail.
-type failing int
-
-const (
-	syncOfDraft failing = iota
-	syncOfOthers
-)
-
-// runWithout names the draft in a thread in which some fsync calls fail, and which ends with it.
-func (n naming) runWithout(draft *files.Draft, kept string, which failing) error {
+// withoutSync calls name in a thread, which ends with it, in which fsync fails for the draft, or for all other files.
+func withoutSync(draft *files.Draft, isOfDraft bool, name func() error) error {
 	outcome := make(chan error)
 	go func() {
 		runtime.LockOSThread()
-		if err := which.filter(draft.Fd()); err != nil {
+		if err := filterSync(draft.Fd(), isOfDraft); err != nil {
 			outcome <- err
 			return
 		}
-		outcome <- n.run(draft, kept)
+		outcome <- name()
 	}()
 	return <-outcome
 }
 
-// filter makes fsync fail in this thread.
-func (f failing) filter(draft uintptr) error {
+// filterSync makes fsync fail in this thread.
+func filterSync(draft uintptr, isOfDraft bool) error {
 	const (
 		allow, fail = 0x7fff0000, 0x00050000 | uint32(syscall.EIO)
 		// Offsets in seccomp_data of the system call number and, on a little-endian machine, the first argument.
@@ -138,7 +76,7 @@ func (f failing) filter(draft uintptr) error {
 		setNoNewPrivileges, setFilter, filterMode = 38, 22, 2
 	)
 	ofDraft, ofOthers := uint32(allow), fail
-	if f == syncOfDraft {
+	if isOfDraft {
 		ofDraft, ofOthers = fail, allow
 	}
 	filter := []syscall.SockFilter{

@@ -3,17 +3,28 @@
 package postgres_test
 
 import (
+	"errors"
 	"io"
 	"net"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
+
+	"example.com/providerd/store/database"
 )
 
-// A program waits for a primary that is slow to respond or to continue, even if the URL also names a standby.
+// A program refuses a standby, but finds the primary behind one in the URL. It waits for a primary that is slow to respond
+// or to continue, even if the URL also names a standby.
 func TestBusyPrimary(t *testing.T) {
 	t.Parallel()
 	r := newReplicated(t)
+	if err := openError(t, r.standby.URL(databaseOf(t, r.url))); !errors.Is(err, database.ErrUnavailable) {
+		t.Errorf("standby: error is %v, want ErrUnavailable", err)
+	}
+	if err := openError(t, strings.Replace(r.url, r.primary.Address(), r.standby.Address()+","+r.primary.Address(), 1)); err != nil {
+		t.Errorf("standby, then primary: %v", err)
+	}
 	for name, delays := range map[string][]time.Duration{
 		"silent at first":  {1500 * time.Millisecond},
 		"slow to continue": {0, 2500 * time.Millisecond},
@@ -25,7 +36,7 @@ func TestBusyPrimary(t *testing.T) {
 				t.Fatal(err)
 			}
 			location.Host = slowLink(t, location.Host, delays) + "," + r.standby.Address()
-			if err := openError(t.Context(), t, location.String()); err != nil {
+			if err := openError(t, location.String()); err != nil {
 				t.Error(err)
 			}
 		})

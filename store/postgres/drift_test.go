@@ -10,6 +10,7 @@ import (
 
 	"example.com/providerd/store/postgres"
 	"example.com/providerd/store/postgres/postgrestest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // viewAfter opens a database for inspection after a statement.
@@ -17,19 +18,14 @@ func viewAfter(t *testing.T, cluster *postgrestest.Cluster, address, statement s
 	t.Helper()
 	cluster.Exec(t, databaseOf(t, address), statement)
 	view, err := postgres.OpenReadOnly(t.Context(), parse(t, address))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = view.Close() })
-	return view
+	return processtest.Closing(t, view, err)
 }
 
 // The catalog has exactly the objects that the migrations create.
 func TestCatalog(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
-	view := viewAfter(t, cluster, newMigrated(t, cluster), "")
-	objects, err := view.Objects(t.Context())
+	objects, err := viewAfter(t, cluster, newMigrated(t, cluster), "").Objects(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,14 +3,11 @@
 package postgres_test
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/jackc/pgx/v5"
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/postgres"
@@ -19,16 +16,12 @@ import (
 
 func tablesOf(t *testing.T, url string) (tables []string) {
 	t.Helper()
-	connection, err := pgx.Connect(t.Context(), url)
+	view, err := postgres.OpenReadOnly(t.Context(), parse(t, url))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = connection.Close(context.WithoutCancel(t.Context())) }()
-	rows, err := connection.Query(t.Context(), "SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
-	if err == nil {
-		tables, err = pgx.CollectRows(rows, pgx.RowTo[string])
-	}
-	if err != nil {
+	err = view.Reader().Raw("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").Scan(&tables).Error
+	if err := errors.Join(err, view.Close()); err != nil {
 		t.Fatal(err)
 	}
 	return tables
@@ -57,7 +50,7 @@ func TestTakenNamesAreRefused(t *testing.T) {
 		}
 		url := cluster.CreateDatabase(t)
 		cluster.Exec(t, databaseOf(t, url), "CREATE TABLE "+table+" (id integer)")
-		requireForeign(t, url, table, openError(t.Context(), t, url))
+		requireForeign(t, url, table, openError(t, url))
 		_, err := postgres.Open(t.Context(), parse(t, url), slog.New(slog.DiscardHandler))
 		requireForeign(t, url, table, err)
 	}
@@ -91,7 +84,7 @@ func TestOtherTables(t *testing.T) {
 			} else if err != nil {
 				t.Error(err)
 			}
-			if err := openError(t.Context(), t, url); err != nil {
+			if err := openError(t, url); err != nil {
 				t.Errorf("Create: %v", err)
 			}
 			if err := createAlone(t, url); err != nil {

@@ -58,17 +58,22 @@ func TestLockedEvents(t *testing.T) {
 	}
 }
 
-// Creates that wait for another transaction are refused alone, and every create meets its deadline.
+// Creates that wait for another transaction are refused alone, and every create meets its deadline. One with less time left
+// than a transaction may take is refused before it begins, and does not use up its key.
 func TestBlockedCreatesFailAlone(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
 	url := cluster.CreateDatabase(t)
 	opened := openStore(t, url, newKeyset(t))
-	createEach(t, opened, "before")
-	end := begin(t, url, `INSERT INTO providers SELECT (jsonb_populate_record(p, jsonb_build_object('pk', 1000000 + n,
-		'uid', gen_random_uuid(), 'client_id', 'held ' || n, 'idempotency_key', NULL))).*
-		FROM providers AS p, generate_series(0, 9) AS n`)
-	defer end()
+	late, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if _, err := keyedCreate(late, opened, "before 0"); !errors.Is(err, store.ErrUnavailable) || late.Err() != nil {
+		t.Errorf("error is %v, %v, want ErrUnavailable immediately", err, late.Err())
+	}
+	for n := range 10 {
+		createEach(t, opened, fmt.Sprint("before ", n))
+	}
+	defer begin(t, url, "UPDATE providers SET client_id = replace(client_id, 'before', 'held')")()
 	for round := 1; createAmongHeld(t, opened, round) == 1; round++ {
 		t.Log("a create was alone; trying again")
 	}
@@ -123,8 +128,7 @@ func TestBlockedCreatesAreTriedAgain(t *testing.T) {
 func isStoredAfterWait(t *testing.T, url string, opened *store.Store, watching *postgres.Database, round int) bool {
 	t.Helper()
 	held := fmt.Sprint("held ", round)
-	end := begin(t, url, `INSERT INTO providers SELECT (jsonb_populate_record(p, jsonb_build_object('pk', 1000000,
-		'uid', gen_random_uuid(), 'client_id', '`+held+`', 'idempotency_key', NULL))).* FROM providers AS p LIMIT 1`)
+	end := begin(t, url, "UPDATE providers SET client_id = '"+held+"' WHERE client_id = 'before'")
 	var group sync.WaitGroup
 	var timing store.Timing
 	var heldErr error

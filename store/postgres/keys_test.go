@@ -3,14 +3,11 @@
 package postgres_test
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"example.com/providerd/store"
 	"example.com/providerd/store/postgres"
@@ -27,11 +24,7 @@ func openOperator(t *testing.T, url, keyset string) *store.Store {
 		t.Fatal(err)
 	}
 	opened, err := store.Open(t.Context(), database, keyset)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = opened.Close() })
-	return opened
+	return processtest.Closing(t, opened, err)
 }
 
 func rotate(t *testing.T, operator *store.Store) (key uint32) {
@@ -99,14 +92,7 @@ func TestResealDuringDump(t *testing.T) {
 	replica, operator, watching := openStore(t, url, keyset), openOperator(t, url, keyset), create(t, url)
 	createEach(t, replica, "before")
 	rotate(t, operator)
-	dump, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = dump.Close(context.WithoutCancel(t.Context())) }()
-	if _, err := dump.Exec(t.Context(), "BEGIN; LOCK TABLE keyset IN ACCESS SHARE MODE"); err != nil {
-		t.Fatal(err)
-	}
+	endDump := begin(t, url, "LOCK TABLE keyset IN ACCESS SHARE MODE")
 	begun, resealed := time.Now(), make(chan error, 1)
 	go func() {
 		_, err := operator.Reseal(t.Context(), silent)
@@ -120,9 +106,7 @@ func TestResealDuringDump(t *testing.T) {
 	if took := time.Since(begun).Round(time.Millisecond); took < 500*time.Millisecond || took > 3*time.Second {
 		t.Errorf("the reseal gave up after %v, want about half a second", took)
 	}
-	if _, err := dump.Exec(t.Context(), "ROLLBACK"); err != nil {
-		t.Fatal(err)
-	}
+	endDump()
 	if removed, err := operator.Reseal(t.Context(), silent); err != nil || removed != 1 {
 		t.Errorf("%d keys are removed, want 1, %v", removed, err)
 	}

@@ -11,21 +11,8 @@ import (
 
 	"github.com/pressly/goose/v3/lock"
 
-	"example.com/providerd/store/postgres"
 	"example.com/providerd/store/postgres/postgrestest"
 )
-
-// createLogging opens and closes the database of a URL.
-func createLogging(t *testing.T, url string, logger *slog.Logger) {
-	t.Helper()
-	opened, err := postgres.Create(t.Context(), parse(t, url), logger)
-	if err == nil {
-		err = opened.Close()
-	}
-	if err != nil {
-		t.Error(err)
-	}
-}
 
 // Programs wait for the lock of a killed migration and log that. Only the one that migrates logs the migration.
 func TestMigrationsTakeTurns(t *testing.T) {
@@ -42,7 +29,11 @@ func TestMigrationsTakeTurns(t *testing.T) {
 	const programs = 3
 	var group sync.WaitGroup
 	for range programs {
-		group.Go(func() { createLogging(t, url, logger) })
+		group.Go(func() {
+			if err := openLogging(t, url, logger); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 	group.Wait()
 	text := log.String()
@@ -62,9 +53,9 @@ func TestMissingStandbyIsLogged(t *testing.T) {
 	alone := postgrestest.NewCluster(t).CreateDatabase(t)
 	for url, want := range map[string]int{r.url: 0, alone: 1} {
 		var log strings.Builder
-		createLogging(t, url, slog.New(slog.NewTextHandler(&log, nil)))
-		if warned := strings.Count(log.String(), "no synchronous standby"); warned != want {
-			t.Errorf("warned %d times, want %d: %s", warned, want, log.String())
+		err := openLogging(t, url, slog.New(slog.NewTextHandler(&log, nil)))
+		if warned := strings.Count(log.String(), "no synchronous standby"); err != nil || warned != want {
+			t.Errorf("warned %d times, want %d: %s, %v", warned, want, log.String(), err)
 		}
 	}
 }

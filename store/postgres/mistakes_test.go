@@ -11,7 +11,6 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
-	"log/slog"
 	"math/big"
 	"net"
 	"os"
@@ -179,8 +178,11 @@ func TestMistakes(t *testing.T) {
 	} {
 		t.Run(mistake.what, func(t *testing.T) {
 			t.Parallel()
-			message := mistakeOf(t, mistake.url)
-			message = strings.NewReplacer(name, "DATABASE", readable, "FILE").Replace(message)
+			_, err := postgres.ParseURL(mistake.url)
+			if err == nil {
+				err = openError(t, mistake.url)
+			}
+			message := strings.NewReplacer(name, "DATABASE", readable, "FILE").Replace(fmt.Sprint(err))
 			message = regexp.MustCompile(`(127\.0\.0\.1|\[::1\]):\d+`).ReplaceAllString(message, "SERVER")
 			message = regexp.MustCompile(`db\.invalid: [^;]+`).ReplaceAllString(message, "db.invalid: REASON")
 			if message != mistake.want {
@@ -188,19 +190,6 @@ func TestMistakes(t *testing.T) {
 			}
 		})
 	}
-}
-
-func mistakeOf(t *testing.T, url string) string {
-	t.Helper()
-	parsed, err := postgres.ParseURL(url)
-	if err != nil {
-		return err.Error()
-	}
-	opened, err := postgres.Create(t.Context(), parsed, slog.New(slog.DiscardHandler))
-	if err == nil {
-		_ = opened.Close()
-	}
-	return fmt.Sprint(err)
 }
 
 // secureCluster gives a cluster a certificate for localhost, refuses a role, and returns the file of the authority.

@@ -171,24 +171,6 @@ func TestCanceledWaitForStandby(t *testing.T) {
 	}
 }
 
-// Commits succeed for a role whose client_min_messages makes the server send every message.
-func TestVerboseServerCommits(t *testing.T) {
-	t.Parallel()
-	cluster := postgrestest.NewCluster(t)
-	cluster.Exec(t, "postgres", "ALTER ROLE postgres SET log_duration = on")
-	for _, level := range []string{"log", "debug1", "debug5"} {
-		url := cluster.CreateDatabase(t)
-		cluster.Exec(t, "postgres", "ALTER DATABASE "+databaseOf(t, url)+" SET client_min_messages = "+level)
-		opened := openStore(t, url, newKeyset(t))
-		if _, err := keyedCreate(t.Context(), opened, "a"); err != nil {
-			t.Errorf("%s: %v", level, err)
-		}
-		if err := opened.Ready(t.Context()); err != nil {
-			t.Errorf("%s: %v", level, err)
-		}
-	}
-}
-
 // A constraint that fails at COMMIT, with a message in any language, has a known outcome: nothing is stored.
 func TestRefusedCommitIsKnown(t *testing.T) {
 	t.Parallel()
@@ -212,17 +194,16 @@ func TestStalledTransaction(t *testing.T) {
 	cluster := postgrestest.NewCluster(t)
 	url := cluster.CreateDatabase(t)
 	stuck, other := create(t, url), createWithKeyset(t, cluster, url)
-	begun, released := make(chan struct{}), make(chan struct{})
-	stuckError := make(chan error, 1)
+	if err := insert(t.Context(), other, "before"); err != nil {
+		t.Fatal(err)
+	}
+	begun, released, stuckError := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	begin := sync.OnceFunc(func() { close(begun) })
 	go func() {
-		first := true
 		stuckError <- stuck.Write(t.Context(), func(tx *gorm.DB) error {
-			err := tx.Exec(insertRow, "wanted").Error
-			if first {
-				close(begun)
-				<-released
-				first = false
-			}
+			err := tx.Exec("UPDATE providers SET idempotency_key = 'wanted' WHERE name = 'before'").Error
+			begin()
+			<-released
 			return err
 		})
 	}()

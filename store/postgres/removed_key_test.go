@@ -3,11 +3,8 @@
 package postgres_test
 
 import (
-	"context"
 	"errors"
 	"testing"
-
-	"github.com/jackc/pgx/v5"
 
 	"example.com/providerd/store"
 	"example.com/providerd/store/postgres"
@@ -46,14 +43,7 @@ func removeWhileBlocked(t *testing.T, cluster *postgrestest.Cluster, block strin
 		`CREATE CONSTRAINT TRIGGER waits AFTER INSERT ON providers DEFERRABLE INITIALLY DEFERRED
 			FOR EACH ROW WHEN (NEW.client_id = 'waits') EXECUTE FUNCTION wait()`)
 	createEach(t, opened, "before")
-	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close(context.WithoutCancel(t.Context())) }()
-	if _, err := conn.Exec(t.Context(), "BEGIN; "+block); err != nil {
-		t.Fatal(err)
-	}
+	end := begin(t, url, block)
 	created, resealed := make(chan error, 1), make(chan error, 1)
 	go func() { _, err := keyedCreate(t.Context(), opened, "waits"); created <- err }()
 	processtest.WaitUntil(t, "the batch waits", func() bool { return isBlocked(t, watching, "%") })
@@ -62,9 +52,7 @@ func removeWhileBlocked(t *testing.T, cluster *postgrestest.Cluster, block strin
 	processtest.WaitUntil(t, "the reseal ends or waits", func() bool {
 		return len(resealed) > 0 || isBlocked(t, watching, "%LOCK TABLE keyset%") || isBlocked(t, watching, "UPDATE%")
 	})
-	if _, err := conn.Exec(t.Context(), "ROLLBACK"); err != nil {
-		t.Fatal(err)
-	}
+	end()
 	createErr, resealErr := <-created, <-resealed
 	t.Logf("created: %v, resealed: %v", createErr, resealErr)
 	readSecrets(t, openOperator(t, url, keyset))

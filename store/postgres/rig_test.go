@@ -44,15 +44,7 @@ func parse(t *testing.T, url string) postgres.URL {
 func create(t *testing.T, url string) *postgres.Database {
 	t.Helper()
 	opened, err := postgres.Create(t.Context(), parse(t, url), slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := opened.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return opened
+	return processtest.Closing(t, opened, err)
 }
 
 // newMigrated returns the URL of a new, migrated database that nothing else uses.
@@ -78,28 +70,13 @@ func createAlone(t *testing.T, url string) error {
 func openStore(t *testing.T, url, keyset string) *store.Store {
 	t.Helper()
 	opened, err := storetest.CreatePostgres(t.Context(), url, keyset)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := opened.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return opened
+	return processtest.Closing(t, opened, err)
 }
 
 // with adds parameters to a URL.
 func with(url string, parameters ...string) string {
 	return url + "&" + strings.Join(parameters, "&")
 }
-
-// insertRow inserts a provider with a name, which is also its idempotency key.
-const insertRow = `INSERT INTO providers (uid, kind, name, created_at, created_by, request_id, remote_address,
-	idempotency_key, secret, generated, property_mappings, property_mappings_group, delegated_subject, scopes,
-	exclude_users_service_account, user_delete_action, group_delete_action, default_group_email_domain)
-	VALUES (gen_random_uuid(), 'workspace_directory', $1, now(), '', '', '', $1, '', 0, '[]', '[]', '', '', false, 'delete',
-	'delete', '')`
 
 // createWithKeyset also creates a keyset, which insert needs.
 func createWithKeyset(t *testing.T, cluster *postgrestest.Cluster, url string) *postgres.Database {
@@ -117,9 +94,7 @@ func insert(ctx context.Context, opened *postgres.Database, names ...string) err
 	rows := database.Insertion{Table: "providers", Columns: columns, KeysetVersion: []byte("version")}
 	for _, name := range names {
 		rows.Rows = append(rows.Rows, []any{
-			uuid.New(), name, name, "workspace_directory", time.Now().UTC(), "", "", "",
-			[]byte("secret"),
-			int64(0),
+			uuid.New(), name, name, "workspace_directory", time.Now().UTC(), "", "", "", []byte("secret"), int64(0),
 			"[]", "[]", "", "", false, "delete", "delete", "",
 		})
 	}

@@ -12,7 +12,6 @@ import (
 	"unicode/utf8"
 
 	"example.com/providerd/store"
-	"example.com/providerd/store/postgres"
 	"example.com/providerd/store/postgres/postgrestest"
 )
 
@@ -28,6 +27,9 @@ func TestSettingsOfTheDatabase(t *testing.T) {
 		"UTF8":      {"client_encoding = UTF8", "DateStyle = 'SQL, DMY'", "TimeZone = 'Asia/Kathmandu'"},
 		"WIN1252":   {"client_encoding = WIN1252", "DateStyle = 'German'", "standard_conforming_strings = off"},
 		"isolation": {"default_transaction_isolation = serializable", "default_transaction_deferrable = on"},
+		"log":       {"client_min_messages = log", "log_duration = on"},
+		"debug1":    {"client_min_messages = debug1", "log_duration = on"},
+		"debug5":    {"client_min_messages = debug5", "log_duration = on"},
 	} {
 		for _, isPooled := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, pooled: %v", name, isPooled), func(t *testing.T) {
@@ -41,15 +43,14 @@ func TestSettingsOfTheDatabase(t *testing.T) {
 				if isPooled {
 					url = with(pooler.URL(databaseOf(t, url)), "default_query_exec_mode=exec")
 				}
-				createEveryCharacter(t, openStore(t, url, newKeyset(t)))
-				view, err := postgres.OpenReadOnly(t.Context(), parse(t, direct))
-				if err != nil {
-					t.Fatal(err)
+				opened := openStore(t, url, newKeyset(t))
+				createEveryCharacter(t, opened)
+				if err := opened.Ready(t.Context()); err != nil {
+					t.Error(err)
 				}
-				defer func() { _ = view.Close() }()
 				var size int
 				const query = "SELECT sum(octet_length(name)) FROM providers WHERE client_id LIKE 'characters %'"
-				if err := view.Reader().Raw(query).Scan(&size).Error; err != nil || size != len(strings.Join(everyCharacter(), "")) {
+				if err := viewAfter(t, cluster, direct, "").Reader().Raw(query).Scan(&size).Error; err != nil || size != len(strings.Join(everyCharacter(), "")) {
 					t.Errorf("the names have %d bytes, %v", size, err)
 				}
 			})

@@ -10,11 +10,16 @@ import (
 
 func TestStore(t *testing.T) {
 	t.Parallel()
-	cluster := postgrestest.NewCluster(t)
+	runSuite(t, postgrestest.NewCluster(t), func(url string) string { return url })
+}
+
+// runSuite runs the suite over databases of a cluster, which a store opens at other URLs than their own.
+func runSuite(t *testing.T, cluster *postgrestest.Cluster, urlOf func(url string) string) {
+	t.Helper()
 	migrated := databaseOf(t, newMigrated(t, cluster))
 	storetest.Run(t, func(t *testing.T) storetest.Opener {
 		t.Helper()
-		url, keyset := cluster.CopyDatabase(t, migrated), newKeyset(t)
+		url, keyset := urlOf(cluster.CopyDatabase(t, migrated)), newKeyset(t)
 		return func(t *testing.T) *store.Store {
 			t.Helper()
 			return openStore(t, url, keyset)

@@ -13,6 +13,7 @@ import (
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/sqlite"
+	"example.com/providerd/store/storetest"
 	"example.com/providerd/store/storetest/processtest"
 )
 
@@ -33,7 +34,7 @@ func TestWrongBackupIsRejected(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, harm := range map[string]func(draft string){
-		"entries:1 ": func(draft string) { execute(t, draft, "DELETE FROM entries WHERE slug = 'first'") },
+		"entries:1 ": func(draft string) { storetest.Execute(t, draft, "DELETE FROM entries WHERE slug = 'first'") },
 		"removed or replaced while in use": func(string) {
 			if err := os.Rename(r.path+"-shm", r.path+"-shm.away"); err != nil {
 				t.Error(err)

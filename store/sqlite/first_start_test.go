@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 
 	"example.com/providerd/store"
@@ -15,20 +14,6 @@ import (
 	"example.com/providerd/store/storetest"
 	"example.com/providerd/store/storetest/processtest"
 )
-
-// wantUsable opens a database and commits to it.
-func wantUsable(t *testing.T, path string) {
-	t.Helper()
-	r, err := openRig(t.Context(), path)
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	if err := errors.Join(r.prepare(t.Context()), r.commit(t.Context(), "first")); err != nil {
-		t.Error(err)
-	}
-	r.close(t)
-}
 
 // Open refuses what a killed first start left. The next start completes it.
 func TestKilledFirstStart(t *testing.T) {
@@ -51,14 +36,17 @@ func TestKilledFirstStart(t *testing.T) {
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		execute(t, path, left.statements)
+		storetest.Execute(t, path, left.statements)
 		if _, err := sqlite.Open(t.Context(), path, slog.New(slog.DiscardHandler)); !errors.Is(err, left.want) {
 			t.Errorf("%s: Open: error is %v, want %v", name, err, left.want)
 		}
-		if err := create(t, path); err != nil {
+		r, err := createRig(t.Context(), path, slog.New(slog.DiscardHandler))
+		if err == nil {
+			err = errors.Join(r.commit(t.Context(), "first"), r.Close())
+		}
+		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		wantUsable(t, path)
 	}
 }
 
@@ -96,13 +84,9 @@ func TestRootChownsOnlyNewFiles(t *testing.T) {
 		os.Symlink(elsewhere, link), create(t, link), create(t, path)); err != nil {
 		t.Fatal(err)
 	}
-	for file, want := range map[string]uint32{elsewhere: 0, path: someUser} {
-		info, err := os.Lstat(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if native, ok := info.Sys().(*syscall.Stat_t); !ok || native.Uid != want || info.Size() == 0 {
-			t.Errorf("%s belongs to %d and has %d bytes", file, native.Uid, info.Size())
-		}
+	processtest.ExpectOwner(t, path, someUser, someGroup)
+	processtest.ExpectOwner(t, elsewhere, 0, 0)
+	if sizeOf(t, elsewhere) == 0 {
+		t.Error("the database is not where the link leads")
 	}
 }

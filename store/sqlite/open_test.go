@@ -2,7 +2,6 @@ package sqlite_test
 
 import (
 	"bytes"
-	"database/sql"
 	"errors"
 	"io/fs"
 	"log/slog"
@@ -16,6 +15,7 @@ import (
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/sqlite"
+	"example.com/providerd/store/storetest"
 )
 
 // Databases that cannot be used are rejected. That of another program is not changed, not even its journal mode.
@@ -28,12 +28,12 @@ func TestOpenRejectsUnusableDatabases(t *testing.T) {
 	if err := errors.Join(create(t, newer), create(t, older), create(t, exposed), os.Chmod(exposed, 0o620)); err != nil {
 		t.Fatal(err)
 	}
-	execute(t, newer, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (999, TRUE)")
-	execute(t, older, "DELETE FROM goose_db_version WHERE version_id > 0")
+	storetest.Execute(t, newer, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (999, TRUE)")
+	storetest.Execute(t, older, "DELETE FROM goose_db_version WHERE version_id > 0")
 	foreign := filepath.Join(dir, "foreign.db")
-	execute(t, foreign, "CREATE TABLE t (a)")
+	storetest.Execute(t, foreign, "CREATE TABLE t (a)")
 	marked := filepath.Join(dir, "marked.db")
-	execute(t, marked, "PRAGMA application_id = 7; CREATE TABLE t (a)")
+	storetest.Execute(t, marked, "PRAGMA application_id = 7; CREATE TABLE t (a)")
 	empty := filepath.Join(dir, "empty.db")
 	fifo, rubbish := filepath.Join(dir, "fifo.db"), filepath.Join(dir, "rubbish.db")
 	if err := errors.Join(os.WriteFile(empty, nil, 0o600), syscall.Mkfifo(fifo, 0o600),
@@ -75,20 +75,6 @@ func TestOpenRejectsUnusableDatabases(t *testing.T) {
 		if path, err := sqlite.Path(url); err == nil {
 			t.Errorf("Path accepts %q as %q", url, path)
 		}
-	}
-}
-
-func execute(t *testing.T, path, statement string) {
-	t.Helper()
-	db, err := sql.Open("sqlite3", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := db.ExecContext(t.Context(), statement); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -144,7 +130,7 @@ func TestOpenInUnusualState(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.close(t)
-	execute(t, r.path, "PRAGMA user_version = -1")
+	storetest.Execute(t, r.path, "PRAGMA user_version = -1")
 	for mode, want := range map[os.FileMode]error{0o777: database.ErrInsecureMode, 0o777 | fs.ModeSticky: nil, 0o770: nil} {
 		if err := os.Chmod(filepath.Dir(r.path), mode); err != nil {
 			t.Fatal(err)

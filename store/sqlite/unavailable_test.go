@@ -2,27 +2,17 @@ package sqlite_test
 
 import (
 	"database/sql"
-	"errors"
 	"testing"
+
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // plain opens a database as another program would. It does not wait for locks.
 func plain(t *testing.T, path string) *sql.Conn {
 	t.Helper()
 	db, err := sql.Open("sqlite3", "file:"+path+"?_busy_timeout=0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn, err := db.Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := errors.Join(conn.Close(), db.Close()); err != nil {
-			t.Error(err)
-		}
-	})
-	return conn
+	conn, err := processtest.Closing(t, db, err).Conn(t.Context())
+	return processtest.Closing(t, conn, err)
 }
 
 func run(t *testing.T, conn *sql.Conn, statement string) {

@@ -3,8 +3,11 @@ package storetest
 import (
 	"cmp"
 	"context"
+	"database/sql"
+	"errors"
 	"log/slog"
 	"path/filepath"
+	"testing"
 
 	"example.com/providerd/store"
 	"example.com/providerd/store/sqlite"
@@ -32,4 +35,17 @@ func OpenSQLite(ctx context.Context, path, keyset string) (*store.Store, error) 
 
 func keysetPath(database *sqlite.Database, path string) string {
 	return cmp.Or(path, filepath.Join(database.Dir(), "keyset.json"))
+}
+
+// Execute runs statements in the SQLite database at path, as another program would.
+func Execute(t testing.TB, path, statements string) {
+	t.Helper()
+	db, err := sql.Open("sqlite3", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = db.ExecContext(t.Context(), statements)
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -54,9 +54,7 @@ func runTwoStores(t *testing.T, newDatabase func(t *testing.T) Opener) {
 		"creates of two stores follow the model":    testCreatesOfTwoStores,
 		"two stores commit crossed batches":         testCrossedBatches,
 		"two stores create one first token":         testFirstTokenOfTwoStores,
-		"a revocation reaches the other store":      testRevocationReachesOtherStore,
 		"two stores link applications":              testConcurrentApplications,
-		"one store seals with a key of the other":   testRotationByOtherStore,
 		"one store creates while the other deletes": testCreatesDuringDeletes,
 		"one store creates while the other updates": testUpdatesDuringCreates,
 	} {
@@ -112,15 +110,6 @@ func FullWorkspaceDirectory() store.WorkspaceDirectorySettings {
 func createOAuth2(t *testing.T, database *store.Store, clientID string) store.OAuth2Provider {
 	t.Helper()
 	record, _, err := database.CreateOAuth2Provider(t.Context(), creation("oauth2"), FullOAuth2(clientID))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return record
-}
-
-func createWorkspaceDirectory(t *testing.T, database *store.Store) store.WorkspaceDirectoryProvider {
-	t.Helper()
-	record, _, err := database.CreateWorkspaceDirectoryProvider(t.Context(), creation("directory"), FullWorkspaceDirectory())
 	if err != nil {
 		t.Fatal(err)
 	}

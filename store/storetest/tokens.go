@@ -7,17 +7,6 @@ import (
 	"example.com/providerd/store"
 )
 
-func createToken(t *testing.T, database *store.Store) (string, store.Token) {
-	t.Helper()
-	text, token, err := database.CreateToken(t.Context(), store.TokenGrant{
-		Name: "ci", Operations: []string{"one", "two"}, ExpiresIn: time.Hour,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text, token
-}
-
 // testTokenExpiry checks that the newest token of a caller counts, unless it is revoked or has a short lifetime.
 func testTokenExpiry(t *testing.T, database *store.Store) {
 	const day = 24 * time.Hour

@@ -38,64 +38,6 @@ func testFirstTokenOfTwoStores(t *testing.T, first, second *store.Store) {
 	}
 }
 
-func testRevocationReachesOtherStore(t *testing.T, first, second *store.Store) {
-	text, token := createToken(t, first)
-	for _, database := range []*store.Store{first, second} {
-		if found, err := database.FindToken(t.Context(), text); err != nil || found.State(time.Now()) != store.TokenActive {
-			t.Fatalf("found %+v, %v", found, err)
-		}
-	}
-	if err := first.RevokeToken(t.Context(), token.ID); err != nil {
-		t.Fatal(err)
-	}
-	revoked := time.Now()
-	if found, err := first.FindToken(t.Context(), text); err != nil || found.State(time.Now()) != store.TokenRevoked {
-		t.Errorf("the store that revoked it found %+v, %v", found, err)
-	}
-	again := time.NewTicker(10 * time.Millisecond)
-	defer again.Stop()
-	for {
-		requested := time.Now()
-		found, err := second.FindToken(t.Context(), text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if found.State(time.Now()) == store.TokenRevoked {
-			return
-		}
-		if requested.Sub(revoked) > time.Second {
-			t.Fatalf("the token is still accepted %s after its revocation", requested.Sub(revoked))
-		}
-		<-again.C
-	}
-}
-
-func testRotationByOtherStore(t *testing.T, first, second *store.Store) {
-	before := createOAuth2(t, second, "before")
-	directory := createWorkspaceDirectory(t, first)
-	if _, err := first.RotateKey(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	after := createOAuth2(t, second, "after")
-	expectSecrets := func() {
-		t.Helper()
-		for _, database := range []*store.Store{first, second} {
-			for _, want := range []store.Record{before, directory, after} {
-				expectSettings(t, database, want)
-			}
-		}
-	}
-	expectSecrets()
-	// The first reseal covers the secrets from before the rotation, and the second finds none left.
-	for _, outdated := range []int64{2, 0} {
-		total := int64(-1)
-		if _, err := first.Reseal(t.Context(), func(_, of int64) { total = of }); err != nil || total != outdated {
-			t.Errorf("%d secrets were resealed, want %d, %v", total, outdated, err)
-		}
-		expectSecrets()
-	}
-}
-
 // crossing is a group of creates that cross: of four, the first store gets two and the second store two.
 type crossing [4]*attempt
 

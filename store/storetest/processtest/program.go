@@ -62,11 +62,3 @@ func (o Other) End(t testing.TB) {
 		t.Errorf("%v: %v: %s", o.Command.Args, err, o.Stderr)
 	}
 }
-
-// Kill kills the program, which must not have ended by itself.
-func (o Other) Kill(t testing.TB) {
-	t.Helper()
-	if err := o.Child.Kill(); err != nil {
-		t.Fatal(err)
-	}
-}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"strconv"
@@ -40,6 +41,20 @@ func Poll(condition func() error) error {
 		}
 		<-again.C
 	}
+}
+
+// Closing returns what was opened, and closes it with the test. It fails the test if it was not opened.
+func Closing[T io.Closer](t testing.TB, opened T, err error) T {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := opened.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return opened
 }
 
 // FreePort returns a port of 127.0.0.1 that is not in use, and that no other test gets until this one ends. It is below
