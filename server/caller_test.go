@@ -8,78 +8,56 @@ import (
 	"time"
 
 	"example.com/providerd/store"
+	"example.com/providerd/store/storetest"
 )
 
+// A 401 says what it saw of the header, and nothing that its sender does not know.
 func TestCallerMustShowAValidToken(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	expired := h.newToken(t, "x", -time.Second, oauth2Operation)
-	revoked := revokedToken(t, h)
 	body := encode(t, minimal(oauth2Path))
-	for name, test := range map[string]struct {
-		authorization []string
-		reason        string
+	for value, want := range map[string]struct {
+		// reason is that of an invalid token, and more the text after it.
+		reason, more string
 	}{
-		"none":          {nil, ""},
-		"empty":         {[]string{""}, ""},
-		"other scheme":  {[]string{"Basic " + h.token}, ""},
-		"no scheme":     {[]string{h.token}, ""},
-		"no token":      {[]string{"Bearer "}, ""},
-		"two fields":    {[]string{"Bearer " + h.token, "Bearer " + h.token}, ""},
-		"mistyped":      {[]string{mistypedToken}, "unknown"},
-		"unknown":       {[]string{"Bearer " + start(t).token}, "unknown"},
-		"not a token":   {[]string{"Bearer x"}, "unknown"},
-		"expired":       {[]string{"Bearer " + expired}, "expired"},
-		"revoked":       {[]string{"Bearer " + revoked}, "revoked"},
-		"followed by x": {[]string{"Bearer " + h.token + " x"}, "unknown"},
+		none: {"", "The request has no Authorization header. Send"},
+		"":   {"", "The Authorization header is empty. Send"},
+		"Bearer " + h.token + "\nBearer " + h.token: {"", "The request has several Authorization headers. Send"},
+		"Basic " + h.token:                          {"", "The Authorization header has a scheme other than Bearer. Send"},
+		h.token:                                     {"", "The Authorization header has no scheme before the token. Send"},
+		"Bearer ":                                   {"", "The Authorization header has no token after Bearer. Send"},
+		`"Bearer ` + h.token + `"`:                  {"", "The Authorization header is in quotation marks. Send"},
+		"Bearer bearer " + h.token:                  {"unknown", " The Authorization header has the word Bearer twice;"},
+		`Bearer "` + h.token + `"`:                  {"unknown", " It is in quotation marks;"},
+		"Bearer " + h.token[:43]:                    {"unknown", " It is not a whole token,"},
+		"Bearer x" + h.token[1:]:                    {"unknown", " It is not a whole token,"},
+		"Bearer x":                                  {"unknown", " It is not a whole token,"},
+		"Bearer " + h.token + " x":                  {"unknown", " It is not a whole token,"},
+		mistypedToken:                               {"unknown", " Ask the operator"},
+		"Bearer " + start(t).token:                  {"unknown", " Ask the operator"},
+		"Bearer " + revokedToken(t, h):              {"revoked", " Ask the operator"},
+		"Bearer " + expired:                         {"expired", " It was valid until 20"},
 	} {
-		got := h.post(t, oauth2Path, body, set("Authorization", test.authorization...))
+		got := h.post(t, oauth2Path, body, setLines("Authorization", value))
 		problem := got.problem(t, http.StatusUnauthorized, "unauthorized")
 		challenge, detail := `Bearer realm="providerd"`, ""
-		if test.reason != "" {
-			detail = "The access token is " + test.reason + "."
+		if want.reason != "" {
+			detail = "The access token is " + want.reason + "."
 			challenge += `, error="invalid_token", error_description="` + detail + `"`
 		}
+		detail += want.more
 		if got := got.header.Get("WWW-Authenticate"); !strings.HasPrefix(got, challenge) || !strings.HasPrefix(problem.Detail, detail) {
-			t.Errorf("%s: challenge is %s, want %s; detail is %s", name, got, challenge, problem.Detail)
+			t.Errorf("challenge is %s, want %s; detail is %q, want %q first", got, challenge, problem.Detail, detail)
 		}
 	}
 	// Only the log tells a mistyped token from an unknown one.
-	if count := strings.Count(h.log.String(), "not a token, or mistyped"); count != 3 {
-		t.Errorf("%d lines of the log report a mistyped token, want 3: %s", count, h.log)
+	if count := strings.Count(h.log.String(), "not a token, or mistyped"); count != 7 {
+		t.Errorf("%d lines of the log report a mistyped token, want 7: %s", count, h.log)
 	}
 	h.post(t, oauth2Path+"?access_token="+h.token, body, set("Authorization")).
 		problem(t, http.StatusUnauthorized, "unauthorized")
 	h.post(t, oauth2Path, body, set("Authorization", "bearer  "+h.token)).record(t)
-}
-
-// A 401 says what it saw of the header, and nothing that its sender does not know.
-func TestUnauthorizedSaysWhatItSaw(t *testing.T) {
-	t.Parallel()
-	h := start(t)
-	expired := h.newToken(t, "x", -time.Second, oauth2Operation)
-	for value, want := range map[string]string{
-		none:                           "The request has no Authorization header. Send",
-		"":                             "The Authorization header is empty. Send",
-		"a\nb":                         "The request has several Authorization headers. Send",
-		"Basic " + h.token:             "The Authorization header has a scheme other than Bearer. Send",
-		h.token:                        "The Authorization header has no scheme before the token. Send",
-		"Bearer":                       "The Authorization header has no token after Bearer. Send",
-		`"Bearer ` + h.token + `"`:     "The Authorization header is in quotation marks. Send",
-		"Bearer bearer " + h.token:     "The access token is unknown. The Authorization header has the word Bearer twice;",
-		`Bearer "` + h.token + `"`:     "The access token is unknown. It is in quotation marks;",
-		"Bearer " + h.token[:43]:       "The access token is unknown. It is not a whole token,",
-		"Bearer x" + h.token[1:]:       "The access token is unknown. It is not a whole token,",
-		mistypedToken:                  "The access token is unknown. Ask the operator",
-		"Bearer " + start(t).token:     "The access token is unknown. Ask the operator",
-		"Bearer " + revokedToken(t, h): "The access token is revoked. Ask the operator",
-		"Bearer " + expired:            "The access token is expired. It was valid until 20",
-	} {
-		got := h.post(t, oauth2Path, "{}", setLines("Authorization", value))
-		if detail := got.problem(t, http.StatusUnauthorized, "unauthorized").Detail; !strings.HasPrefix(detail, want) {
-			t.Errorf("detail is %q, want %q first", detail, want)
-		}
-	}
 }
 
 // An unknown token is refused by the same steps as a revoked one. The bound is loose, so that a busy machine passes.
@@ -132,7 +110,7 @@ func TestDamagedToken(t *testing.T) {
 		"operations = '{bad'", "operations = '7'", "operations = 'null'", "operations = ''",
 	} {
 		token := h.newToken(t, "x", time.Hour, oauth2Operation)
-		h.tamper(t, fmt.Sprintf("UPDATE tokens SET %s WHERE id = %d", statement, id+2))
+		storetest.Execute(t, h.path, fmt.Sprintf("UPDATE tokens SET %s WHERE id = %d", statement, id+2))
 		got := h.post(t, oauth2Path, body, set("Authorization", "Bearer "+token))
 		problem := got.problem(t, http.StatusServiceUnavailable, "storage-unavailable")
 		if !strings.Contains(problem.Detail, "access token is damaged") || got.header.Get("Retry-After") != "86400" {

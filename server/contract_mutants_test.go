@@ -10,11 +10,10 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"sync"
 	"sync/atomic"
 	"testing"
 
-	"github.com/getkin/kin-openapi/openapi3"
+	"go.yaml.in/yaml/v4"
 	"pgregory.net/rapid"
 
 	"example.com/providerd/gen/contract"
@@ -87,22 +86,9 @@ func changed(t *testing.T, change func(document map[string]any)) []byte {
 	return []byte(encode(t, document))
 }
 
-// contractJSON returns the contract in JSON.
-//
-//nolint:gochecknoglobals // Each of many faults would parse the contract again.
-var contractJSON = sync.OnceValues(func() ([]byte, error) {
-	document, err := openapi3.NewLoader().LoadFromData(contract.YAML())
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(document)
-})
-
-func plainContract(t *testing.T) map[string]any {
+func plainContract(t *testing.T) (document map[string]any) {
 	t.Helper()
-	text, err := contractJSON()
-	var document map[string]any
-	if err := errors.Join(err, json.Unmarshal(text, &document)); err != nil {
+	if err := yaml.Unmarshal(contract.YAML(), &document); err != nil {
 		t.Fatal(err)
 	}
 	return document

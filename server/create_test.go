@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"example.com/providerd/store"
+	"example.com/providerd/store/storetest"
 )
 
 // A record has the constants of its kind, no application, and is kept neither by caches nor for pages of other origins.
@@ -107,7 +108,7 @@ func TestLargestPK(t *testing.T) {
 	h := start(t)
 	body, key := encode(t, minimal(oauth2Path)), set(keyHeader, "last")
 	h.post(t, oauth2Path, body).record(t)
-	h.tamper(t, "UPDATE sqlite_sequence SET seq = 9007199254740990 WHERE name = 'providers'")
+	storetest.Execute(t, h.path, "UPDATE sqlite_sequence SET seq = 9007199254740990 WHERE name = 'providers'")
 	first := h.post(t, oauth2Path, body, key).record(t)["pk"]
 	if again := h.post(t, oauth2Path, body, key).record(t)["pk"]; fmt.Sprint(first) != "9007199254740991" || again != first {
 		t.Errorf("pk is %v, then %v", first, again)

@@ -3,9 +3,7 @@ package server_test
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"encoding/json"
-	"errors"
 	"io"
 	"log/slog"
 	"maps"
@@ -54,7 +52,7 @@ func start(t testing.TB) *harness {
 	t.Helper()
 	h := &harness{client: contracttest.Client(t), log: &processtest.Buffer{}}
 	if cluster := os.Getenv(clusterVariable); cluster != "" {
-		url, keyset := postgrestest.CreateDatabase(t, cluster), filepath.Join(t.TempDir(), "keyset.json")
+		url, keyset := postgrestest.CreateDatabase(t, cluster, "template1"), filepath.Join(t.TempDir(), "keyset.json")
 		h.open = func() (*store.Store, error) { return storetest.CreatePostgres(t.Context(), url, keyset) }
 	} else {
 		h.path = filepath.Join(t.TempDir(), "test.db")
@@ -147,19 +145,6 @@ type answer struct {
 	status int
 	header http.Header
 	body   []byte
-}
-
-// tamper runs a statement in the database, bypassing the server.
-func (h *harness) tamper(t testing.TB, statement string) {
-	t.Helper()
-	db, err := sql.Open("sqlite3", h.path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = db.ExecContext(t.Context(), statement)
-	if err := errors.Join(err, db.Close()); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // post sends a JSON body with the harness's token. Each change is applied to the request before it is sent.

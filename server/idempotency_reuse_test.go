@@ -2,17 +2,13 @@ package server_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
-
-	"example.com/providerd/store"
 )
 
 // differs returns the fields that the refusal of a key lists as different.
@@ -182,48 +178,4 @@ func TestReusedKeyTakesWhatTheServerChose(t *testing.T) {
 	// A value of the first request is not taken for one that the server chose, even if it looks like one.
 	h.bothWays(t, "sent", oauth2Path, with(with(body, "client_id", strings.Repeat("a", 40)), "client_secret", strings.Repeat("a", 128)),
 		body, []string{"/client_id", "/client_secret"})
-}
-
-// A retry is compared with the record as it stands: after an update, a body that means the same is a replay, and the first
-// body is refused.
-func TestRetryAfterUpdate(t *testing.T) {
-	t.Parallel()
-	h := start(t)
-	key := set(keyHeader, "updated")
-	for path, field := range map[string]string{oauth2Path: "redirect_uris", workspaceDirectoryPath: "scopes"} {
-		body := minimal(path)
-		created := h.post(t, path, encode(t, body), key).record(t)
-		pk, err := strconv.ParseInt(fmt.Sprint(created["pk"]), 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		planned, err := h.database.Provider(t.Context(), pk)
-		if err != nil {
-			t.Fatal(err)
-		}
-		change := store.Change{Planned: planned, Fields: []string{field}}
-		switch requested := planned.(type) {
-		case store.OAuth2Provider:
-			requested.RedirectURIs = "https://app.example.com/"
-			body[field], change.Requested = requested.RedirectURIs, requested
-		case store.WorkspaceDirectoryProvider:
-			requested.Scopes = "a"
-			body[field], change.Requested = requested.Scopes, requested
-		}
-		if err := h.database.ChangeProviders(t.Context(), []store.Change{change}); err != nil {
-			t.Fatal(err)
-		}
-		first := h.post(t, path, encode(t, minimal(path)), key)
-		if got := first.differs(t); !slices.Equal(got, []string{"/" + field}) {
-			t.Errorf("the first body differs in %q", got)
-		}
-		replay := h.post(t, path, encode(t, body), key)
-		if !replay.replayed() || replay.record(t)["pk"] != created["pk"] {
-			t.Errorf("a body like the record gets %s", replay.body)
-		}
-		validation := h.post(t, path+validateOnly, encode(t, body), key)
-		if record, _ := validation.validated(t); record["pk"] != created["pk"] || !validation.replayed() {
-			t.Errorf("the validation gets %s", validation.body)
-		}
-	}
 }

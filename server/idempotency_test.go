@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"example.com/providerd/store"
+	"example.com/providerd/store/storetest"
 )
 
 const keyHeader = "Idempotency-Key"
@@ -56,7 +57,7 @@ func TestRetryOfWhatIsDamaged(t *testing.T) {
 		request := minimal(test.path)
 		body, key := encode(t, request), set(keyHeader, strings.ReplaceAll(test.statement, " ", "_"))
 		pk := h.post(t, test.path, body, key).record(t)["pk"]
-		h.tamper(t, test.statement)
+		storetest.Execute(t, h.path, test.statement)
 		request["name"] = "another"
 		for _, retry := range []string{body, encode(t, request)} {
 			for _, query := range []string{"", validateOnly} {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"example.com/providerd/store/storetest"
 )
 
 // TestOneRequestHasOneAnswer sends requests with fewer and fewer mistakes: the first check that fails decides the
@@ -96,6 +98,6 @@ func TestStorageUnavailable(t *testing.T) {
 func TestFaultOfTheServer(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	h.tamper(t, "DROP TABLE providers")
+	storetest.Execute(t, h.path, "DROP TABLE providers")
 	h.post(t, oauth2Path, encode(t, minimal(oauth2Path))).problem(t, http.StatusInternalServerError, "internal")
 }

@@ -76,21 +76,14 @@ func NewClusterIn(t testing.TB, locale string) *Cluster {
 	return c
 }
 
-// withoutVariable is set to run the tests on a machine without PostgreSQL.
-const withoutVariable = "PROVIDERD_TEST_WITHOUT_POSTGRESQL"
-
-// SkipWithout skips the test if the environment says that the machine has no PostgreSQL.
-func SkipWithout(t testing.TB) {
-	t.Helper()
-	if os.Getenv(withoutVariable) != "" {
-		t.Skip(withoutVariable + " is set")
-	}
-}
-
-// newNode returns a cluster without a data directory. The locale need not be installed.
+// newNode returns a cluster without a data directory. The locale need not be installed. It skips the test if the
+// environment says that the machine has no PostgreSQL.
 func newNode(t testing.TB, locale string) *Cluster {
 	t.Helper()
-	SkipWithout(t)
+	const without = "PROVIDERD_TEST_WITHOUT_POSTGRESQL"
+	if os.Getenv(without) != "" {
+		t.Skip(without + " is set")
+	}
 	c := &Cluster{Server: NewServer(t), name: "node_" + randomName(), locale: locale, port: processtest.FreePort(t)}
 	if language, charset, found := strings.Cut(locale, "."); found {
 		check(t, "create a directory", os.Mkdir(c.Path("locales"), 0o700))
@@ -171,23 +164,18 @@ func (c *Cluster) URL(database string) string { return DatabaseURL(c.Password, c
 // CreateDatabase creates an empty database with a unique name and returns its URL.
 func (c *Cluster) CreateDatabase(t testing.TB) string {
 	t.Helper()
-	return CreateDatabase(t, c.URL(ownDatabase))
+	return CreateDatabase(t, c.URL(ownDatabase), "template1")
 }
 
 // CopyDatabase creates a copy, with a unique name, of a database without connections, and returns its URL.
 func (c *Cluster) CopyDatabase(t testing.TB, source string) string {
 	t.Helper()
-	return createDatabase(t, c.URL(ownDatabase), source)
+	return CreateDatabase(t, c.URL(ownDatabase), source)
 }
 
-// CreateDatabase creates an empty database with a unique name on the server of a URL, and returns its URL. It is for
+// CreateDatabase creates a copy of a database, with a unique name, on the server of a URL, and returns its URL. It is for
 // tests in another process than their cluster.
-func CreateDatabase(t testing.TB, server string) string {
-	t.Helper()
-	return createDatabase(t, server, "template1")
-}
-
-func createDatabase(t testing.TB, server, template string) string {
+func CreateDatabase(t testing.TB, server, template string) string {
 	t.Helper()
 	parsed, err := url.Parse(server)
 	check(t, "create a database", err)

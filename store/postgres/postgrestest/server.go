@@ -115,20 +115,14 @@ func (s *Server) signal(signal syscall.Signal) {
 	}
 }
 
-// await waits until no process of the server is left.
-func (s *Server) await() {
-	s.t.Helper()
-	if err := s.child.Wait(); !s.child.HasEnded() {
-		s.t.Fatal(err)
-	}
-}
-
 // Kill sends SIGKILL to all processes of the server, even if they are frozen, and returns when none is left.
 func (s *Server) Kill() {
 	s.t.Helper()
 	if s.IsRunning() {
 		s.signal(syscall.SIGKILL)
-		s.await()
+		if err := s.child.Wait(); s.IsRunning() {
+			s.t.Fatal(err)
+		}
 	}
 }
 
@@ -175,23 +169,16 @@ func SignalTree(id int, signal syscall.Signal) {
 		}
 		return nil
 	})
-	for _, child := range children(id) {
-		_ = syscall.Kill(child, signal)
-	}
-	_ = syscall.Kill(id, signal)
-}
-
-// children returns the IDs of the child processes that a process has not waited for.
-func children(parent int) (found []int) {
-	paths, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
+	paths, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", id))
 	for _, path := range paths {
 		text, _ := os.ReadFile(path)
 		for word := range strings.FieldsSeq(string(text)) {
-			id, _ := strconv.Atoi(word)
-			found = append(found, id)
+			if child, err := strconv.Atoi(word); err == nil {
+				_ = syscall.Kill(child, signal)
+			}
 		}
 	}
-	return found
+	_ = syscall.Kill(id, signal)
 }
 
 // check fails the test if there is an error.
