@@ -16,6 +16,7 @@ import (
 	"example.com/providerd/gen/client"
 )
 
+// A record that was stored although only a validation was requested is an error, too.
 func TestAnswersOfOtherServersAreErrors(t *testing.T) {
 	t.Parallel()
 	const (
@@ -24,11 +25,11 @@ func TestAnswersOfOtherServersAreErrors(t *testing.T) {
 		noDocument = "The response is not a problem document."
 	)
 	record := func(pk string) string { return fmt.Sprintf(recordText, pk) }
-	for _, c := range []struct {
-		status            int
-		contentType, body string
-		says              string
-	}{
+	type response struct {
+		status                  int
+		contentType, body, says string
+	}
+	for _, c := range []response{
 		{201, json, `{}`, noRecord},
 		{201, json, `null`, noRecord},
 		{201, json, record("0"), noRecord},
@@ -55,6 +56,16 @@ func TestAnswersOfOtherServersAreErrors(t *testing.T) {
 		{500, "text/html", "hunter2", noDocument},
 	} {
 		newStranger(t, answering(c.status, c.contentType, c.body)).expectRefusal(t, c.says)
+	}
+	for _, c := range []response{
+		{201, json, record("1"), "the response has the status 201 instead of 200"},
+		{202, json, record("0"), "the response has the status 202 instead of 200"},
+		{200, "text/html", record("0"), noRecord},
+		{200, json, record("-1"), noRecord},
+		{200, json, `"hunter2"`, noRecord},
+		{200, json, ``, noRecord},
+	} {
+		newStranger(t, answering(c.status, c.contentType, c.body), client.WithValidateOnly()).expectRefusal(t, c.says)
 	}
 }
 

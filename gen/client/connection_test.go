@@ -35,7 +35,6 @@ func option(option client.Option) func(*stranger) client.Option {
 func TestFailedConnections(t *testing.T) {
 	t.Parallel()
 	plain, encrypted := (*httptest.Server).Start, (*httptest.Server).StartTLS
-	silent := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 	created := answering(http.StatusCreated, "application/json", "{}")
 	for name, c := range map[string]struct {
 		// start starts a server with the handler; nil if there is none.
@@ -63,10 +62,6 @@ func TestFailedConnections(t *testing.T) {
 		"unknown host": {
 			url: "http://unknown.invalid", option: option(client.WithDoer(doerFunc(dialing(&net.DNSError{IsNotFound: true})))),
 			says: "lookup",
-		},
-		"timeout": {
-			start: plain, handler: silent, url: "http://HOST", option: option(client.WithTryTimeout(50 * time.Millisecond)),
-			mayPass: true, says: "no complete response within 50ms: ",
 		},
 		"timeout of the doer": {
 			url: "http://example.com", option: option(client.WithDoer(doerFunc(breaks(os.ErrDeadlineExceeded)))),

@@ -41,8 +41,7 @@ func TestBlocksOfTheREADMEAreRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	baseURL, token, stop := startServer()
-	defer stop()
+	baseURL, token := startServer(t)
 	blocks := regexp.MustCompile("(?s)```go\n(.*?)```\n").FindAllStringSubmatch(string(readme), -1)
 	for i, block := range blocks {
 		program := filepath.Join(t.TempDir(), "main.go")

@@ -3,24 +3,22 @@
 package client_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"example.com/providerd/gen/client"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 const contractPath = "../../openapi.yaml"
@@ -28,46 +26,18 @@ const contractPath = "../../openapi.yaml"
 // startMock starts a mock server that is generated from the contract, and returns its URL.
 func startMock(t *testing.T) string {
 	t.Helper()
-	program, err := filepath.Abs("../../.ci/node_modules/.bin/prism")
+	const program = "../../.ci/node_modules/.bin/prism"
+	_, err := os.Stat(program)
+	processtest.Need(t, err, "npm ci in .ci")
+	port := processtest.FreePort(t)
+	mock, err := processtest.Start(exec.CommandContext(t.Context(), program,
+		"mock", "--host", "127.0.0.1", "--port", strconv.Itoa(port), contractPath))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(program); err != nil && os.Getenv("NOTHING_LEFT_OUT") == "" {
-		t.Skipf("%v; npm ci in .ci installs what is missing", err)
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().(*net.TCPAddr)
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
-	command := exec.CommandContext(t.Context(), program,
-		"mock", "--host", "127.0.0.1", "--port", fmt.Sprint(address.Port), contractPath)
-	command.Cancel = func() error { return command.Process.Kill() }
-	output, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatalf("%v; npm ci in .ci installs what is missing", err)
-	}
-	t.Cleanup(func() { _ = command.Wait() })
-	timer := time.AfterFunc(time.Minute, func() { _ = command.Process.Kill() })
-	defer timer.Stop()
-	lines := bufio.NewScanner(output)
-	for lines.Scan() {
-		if strings.Contains(lines.Text(), "listening") {
-			go func() {
-				for lines.Scan() {
-				}
-			}()
-			return "http://" + address.String()
-		}
-	}
-	t.Fatalf("the mock ended before it was ready: %v", lines.Err())
-	return ""
+	t.Cleanup(func() { _ = mock.Kill() })
+	processtest.WaitUntil(t, "the mock listens", func() bool { return strings.Contains(mock.Stdout.String(), "listening") })
+	return "http://" + processtest.Local(port)
 }
 
 // TestExamplesAreUsable posts each example of a request to the mock, and lets it answer each documented status with its

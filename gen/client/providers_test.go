@@ -1,7 +1,6 @@
 package client_test
 
 import (
-	"context"
 	"errors"
 	"io"
 	"log/slog"
@@ -24,30 +23,27 @@ import (
 	"example.com/providerd/server/contracttest"
 	"example.com/providerd/store"
 	"example.com/providerd/store/storetest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
-// startServer starts a server over a new database, and makes a token that allows everything.
-func startServer() (baseURL, token string, stop func()) {
-	dir, err := os.MkdirTemp("", "providerd")
-	check(err)
-	database, err := storetest.CreateSQLite(context.Background(), filepath.Join(dir, "providerd.db"), "")
-	check(err)
-	contract, err := contract.Load(context.Background())
+// startServer starts a server over a new database, and creates a token that allows everything.
+func startServer(t *testing.T) (baseURL, token string) {
+	t.Helper()
+	opened, err := storetest.CreateSQLite(t.Context(), filepath.Join(t.TempDir(), "providerd.db"), "")
+	database := processtest.Closing(t, opened, err)
+	contract, err := contract.Load(t.Context())
 	check(err)
 	handler, err := server.New(server.Config{
 		Contract: contract, Store: database, Logger: slog.New(slog.DiscardHandler), FailedAttempts: 1,
 	})
 	check(err)
-	token, _, err = database.CreateToken(context.Background(), store.TokenGrant{
+	token, _, err = database.CreateToken(t.Context(), store.TokenGrant{
 		Name: "sdk", Operations: contract.OperationIDs(), ExpiresIn: time.Hour,
 	})
 	check(err)
 	listener := httptest.NewServer(handler)
-	return listener.URL, token, func() {
-		listener.Close()
-		_ = database.Close()
-		_ = os.RemoveAll(dir)
-	}
+	t.Cleanup(listener.Close)
+	return listener.URL, token
 }
 
 func check(err error) {
@@ -105,14 +101,11 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	baseURL, token, stop := startServer()
-	t.Cleanup(stop)
-	r := &rig{wire: &wire{RoundTripper: contracttest.Client(t).Transport}}
-	var err error
-	if r.providers, err = client.New(baseURL, token, client.WithDoer(&http.Client{Transport: r.wire})); err != nil {
-		t.Fatal(err)
-	}
-	return r
+	baseURL, token := startServer(t)
+	wire := &wire{RoundTripper: contracttest.Client(t).Transport}
+	providers, err := client.New(baseURL, token, client.WithDoer(&http.Client{Transport: wire}))
+	check(err)
+	return &rig{wire, providers}
 }
 
 func oauth2Request() client.OAuth2ProviderRequest {
@@ -161,10 +154,7 @@ func expectViolation(t *testing.T, err error, pointer string, code client.Violat
 func TestKeyFindsEarlierRecord(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	request := client.WorkspaceDirectoryProviderRequest{
-		Name: "Staff", DelegatedSubject: "admin@example.com", DefaultGroupEmailDomain: "example.com",
-		Credentials: client.NewSecretJSON(`{"a":1}`),
-	}
+	request := directoryRequest()
 	for _, again := range []bool{false, true} {
 		replayed := !again
 		record, err := r.providers.CreateWorkspaceDirectory(t.Context(), request,

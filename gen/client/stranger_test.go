@@ -23,12 +23,16 @@ const (
 type stranger struct {
 	*httptest.Server
 	connections, requests atomic.Int64
+	// options are those of creates.
+	options []client.CreateOption
 }
 
 // newStranger starts a stranger without TLS.
-func newStranger(t *testing.T, handler http.HandlerFunc) *stranger {
+func newStranger(t *testing.T, handler http.HandlerFunc, options ...client.CreateOption) *stranger {
 	t.Helper()
-	return startStranger(t, (*httptest.Server).Start, handler)
+	s := startStranger(t, (*httptest.Server).Start, handler)
+	s.options = options
+	return s
 }
 
 func startStranger(t *testing.T, start func(*httptest.Server), handler http.HandlerFunc) *stranger {
@@ -87,7 +91,7 @@ func (s *stranger) providers(t *testing.T, options ...client.Option) *client.Pro
 // create sends a create and returns its error, which must quote neither the token nor the response.
 func (s *stranger) create(t *testing.T, options ...client.Option) (*client.OAuth2Provider, error) {
 	t.Helper()
-	record, err := s.providers(t, options...).CreateOAuth2(t.Context(), oauth2Request())
+	record, err := s.providers(t, options...).CreateOAuth2(t.Context(), oauth2Request(), s.options...)
 	if err != nil && (strings.Contains(err.Error(), "hunter2") || len(err.Error()) > 4096) {
 		t.Errorf("the error quotes too much: %.5000s", err)
 	}

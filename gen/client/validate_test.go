@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -52,37 +53,12 @@ func directoryRequest() client.WorkspaceDirectoryProviderRequest {
 	}
 }
 
-// A record that was stored although only a validation was requested, and responses without a record, are errors.
-func TestOtherResponsesToValidation(t *testing.T) {
-	t.Parallel()
-	const json, noRecord = "application/json", "the response is not the record of a provider of this kind"
-	record := func(pk string) string { return strings.ReplaceAll(recordText, "%s", pk) }
-	for _, test := range []struct {
-		status                  int
-		mediaType, answer, want string
-	}{
-		{201, json, record("1"), "the response has the status 201 instead of 200"},
-		{202, json, record("0"), "the response has the status 202 instead of 200"},
-		{200, "text/html", record("0"), noRecord},
-		{200, json, record("-1"), noRecord},
-		{200, json, `"hunter2"`, noRecord},
-		{200, json, ``, noRecord},
-	} {
-		s := newStranger(t, answering(test.status, test.mediaType, test.answer))
-		record, err := s.providers(t).CreateOAuth2(t.Context(), oauth2Request(), client.WithValidateOnly())
-		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%d %s: record is %v, error is %v", test.status, test.answer, record, err)
-		}
-		s.expectOneTry(t)
-	}
-}
-
 // Advice is read from the links of the header, whatever their sentences contain, and other links are ignored.
 func TestAdviceIsReadFromLinks(t *testing.T) {
 	t.Parallel()
 	const link = `</other>; rel="help"; title="x", </advice/#a_b>; rel="help"; anchor="#/x"; title="Say \"no, <yes>\" \\ .", ` +
 		`</advice/#c>; rel="help"; anchor="#/y"; title="", </advice/>; rel="help"`
-	answer := answering(200, "application/json", strings.ReplaceAll(recordText, "%s", "0"))
+	answer := answering(200, "application/json", fmt.Sprintf(recordText, "0"))
 	s := newStranger(t, withHeader("Link", "</first>; rel=next", withHeader("Link", link, answer)))
 	var advice []client.Advice
 	_, err := s.providers(t).CreateOAuth2(t.Context(), oauth2Request(), client.WithValidateOnly(), client.WithAdvice(&advice))

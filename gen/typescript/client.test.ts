@@ -1,11 +1,7 @@
 import { createClient, ProblemError, type ClientOptions, type OAuth2ProviderRequest } from "./client.js";
-import { startServer, type Server } from "./testdata/server.js";
+import { startServer } from "./testdata/server.js";
 
-let server: Server;
-
-beforeAll(async () => {
-  server = await startServer();
-});
+const server = await startServer();
 
 afterAll(() => server.stop());
 

@@ -1,5 +1,4 @@
-import { createClient, problemTypes, ProblemError, type Client } from "./client.js";
-import { startServer } from "./testdata/server.js";
+import { createClient, ProblemError, type Client } from "./client.js";
 
 const request = { name: "x", authorization_flow: "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01" };
 
@@ -45,17 +44,4 @@ test("returns a refusal with a new type and code unchanged", async () => {
   expect(error).toBeInstanceOf(ProblemError);
   expect((error as ProblemError).problem).toEqual(problem);
   expect((error as ProblemError).message).toContain("`name` must be longer.");
-});
-
-test("has the problem types of the server", async () => {
-  const server = await startServer();
-  try {
-    const page = await (await fetch(`${server.baseUrl}/problems/`)).text();
-    const types = [...page.matchAll(/href="(\/problems\/[^"]+)"/g)].map(([, type]) => type);
-    const { foreign, ...known } = problemTypes;
-    expect(foreign).toBe("about:blank");
-    expect(Object.values(known).sort()).toEqual(types.sort());
-  } finally {
-    await server.stop();
-  }
 });

@@ -1,6 +1,10 @@
 import * as sdk from "./client.js";
 import { startServer } from "./testdata/server.js";
 
+const server = await startServer();
+
+afterAll(() => server.stop());
+
 const request = { name: "x", authorization_flow: "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01" };
 
 /** The error of a create that must fail. */
@@ -35,21 +39,23 @@ test.each(Object.keys(classes))("has a class for refusal %s", async (type) => {
 });
 
 test("throws refusals of a server by class", async () => {
-  const server = await startServer();
-  try {
-    const client = sdk.createClient(server.baseUrl, server.token);
-    const named = { ...request, client_id: "taken" };
-    await client.createOAuth2(named, { idempotencyKey: "k" });
-    expect(await failure(client.createOAuth2(named))).toBeInstanceOf(sdk.ClientIdTakenError);
-    const reused = await failure(client.createOAuth2(request, { idempotencyKey: "k" }));
-    expect(reused).toBeInstanceOf(sdk.IdempotencyKeyReusedError);
-    expect((reused as sdk.ProblemError).violation("/client_id")?.code).toBe("differs");
-    const stranger = sdk.createClient(server.baseUrl, "wrong");
-    expect(await failure(stranger.createOAuth2(request))).toBeInstanceOf(sdk.UnauthorizedError);
+  const client = sdk.createClient(server.baseUrl, server.token);
+  const named = { ...request, client_id: "taken" };
+  await client.createOAuth2(named, { idempotencyKey: "k" });
+  expect(await failure(client.createOAuth2(named))).toBeInstanceOf(sdk.ClientIdTakenError);
+  const reused = await failure(client.createOAuth2(request, { idempotencyKey: "k" }));
+  expect(reused).toBeInstanceOf(sdk.IdempotencyKeyReusedError);
+  expect((reused as sdk.ProblemError).violation("/client_id")?.code).toBe("differs");
+  const stranger = sdk.createClient(server.baseUrl, "wrong");
+  expect(await failure(stranger.createOAuth2(request))).toBeInstanceOf(sdk.UnauthorizedError);
+  const elsewhere = sdk.createClient(`${server.baseUrl}/elsewhere`, server.token);
+  expect(await failure(elsewhere.createOAuth2(request))).toBeInstanceOf(sdk.NotFoundError);
+});
 
-    const elsewhere = sdk.createClient(`${server.baseUrl}/elsewhere`, server.token);
-    expect(await failure(elsewhere.createOAuth2(request))).toBeInstanceOf(sdk.NotFoundError);
-  } finally {
-    await server.stop();
-  }
+test("has the problem types of the server", async () => {
+  const page = await (await fetch(`${server.baseUrl}/problems/`)).text();
+  const types = [...page.matchAll(/href="(\/problems\/[^"]+)"/g)].map(([, type]) => type);
+  const { foreign, ...known } = sdk.problemTypes;
+  expect(foreign).toBe("about:blank");
+  expect(Object.values(known).sort()).toEqual(types.sort());
 });

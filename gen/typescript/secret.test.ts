@@ -6,14 +6,10 @@ import {
   type OAuth2ProviderRequest,
   type WorkspaceDirectoryProviderRequest,
 } from "./client.js";
-import { startServer, type Server } from "./testdata/server.js";
+import { startServer } from "./testdata/server.js";
 
 const flow = "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01";
-let server: Server;
-
-beforeAll(async () => {
-  server = await startServer();
-});
+const server = await startServer();
 
 afterAll(() => server.stop());
 

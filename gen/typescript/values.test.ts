@@ -1,11 +1,7 @@
 import { createClient, duration, redirectUris, ValidationFailedError, type Duration } from "./client.js";
-import { startServer, type Server } from "./testdata/server.js";
+import { startServer } from "./testdata/server.js";
 
-let server: Server;
-
-beforeAll(async () => {
-  server = await startServer();
-});
+const server = await startServer();
 
 afterAll(() => server.stop());
 
