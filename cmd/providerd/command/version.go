@@ -57,29 +57,19 @@ func (c versionCommand) Run(out *console.Output) error {
 		all.Version, all.Go, all.Platform, all.Commit, all.SQLite, all.SQLiteSchema, all.PostgresSchema))
 }
 
-// builtFrom returns the version of the program, and the commit that it was built from.
+// builtFrom returns the version of the program, which ends in +dirty if a file was changed, and the commit that it was
+// built from.
 func builtFrom() (version, commit string) {
-	build, ok := debug.ReadBuildInfo()
-	if !ok {
-		build = &debug.BuildInfo{Main: debug.Module{Version: "unknown"}}
+	version, commit = "unknown", "unknown"
+	if build, ok := debug.ReadBuildInfo(); ok {
+		version = build.Main.Version
+		for _, setting := range build.Settings {
+			if setting.Key == "vcs.revision" {
+				commit = setting.Value
+			}
+		}
 	}
-	return build.Main.Version, commitOf(build)
-}
-
-// commitOf returns the commit, if the program was built in a clone of its repository.
-func commitOf(build *debug.BuildInfo) string {
-	settings := map[string]string{}
-	for _, setting := range build.Settings {
-		settings[setting.Key] = setting.Value
-	}
-	switch commit := settings["vcs.revision"]; {
-	case commit == "":
-		return "unknown"
-	case settings["vcs.modified"] == "true":
-		return commit + " with changes"
-	default:
-		return commit + " of " + settings["vcs.time"]
-	}
+	return version, commit
 }
 
 // versionFlag is the flag that does what the version command does.

@@ -82,7 +82,7 @@ git init
 git add --all
 git -c user.name=a -c user.email=a@example.com -c commit.gpgsign=false commit --message=a`, source))
 	bash("cd " + source + "\n" + strings.ReplaceAll(strings.Join(commands, ""), "/out", out))
-	return bash("cd " + source + "\nTZ=UTC git log --date=format-local:%Y-%m-%dT%H:%M:%SZ --format='%H of %cd'")
+	return bash("cd " + source + "\ngit log --format=%H")
 }
 
 // buildContext returns a directory to build the image in. The first stage has been run, and the last one is unchanged.
