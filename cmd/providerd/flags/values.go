@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math"
 	"net"
 	"net/netip"
@@ -85,19 +84,6 @@ func (l *RateLimit) UnmarshalText(text []byte) error {
 		return fmt.Errorf("%q is not of the form 100/s, 100/m or 100/h, with 1 to %d", text, most)
 	}
 	*l = RateLimit{Requests: requests, Window: windows[unit]}
-	return nil
-}
-
-// LogLevel is the lowest level that is logged.
-type LogLevel slog.Level
-
-// UnmarshalText parses the name of a level; case is ignored.
-func (l *LogLevel) UnmarshalText(text []byte) error {
-	var level slog.Level
-	if err := level.UnmarshalText(text); err != nil {
-		return fmt.Errorf("%q is not a level: debug, info, warn or error", text)
-	}
-	*l = LogLevel(level)
 	return nil
 }
 

@@ -9,9 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
-
-	"github.com/mattn/go-isatty"
 
 	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/store"
@@ -23,64 +20,38 @@ const (
 	initialTokenDays = 90
 )
 
-// ensureInitialToken creates a token for the operations if a SQLite database has none, and reports to the operator
-// where it is, or how to create another one. It never creates one for PostgreSQL: replicas share no directory to write
-// it to.
+// ensureInitialToken creates a token for the operations if a SQLite database has none, and tells the operator where it
+// is, but not the token itself. It never creates one for PostgreSQL: replicas share no directory to write it to.
 func (c *Command) ensureInitialToken(
-	ctx context.Context, database *store.Store, operations []string, baseURL string, log *serveLog,
+	ctx context.Context, database *store.Store, operations []string, log *serveLog,
 ) error {
 	exist, err := database.HasTokens(ctx)
-	if err != nil {
+	if err != nil || exist {
 		return err
 	}
 	dir := c.Database.Dir()
-	if !exist && dir != "" {
-		path := filepath.Join(dir, flags.InitialTokenFile)
-		created, err := createInitialToken(ctx, database, path, operations)
-		if err != nil {
-			return err
-		}
-		if created {
-			announceToken(log, path, baseURL)
-			return nil
-		}
-		exist = true
+	if dir == "" {
+		log.notify(slog.LevelWarn, `the database has no access token; create one with "providerd token create"`)
+		return nil
 	}
-	command := c.tokenCommand()
-	if exist {
-		log.notify(slog.LevelInfo, "to create an access token, run: "+command, "access tokens exist",
-			slog.String("create_command", command))
-	} else {
-		log.notify(slog.LevelWarn, "the database has no access token; to create one, run: "+command, "no access token exists",
-			slog.String("create_command", command))
+	path := filepath.Join(dir, flags.InitialTokenFile)
+	err = createInitialToken(ctx, database, path, operations)
+	if errors.Is(err, store.ErrTokensExist) {
+		// Another server was faster.
+		return nil
 	}
-	return nil
+	if err == nil {
+		log.notify(slog.LevelInfo, `wrote an access token to %s; it allows all operations and expires in %d days; create `+
+			`others with "providerd token create"`, path, initialTokenDays)
+	}
+	return err
 }
 
-// tokenCommand returns the command that creates a token in the server's database.
-func (c *Command) tokenCommand() string {
-	quote := func(value string) string { return "'" + strings.ReplaceAll(value, "'", `'\''`) + "'" }
-	command := "providerd token create --name NAME --allow all"
-	if c.Database.Postgres().HasPassword() {
-		// The URL came from the environment: flags with a password are refused.
-		command = "PROVIDERD_DATABASE=URL " + command
-	} else if c.Database.Text != flags.DefaultDatabase {
-		command += " --database " + quote(c.Database.Text)
-	}
-	if c.Keyset != "" {
-		command += " --keyset " + quote(c.Keyset)
-	}
-	return command
-}
-
-// createInitialToken creates a token if the database has none, and writes it to the file at path, which gets the owner
-// of its directory even when root starts the server. It reports whether it created one: another server may have been
-// faster.
-func createInitialToken(
-	ctx context.Context, database *store.Store, path string, operations []string,
-) (bool, error) {
+// createInitialToken creates a token unless the database has one, and writes it to the file at path, which gets the
+// owner of its directory even when root starts the server.
+func createInitialToken(ctx context.Context, database *store.Store, path string, operations []string) error {
 	grant := store.TokenGrant{Name: initialTokenName, Operations: operations, ExpiresIn: initialTokenDays * flags.Day}
-	err := files.WithLock(ctx, filepath.Dir(path), func() error {
+	return files.WithLock(ctx, filepath.Dir(path), func() error {
 		return database.CreateFirstToken(ctx, grant, func(text string) error {
 			owner, err := files.OwnerFor(path)
 			if err != nil {
@@ -96,24 +67,4 @@ func createInitialToken(
 			})
 		})
 	})
-	if errors.Is(err, store.ErrTokensExist) {
-		return false, nil
-	}
-	return err == nil, err
 }
-
-// announceToken tells the operator where the initial token is and, on a terminal, how to use it. It never shows the
-// token itself.
-func announceToken(log *serveLog, path, baseURL string) {
-	text := fmt.Sprintf("wrote an access token to %s; it allows all operations and expires in %d days",
-		path, initialTokenDays)
-	if isatty.IsTerminal(os.Stderr.Fd()) {
-		text += "\n" + fmt.Sprintf(curlExample, baseURL, path)
-	}
-	log.notify(slog.LevelInfo, text, "wrote initial token",
-		slog.String("path", path), slog.Int("valid_days", initialTokenDays))
-}
-
-const curlExample = `try it: curl -X POST %s/api/v3/providers/oauth2/ -H "Authorization: Bearer $(cat '%s')" ` +
-	`-H 'Content-Type: application/json' ` +
-	`-d '{"name": "Intranet", "authorization_flow": "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"}'`

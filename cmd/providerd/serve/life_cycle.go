@@ -28,7 +28,10 @@ func drainAfter(
 		api.BeginDrain()
 		manager.logger.Info("shutting down", slog.Duration("drain_delay", delay),
 			slog.Int64("drain_delay_ms", delay.Milliseconds()))
-		manager.notifyStopping(delay + listener.DefaultLimits().DrainTimeout + maxCleanup)
+		// The service manager would otherwise kill the server if it knows a shorter time.
+		longest := delay + listener.DefaultLimits().DrainTimeout + maxCleanup
+		manager.notify(fmt.Sprintf("%s\nEXTEND_TIMEOUT_USEC=%d\nSTATUS=draining: not ready, still serving requests",
+			daemon.SdNotifyStopping, longest.Microseconds()))
 		time.AfterFunc(delay, func() {
 			manager.notify("STATUS=finishing requests in flight")
 			cancel()
@@ -45,17 +48,6 @@ func (m serviceManager) notify(state string) {
 	if _, err := daemon.SdNotify(false, state); err != nil {
 		m.logger.Warn("cannot notify service manager", slog.String("error", err.Error()))
 	}
-}
-
-func (m serviceManager) notifyReady(baseURL string) {
-	m.notify(daemon.SdNotifyReady + "\nSTATUS=serving on " + baseURL)
-}
-
-// notifyStopping also asks for all the time that shutdown may take, in case the service manager would kill the server
-// sooner.
-func (m serviceManager) notifyStopping(longest time.Duration) {
-	m.notify(fmt.Sprintf("%s\nEXTEND_TIMEOUT_USEC=%d\nSTATUS=draining: not ready, still serving requests",
-		daemon.SdNotifyStopping, longest.Microseconds()))
 }
 
 // watch pings the service manager's watchdog, twice as often as required, until ctx is canceled. A ping proves only

@@ -3,11 +3,11 @@ package serve
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 
 	"example.com/providerd/cmd/providerd/console"
-	"example.com/providerd/cmd/providerd/escape"
 )
 
 // serveLog is the server's log and its notices to the operator, both on standard error. Writing to it never blocks.
@@ -26,7 +26,7 @@ func newServeLog(messages *console.Messages, format string, level slog.Level) *s
 	handler := func(output io.Writer, level slog.Level) slog.Handler {
 		options := &slog.HandlerOptions{Level: level}
 		if format == console.FormatJSON {
-			return slog.NewJSONHandler(escape.JSONWriter{To: output}, options)
+			return slog.NewJSONHandler(console.JSONWriter{To: output}, options)
 		}
 		return slog.NewTextHandler(output, options)
 	}
@@ -42,14 +42,14 @@ func newServeLog(messages *console.Messages, format string, level slog.Level) *s
 	return log
 }
 
-// notify tells the operator text or, if the log is JSON, logs a record with msg and attributes instead. A notice of
-// level info is suppressed by --quiet.
-func (l *serveLog) notify(level slog.Level, text, msg string, attributes ...slog.Attr) {
+// notify tells the operator something, whatever the level of the log. A notice of level info is suppressed by --quiet.
+func (l *serveLog) notify(level slog.Level, format string, values ...any) {
 	if l.isQuiet && level < slog.LevelWarn {
 		return
 	}
+	text := fmt.Sprintf(format, values...)
 	if l.notices != nil {
-		l.notices.LogAttrs(context.Background(), level, msg, attributes...)
+		l.notices.Log(context.Background(), level, text)
 		return
 	}
 	prefixes := map[slog.Level]string{slog.LevelWarn: "warning: ", slog.LevelError: console.ErrorPrefix}

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 
 	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/store"
-	"example.com/providerd/store/database"
 	"example.com/providerd/store/sqlite"
 )
 
@@ -19,10 +19,9 @@ func createStore(ctx context.Context, f flags.DatabaseFlags, log *serveLog) (*st
 	// The keyset of a new database is created after the database, so one that exists now is older.
 	_, err := os.Stat(f.KeysetPath())
 	hadKeyset := err == nil
-	if f.Database.Path() == "" && !hadKeyset {
-		if err := requireDatabase(ctx, f, log); err != nil {
-			return nil, err
-		}
+	if f.Database.Path() == "" && errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: %s; run providerd key create --keyset %s for an empty database, or copy the file from "+
+			"another replica", store.ErrNoKeyset, f.KeysetPath(), f.KeysetPath())
 	}
 	db, err := f.Database.Create(ctx, log.Logger, false)
 	if err != nil {
@@ -38,26 +37,11 @@ func createStore(ctx context.Context, f flags.DatabaseFlags, log *serveLog) (*st
 	return opened, nil
 }
 
-// requireDatabase refuses an empty PostgreSQL database without a keyset file before it is migrated.
-func requireDatabase(ctx context.Context, f flags.DatabaseFlags, log *serveLog) error {
-	db, err := f.Database.Open(ctx, log.Logger)
-	if errors.Is(err, database.ErrNoDatabase) {
-		return fmt.Errorf("%w: %s; run providerd key create --keyset %s, or copy the file from another replica",
-			store.ErrNoKeyset, f.KeysetPath(), f.KeysetPath())
-	}
-	if err != nil {
-		return f.NameSource(err)
-	}
-	return db.Close()
-}
-
 func reportCreated(f flags.DatabaseFlags, log *serveLog, hadKeyset bool) {
 	path, keyset := f.Database.Path(), f.KeysetPath()
-	facts := []slog.Attr{slog.String("database", path), slog.String("keyset", keyset)}
-	log.notify(slog.LevelInfo, fmt.Sprintf("created the database %s with the keyset %s", path, keyset),
-		"created database", facts...)
+	log.notify(slog.LevelInfo, "created the database %s with the keyset %s", path, keyset)
 	if hadKeyset {
-		log.notify(slog.LevelWarn, fmt.Sprintf("the keyset %s is older than the new database; if %s was lost, stop the "+
-			"server and restore a backup", keyset, path), "keyset is older than new database", facts...)
+		log.notify(slog.LevelWarn, "the keyset %s is older than the new database; if %s was lost, stop the server and "+
+			"restore a backup", keyset, path)
 	}
 }

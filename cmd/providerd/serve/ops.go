@@ -1,11 +1,14 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/pprof"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,6 +29,8 @@ const (
 	maxScrapes = 8
 	// opsDrainTimeout is how long shutdown waits for responses on the ops listener.
 	opsDrainTimeout = time.Second
+	// maxProfileSeconds is how long a profile may take.
+	maxProfileSeconds = 60
 )
 
 // newRegistry returns a new registry with the metrics of the process and of its log. The global registry is not used.
@@ -58,14 +63,7 @@ func serveOps(
 			log.Warn("ops listener failed", slog.String("error", err.Error()))
 		}
 	}()
-	address := ops.Addr().String()
-	log.notify(slog.LevelInfo, "serving metrics, health and pprof profiles on http://"+address,
-		"serving metrics, health and pprof profiles", slog.String("url", "http://"+address))
-	if !isLoopback(hostOf(address)) {
-		log.notify(slog.LevelWarn, fmt.Sprintf("anyone who can reach %s can read the metrics, because it is not a loopback "+
-			"address; restrict access to your monitoring (pprof profiles are served to loopback clients only)", address),
-			"ops listener is not on a loopback address", slog.String("address", address))
-	}
+	log.notify(slog.LevelInfo, "serving metrics, health and pprof profiles on http://%s", ops.Addr())
 	return func() {
 		cancel()
 		<-ended
@@ -80,10 +78,24 @@ func opsHandler(api http.Handler, registry *prometheus.Registry, logger *slog.Lo
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{
 		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelError), MaxRequestsInFlight: maxScrapes,
 	}))
-	mux.Handle("/debug/pprof/", loopbackOnly(newProfiles()))
+	mux.Handle("/debug/pprof/", loopbackOnly(http.HandlerFunc(serveProfile)))
 	mux.Handle("GET /manual/{page...}", manual.Handler())
 	mux.Handle("GET /pages.css", api)
 	return mux
+}
+
+// serveProfile serves a profile, unless it would take too long. Execution traces and the command line are not served.
+func serveProfile(w http.ResponseWriter, r *http.Request) {
+	seconds, err := strconv.ParseFloat(cmp.Or(r.FormValue("seconds"), "1"), 64)
+	switch {
+	case err != nil, !(seconds > 0 && seconds <= maxProfileSeconds):
+		http.Error(w, fmt.Sprintf("seconds must be a number above 0 and at most %d", maxProfileSeconds),
+			http.StatusBadRequest)
+	case r.URL.Path == "/debug/pprof/profile":
+		pprof.Profile(w, r)
+	default:
+		pprof.Index(w, r)
+	}
 }
 
 // loopbackOnly refuses requests from other machines, because a profile reveals what is in memory. It also refuses

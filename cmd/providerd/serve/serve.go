@@ -19,6 +19,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"example.com/providerd/cmd/providerd/console"
@@ -40,7 +41,7 @@ type Command struct {
 	TrustedProxy   []flags.Network     `env:"PROVIDERD_TRUSTED_PROXY" placeholder:"CIDR" help:"Network of proxies that report client addresses in X-Forwarded-For, such as 10.0.0.0/8; repeatable (${env}; default none)."`
 	DrainDelay     time.Duration       `default:"0s" env:"PROVIDERD_DRAIN_DELAY" placeholder:"TIME" help:"How long to keep serving after a stop signal while /readyz fails; at most 10m (${env}; default ${default})."`
 	LogFormat      string              `default:"text" enum:"text,json" env:"PROVIDERD_LOG_FORMAT" help:"Format of the log on standard error: ${enum} (${env}; default ${default})."`
-	LogLevel       flags.LogLevel      `default:"info" env:"PROVIDERD_LOG_LEVEL" placeholder:"LEVEL" help:"Minimum log level: debug, info, warn or error (${env}; default ${default})."`
+	LogLevel       slog.Level          `default:"info" env:"PROVIDERD_LOG_LEVEL" placeholder:"LEVEL" help:"Minimum log level: debug, info, warn or error (${env}; default ${default})."`
 	OpsListen      flags.ListenAddress `env:"PROVIDERD_OPS_LISTEN" placeholder:"HOST:PORT" help:"Address for operators: metrics, health, the manual, and pprof profiles for loopback clients (${env}; default none)."`
 }
 
@@ -94,14 +95,13 @@ func (c *Command) Run(
 ) error {
 	ctx, stop := untilStopped(ctx)
 	defer stop()
-	log := newServeLog(messages, c.LogFormat, slog.Level(c.LogLevel))
+	log := newServeLog(messages, c.LogFormat, c.LogLevel)
 	defer log.output.close()
 	for _, warning := range warnings {
-		log.notify(slog.LevelWarn, warning, "mistyped variable", slog.String("warning", warning))
+		log.notify(slog.LevelWarn, "%s", warning)
 	}
 	if err := c.open(ctx, contract, version, log); err != nil {
-		explained := console.Explain(err).Error()
-		log.notify(slog.LevelError, explained, "serve failed", slog.String("error", explained))
+		log.notify(slog.LevelError, "%v", console.Explain(err))
 		return console.ErrReported
 	}
 	return nil
@@ -142,24 +142,22 @@ func (e endpoint) url() string {
 	return "https://" + e.Addr().String()
 }
 
-func (e endpoint) close() {
-	for _, listener := range []net.Listener{e.Listener, e.ops} {
-		if listener != nil {
-			_ = listener.Close()
-		}
-	}
-}
-
 // open opens what the server needs, and serves.
 func (c *Command) open(
 	ctx context.Context, contract *contract.Document, version Version, log *serveLog,
 ) (err error) {
 	// Listen first, so that nothing is created on disk if an address is in use.
-	at, err := c.listen(ctx)
-	if err != nil {
+	var at endpoint
+	if at.Listener, err = listenOn(ctx, c.Listen, "listen"); err != nil {
 		return err
 	}
-	defer at.close()
+	defer func() { _ = at.Close() }()
+	if c.OpsListen != "" {
+		if at.ops, err = listenOn(ctx, c.OpsListen, "ops-listen"); err != nil {
+			return err
+		}
+		defer func() { _ = at.ops.Close() }()
+	}
 	if at.security, err = newTLSConfig(c.TLSCert, c.TLSKey, log.Logger); err != nil {
 		return err
 	}
@@ -175,7 +173,7 @@ func (c *Command) open(
 	if err != nil {
 		return err
 	}
-	err = c.ensureInitialToken(ctx, database, contract.OperationIDs(), at.url(), log)
+	err = c.ensureInitialToken(ctx, database, contract.OperationIDs(), log)
 	if err == nil {
 		err = c.serve(ctx, server.Config{
 			Contract: contract, Store: database, Version: string(version), Logger: log.Logger, FailedAttempts: c.FailedAttempts,
@@ -191,19 +189,6 @@ func (c *Command) proxies() (proxies server.Proxies) {
 		proxies = append(proxies, netip.Prefix(network))
 	}
 	return proxies
-}
-
-func (c *Command) listen(ctx context.Context) (at endpoint, err error) {
-	if at.Listener, err = listenOn(ctx, c.Listen, "listen"); err != nil {
-		return at, err
-	}
-	if c.OpsListen == "" {
-		return at, nil
-	}
-	if at.ops, err = listenOn(ctx, c.OpsListen, "ops-listen"); err != nil {
-		at.close()
-	}
-	return at, err
 }
 
 // listenOn listens on the address of a flag.
@@ -260,8 +245,8 @@ func (c *Command) serve(
 	watching, unwatch := context.WithCancel(context.WithoutCancel(ctx))
 	defer unwatch()
 	go manager.watch(watching)
-	manager.notifyReady(at.url())
-	announceAPI(at.url(), log)
+	manager.notify(daemon.SdNotifyReady + "\nSTATUS=serving on " + at.url())
+	log.notify(slog.LevelInfo, "serving the API at %s/api/v3/; its documentation is at %[1]s/docs/", at.url())
 	go printListenURL(at.url(), log)
 	limits := listener.DefaultLimits()
 	limits.Connections = c.MaxConnections
@@ -272,17 +257,10 @@ func (c *Command) serve(
 	return nil
 }
 
-// announceAPI tells the operator where the API and its documentation are.
-func announceAPI(baseURL string, log *serveLog) {
-	api, docs := baseURL+"/api/v3/", baseURL+"/docs/"
-	log.notify(slog.LevelInfo, fmt.Sprintf("serving the API at %s; its documentation is at %s", api, docs), "serving API",
-		slog.String("url", api), slog.String("docs", docs))
-}
-
 // printListenURL prints the URL on standard output for programs that wait for it. The server continues if this fails or
 // blocks.
 func printListenURL(baseURL string, log *serveLog) {
-	if err := console.NewOutput(os.Stdout).FlushLine("listening on " + baseURL); err != nil {
+	if _, err := fmt.Fprintln(os.Stdout, "listening on "+baseURL); err != nil {
 		log.Warn("cannot print listen URL", slog.String("error", err.Error()))
 	}
 }

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,13 +37,14 @@ func (c *Command) lockDatabase(ctx context.Context, log *serveLog) (unlock func(
 		return nil, fmt.Errorf("create the database directory: %w", err)
 	}
 	path := files.Resolve(database) + ".lock"
-	if err := createLockFile(path); err != nil {
+	server, err := readLockFile(path)
+	if err != nil {
 		return nil, fmt.Errorf("lock database: %w", err)
 	}
 	lock := flock.New(path, flock.SetFlag(os.O_RDWR|syscall.O_NOFOLLOW))
 	isLocked, err := lock.TryLock()
 	if err == nil && !isLocked {
-		err = c.waitForLock(ctx, lock, log)
+		err = c.waitForLock(ctx, lock, server, log)
 	}
 	if err == nil {
 		err = os.WriteFile(path, fmt.Appendln(nil, processName()), 0o600)
@@ -65,31 +67,26 @@ func processName() string {
 	return name
 }
 
-// createLockFile creates the file that is locked, unless it exists. It returns an error unless a server has written the
-// file, which is overwritten.
-func createLockFile(path string) error {
+// readLockFile returns the name of the server that has written the file that is locked, which is overwritten. It
+// creates the file unless it exists, and returns an error if something else has written it.
+func readLockFile(path string) (server string, err error) {
 	file, err := files.OpenOrCreate(path, syscall.O_NOFOLLOW|syscall.O_NONBLOCK)
 	if err != nil && !errors.Is(err, syscall.ELOOP) {
-		return err
+		return "", err
 	}
 	_ = file.Close()
 	text, readErr := files.ReadSmall(path)
 	if isOurs := len(text) == 0 || bytes.HasPrefix(text, []byte(process)); err != nil || readErr != nil || !isOurs {
-		return fmt.Errorf("%s is not the lock file of a server; move it away", path)
+		return "", fmt.Errorf("%s is not the lock file of a server; move it away", path)
 	}
-	return nil
+	return cmp.Or(console.Printable(strings.TrimSpace(string(text))), "another server"), nil
 }
 
 // waitForLock waits until the server that has the lock stops.
-func (c *Command) waitForLock(ctx context.Context, lock *flock.Flock, log *serveLog) error {
-	server := "another server"
-	if name, err := files.ReadSmall(lock.Path()); err == nil && len(name) > 0 {
-		server = console.Printable(strings.TrimSpace(string(name)))
-	}
+func (c *Command) waitForLock(ctx context.Context, lock *flock.Flock, server string, log *serveLog) error {
 	wait := c.DrainDelay + stopTimeout
 	database := c.Database.Path()
-	log.notify(slog.LevelWarn, fmt.Sprintf("%s serves %s; waiting up to %s for it to stop", server, database, wait),
-		"waiting for other server", slog.String("database", database), slog.String("server", server))
+	log.notify(slog.LevelWarn, "%s serves %s; waiting up to %s for it to stop", server, database, wait)
 	const retry = 100 * time.Millisecond
 	limited, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()

@@ -114,7 +114,6 @@ func warnOfPlainHTTP(log *serveLog, address net.Addr) {
 	if tcp, ok := address.(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
 		return
 	}
-	log.notify(slog.LevelWarn, fmt.Sprintf("tokens and secrets cross the network in clear text, because %s is not a "+
-		"loopback address; pass --tls-cert and --tls-key, or listen on 127.0.0.1 behind a TLS proxy", address),
-		"serving plain HTTP on a non-loopback address", slog.String("address", address.String()))
+	log.notify(slog.LevelWarn, "tokens and secrets cross the network in plain HTTP, because %s is not a loopback "+
+		"address; pass --tls-cert and --tls-key, or listen on 127.0.0.1 behind a TLS proxy", address)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -81,16 +80,10 @@ func reasonOfFailure(err error) string {
 	}
 	const timedOut = "the collector did not respond in time"
 	for _, known := range [][2]string{
-		{"retry-able request failure: body: ", "the collector is overloaded or unavailable (429, 502, 503 or 504), and " +
-			"retries failed"},
-		{"OTLP partial success: ", "the collector rejected some of the spans"},
-		{"response body too large", "the collector's response is too large"},
 		{"processor export timeout", timedOut},
 		{context.DeadlineExceeded.Error(), timedOut},
 		{"Client.Timeout exceeded", timedOut},
 		{errRedirected.Error(), errRedirected.Error()},
-		{http.ErrSchemeMismatch.Error(), "the collector does not speak HTTPS"},
-		{io.EOF.Error(), "the collector closed the connection"},
 		{resource.ErrPartialResource.Error(), "OTEL_RESOURCE_ATTRIBUTES has entries that are not NAME=VALUE"},
 		{"sampler", "OTEL_TRACES_SAMPLER is not valid"},
 		{"trace ID ratio", "OTEL_TRACES_SAMPLER_ARG is not valid"},
@@ -99,7 +92,7 @@ func reasonOfFailure(err error) string {
 			return known[1]
 		}
 	}
-	return "the collector does not respond with OTLP over HTTP; its port is usually 4318"
+	return "the collector does not accept the spans; it must speak OTLP over HTTP, usually at port 4318, and have room"
 }
 
 // messagesOnly drops the attributes that the SDK logs: they include values of variables, which may be secret.

@@ -47,12 +47,10 @@ func startTraces(
 		provider, err = newTracerProvider(ctx, endpoint, version, log.Logger)
 	}
 	if err != nil {
-		log.notify(slog.LevelWarn, "traces are not exported: "+err.Error(),
-			"traces are not exported", slog.String("error", err.Error()))
+		log.notify(slog.LevelWarn, "traces are not exported: %v", err)
 		return nil, func() {}
 	}
-	log.notify(slog.LevelInfo, "exporting traces to "+originOf(endpoint),
-		"exporting traces", slog.String("collector", originOf(endpoint)))
+	log.notify(slog.LevelInfo, "exporting traces to %s", originOf(endpoint))
 	return provider, func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), collectorTimeout)
 		defer cancel()
@@ -77,13 +75,11 @@ func newTracerProvider(
 	if err != nil {
 		return nil, fmt.Errorf("start exporter: %w", err)
 	}
-	program, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithAttributes(
+	// The provider reads the variable, too, and reports entries that are not valid.
+	program, _ := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithAttributes(
 		semconv.ServiceName("providerd"), semconv.ServiceVersion(string(version)),
 		semconv.ServiceInstanceID(uuid.NewString()),
 	), resource.WithFromEnv())
-	if err != nil {
-		logger.Warn("ignored entries of OTEL_RESOURCE_ATTRIBUTES that are not NAME=VALUE")
-	}
 	// A panic value may contain a part of a request body.
 	return sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter, clampOptions), sdktrace.WithResource(program),
 		sdktrace.WithoutPanicRecording()), nil

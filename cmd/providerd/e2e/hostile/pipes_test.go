@@ -166,7 +166,7 @@ func TestHostileJSONLog(t *testing.T) {
 	server.Create(t, contracttest.Client(t))
 	server.Stop(t)
 	for _, want := range []string{
-		"did you mean PROVIDERD_DATABASE?", "plain HTTP", "wrote initial token", "serving API", "not on a loopback",
+		"did you mean PROVIDERD_DATABASE?", "plain HTTP", "wrote an access token", "serving the API",
 	} {
 		if !strings.Contains(server.Stderr.String(), want) {
 			t.Errorf("%q is missing", want)

@@ -99,9 +99,9 @@ func errorsOfTraces(t *testing.T, log string) []string {
 	return lines
 }
 
-// failingCollectors returns collectors that accept no spans by the error that the server logs. Their responses contain
-// the key and the path of the request.
-func failingCollectors(t *testing.T) map[string]string {
+// failingCollectors returns the errors that the server logs and the URLs of collectors that accept no spans. Their
+// responses contain the key and the path of the request.
+func failingCollectors(t *testing.T) [][2]string {
 	t.Helper()
 	elsewhere := providerdtest.StartCollectorFunc(t, func(_ http.ResponseWriter, r *http.Request) {
 		t.Errorf("another host got the key %s", r.Header.Get("Api-Key"))
@@ -117,37 +117,38 @@ func failingCollectors(t *testing.T) map[string]string {
 		_, _ = connection.Write([]byte(text))
 		_ = connection.Close()
 	}
-	return map[string]string{
-		"connect: connection refused": "http://127.0.0.1:1",
-		"the collector responded with 403 Forbidden": providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {
+	const isNotOTLP = "the collector does not accept the spans; it must speak OTLP over HTTP, usually at port 4318"
+	return [][2]string{
+		{"connect: connection refused", "http://127.0.0.1:1"},
+		{"the collector responded with 403 Forbidden", providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, strings.Repeat(echo(r), 1_000), http.StatusForbidden)
-		}),
-		"the collector responded with 404 Not Found": providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {
+		})},
+		{"the collector responded with 404 Not Found", providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {
 			respond(t, w, "HTTP/1.1 404 "+echo(r)+"\r\nConnection: close\r\n\r\n"+echo(r))
-		}),
-		"(429, 502, 503 or 504)": providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {
+		})},
+		{isNotOTLP, providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Retry-After", "3600")
 			http.Error(w, echo(r), http.StatusServiceUnavailable)
-		}),
-		"the collector's response is too large": providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {
+		})},
+		{isNotOTLP, providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, strings.Repeat(echo(r), 10_000), http.StatusForbidden)
-		}),
-		"the collector redirects; redirects are not followed": providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {
+		})},
+		{"the collector redirects; redirects are not followed", providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, elsewhere+r.URL.Path, http.StatusTemporaryRedirect)
-		}),
-		"the collector rejected some of the spans": providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {
+		})},
+		{isNotOTLP, providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = fmt.Fprintf(w, `{"partialSuccess":{"rejectedSpans":"1","errorMessage":%q}}`, echo(r))
-		}),
-		"the collector does not respond with OTLP over HTTP": providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {
+		})},
+		{isNotOTLP, providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {
 			respond(t, w, echo(r)+"\r\n\r\n")
-		}),
-		"the collector did not respond in time": providerdtest.StartCollectorFunc(t, func(_ http.ResponseWriter, r *http.Request) {
+		})},
+		{"the collector did not respond in time", providerdtest.StartCollectorFunc(t, func(_ http.ResponseWriter, r *http.Request) {
 			<-r.Context().Done()
-		}),
-		"the collector closed the connection": providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, _ *http.Request) {
+		})},
+		{isNotOTLP, providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, _ *http.Request) {
 			respond(t, w, "")
-		}),
+		})},
 	}
 }
 
@@ -158,7 +159,8 @@ const firstErrors = 3
 // have few errors, without the path and the header of the collector, which may be secret.
 func TestTracesFailingCollector(t *testing.T) {
 	t.Parallel()
-	for want, url := range failingCollectors(t) {
+	for _, collector := range failingCollectors(t) {
+		want, url := collector[0], collector[1]
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
 			dir, started := t.TempDir(), time.Now()
