@@ -7,12 +7,10 @@ package command
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/signal"
 	"slices"
 	"syscall"
-	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
 	kongcompletion "github.com/jotaen/kong-completion"
@@ -45,9 +43,6 @@ func run(ctx context.Context, arguments []string) int {
 		return printError(err, exitFailed)
 	}
 	kongcompletion.Register(parser)
-	if err := checkUTF8(arguments); err != nil {
-		return printUsageError(err)
-	}
 	command, err := parser.Parse(withHelpFlag(arguments))
 	if errors.Is(err, console.ErrPrint) {
 		return failure(err)
@@ -61,7 +56,7 @@ func run(ctx context.Context, arguments []string) int {
 		}
 	}
 	if err != nil {
-		return printUsageError(err, invalidVariables(failedCommand(err))...)
+		return printUsageError(err)
 	}
 	command.BindTo(ctx, (*context.Context)(nil))
 	version, _ := builtFrom()
@@ -102,28 +97,4 @@ func runCommand(ctx context.Context, command *kong.Context) error {
 func printError(err error, status int) int {
 	(&console.Messages{File: os.Stderr}).Error(err)
 	return status
-}
-
-// printUsageError prints what is wrong with a command line or with variables, and which help to read.
-func printUsageError(err error, variables ...string) int {
-	problems := []string{describeUsageError(err)}
-	if slices.Contains(variables, problems[0]) {
-		problems = variables
-	}
-	for _, problem := range problems {
-		printError(errors.New(console.Printable(problem)), exitUsage)
-	}
-	fmt.Fprintln(os.Stderr, helpHint(err))
-	return exitUsage
-}
-
-// checkUTF8 refuses arguments that the parser would change: it replaces invalid UTF-8 by U+FFFD, which would make two
-// names or paths the same.
-func checkUTF8(arguments []string) error {
-	for i, argument := range arguments {
-		if !utf8.ValidString(argument) {
-			return fmt.Errorf("argument %d is not UTF-8", i+1)
-		}
-	}
-	return nil
 }

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"math"
 	"strconv"
 	"time"
-	"unicode/utf8"
 
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/cmd/providerd/flags"
@@ -52,9 +50,6 @@ func (k *providerKind) UnmarshalText(text []byte) error {
 		*k = providerKind(kind)
 		return nil
 	default:
-		if isItem(text) {
-			return errors.New("the kind is missing before the fields; write oauth2 or workspace_directory first")
-		}
 		return fmt.Errorf("%q is not a kind of provider: oauth2 or workspace_directory", text)
 	}
 }
@@ -68,9 +63,6 @@ func (f *filterText) UnmarshalText(text []byte) error {
 	if len(text) == 0 {
 		return errors.New("must not be empty; omit the flag to select everything")
 	}
-	if !utf8.Valid(text) {
-		return errors.New("must be UTF-8")
-	}
 	*f = filterText(text)
 	return nil
 }
@@ -78,19 +70,13 @@ func (f *filterText) UnmarshalText(text []byte) error {
 // providerPK is the pk of a provider.
 type providerPK int64
 
-// UnmarshalText parses a pk. It does not repeat an item, which may be a secret.
+// UnmarshalText parses a pk.
 func (p *providerPK) UnmarshalText(text []byte) error {
-	if isItem(text) {
-		return errors.New("the pk is missing before the fields, such as 17 in 17 name=Wiki")
-	}
 	if err := (*positive)(p).UnmarshalText(text); err != nil {
 		return fmt.Errorf("%w; \"providerd provider list --name NAME\" shows the pk of a provider", err)
 	}
 	return nil
 }
-
-// isItem reports whether an argument looks like an item for a field.
-func isItem(text []byte) bool { return bytes.ContainsRune(text, '=') }
 
 // positive is a whole number of at least 1, such as a pk; 0 if the flag is absent.
 type positive int64

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -19,10 +18,7 @@ type helpCommand struct {
 
 // printHelp prints help unbuffered, because kong reads the width of the terminal from standard output.
 func printHelp(options kong.HelpOptions, command *kong.Context) error {
-	node := command.Selected()
-	if node == nil {
-		node = command.Model.Node
-	}
+	node := selected(command)
 	_, err := fmt.Fprintf(command.Stdout, "Usage: %s\n", usageOf(node))
 	if err == nil {
 		options.NoAppSummary = true
@@ -32,6 +28,14 @@ func printHelp(options kong.HelpOptions, command *kong.Context) error {
 		_, err = fmt.Fprintf(command.Stdout, "\nExamples:\n  %s\n", strings.Join(lines, "\n  "))
 	}
 	return console.WrapPrintError(err)
+}
+
+// selected returns the command of a command line, or the program.
+func selected(context *kong.Context) *kong.Node {
+	if command := context.Selected(); command != nil {
+		return command
+	}
+	return context.Model.Node
 }
 
 // usageOf returns the command line of a command. A command with alternatives has them in a tag of its own.
@@ -62,13 +66,4 @@ func withHelpFlag(arguments []string) []string {
 	default:
 		return append(slices.Clone(arguments[1:]), "--help")
 	}
-}
-
-// helpHint returns how to get the help of the command.
-func helpHint(err error) string {
-	command := "providerd"
-	if usage, ok := errors.AsType[*kong.ParseError](err); ok && usage.Context != nil && usage.Context.Selected() != nil {
-		command = pathOf(usage.Context.Selected())
-	}
-	return fmt.Sprintf("Run %q for help.", command+" --help")
 }

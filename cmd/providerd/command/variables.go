@@ -1,9 +1,11 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -16,19 +18,14 @@ import (
 
 // invalidVariables describes the environment variables that the flags of a command do not accept.
 func invalidVariables(command *kong.Node) (problems []string) {
-	if command == nil {
-		return nil
-	}
 	for _, flag := range slices.Concat(command.AllFlags(false)...) {
-		if len(flag.Envs) == 0 {
+		value, isSet := os.LookupEnv(strings.Join(flag.Envs, ""))
+		if !isSet {
 			continue
 		}
-		value, isSet := os.LookupEnv(flag.Envs[0])
 		target := reflect.New(flag.Target.Type()).Elem()
-		err := flag.Parse(kong.ScanFromTokens(kong.Token{Type: kong.FlagValueToken, Value: value}), target)
-		if isSet && err != nil {
-			err = fmt.Errorf("%w (from envar %s=%q)", err, flag.Envs[0], value)
-			problems = append(problems, describeUsageError(err))
+		if err := flag.Parse(kong.ScanFromTokens(kong.Token{Type: kong.FlagValueToken, Value: value}), target); err != nil {
+			problems = append(problems, describeUsageError(fmt.Errorf("%w (from envar %s=%q)", err, flag.Envs[0], value)))
 		}
 	}
 	return problems
@@ -45,37 +42,24 @@ func unknownVariables(parser *kong.Kong) (warnings []string) {
 			known = append(known, strings.TrimPrefix(strings.Join(flag.Envs, ""), prefix))
 		}
 	}
+	// Kubernetes sets such as PROVIDERD_SERVICE_HOST, PROVIDERD_PORT=tcp://10.0.0.1:80 and PROVIDERD_PORT_80_TCP_ADDR.
+	ofService := regexp.MustCompile(
+		`^(\w*_)?(SERVICE_HOST=|SERVICE_PORT\w*=|PORT_\d+_(TCP|UDP|SCTP)\w*=|PORT=(tcp|udp|sctp)://)`)
 	for _, variable := range slices.Sorted(slices.Values(os.Environ())) {
 		variable, isOurs := strings.CutPrefix(variable, prefix)
-		name, value, _ := strings.Cut(variable, "=")
-		if !isOurs || slices.Contains(known, name) || isOfService(name, value) {
+		name, _, _ := strings.Cut(variable, "=")
+		if !isOurs || slices.Contains(known, name) || ofService.MatchString(variable) {
 			continue
 		}
+		meant := map[string]string{
+			"DATABASE_URL": "DATABASE", "DB": "DATABASE", "PORT": "LISTEN", "ADDR": "LISTEN",
+		}[name]
 		remedy := `"providerd serve --help" lists the variables`
-		meant := contract.MostSimilar(name, known)
-		for variable, others := range map[string]string{
-			"DATABASE": "DATABASE_URL DB DB_URL DSN URL", "LISTEN": "PORT ADDR ADDRESS HOST", "TOKEN": "API_TOKEN",
-		} {
-			if slices.Contains(strings.Fields(others), name) {
-				meant = variable
-			}
-		}
-		if meant != "" {
+		if meant = cmp.Or(meant, contract.MostSimilar(name, known)); meant != "" {
 			remedy = "did you mean " + prefix + meant + "?"
 		}
 		warnings = append(warnings, fmt.Sprintf("%s%s is set, but providerd has no such variable; %s", prefix,
 			console.Printable(name), remedy))
 	}
 	return warnings
-}
-
-// isOfService reports whether a variable is one of those that Kubernetes sets for a Service, such as
-// PROVIDERD_SERVICE_HOST, PROVIDERD_PORT=tcp://10.0.0.1:80 and PROVIDERD_PORT_80_TCP_ADDR.
-func isOfService(name, value string) bool {
-	name = "_" + name
-	protocol, _, _ := strings.Cut(value, "://")
-	isPort := strings.Contains(name, "_PORT") && slices.Contains([]string{"tcp", "udp", "sctp"}, protocol)
-	isPartOfPort := strings.Contains(name, "_PORT_") &&
-		(strings.Contains(name, "_TCP_") || strings.Contains(name, "_UDP_") || strings.Contains(name, "_SCTP_"))
-	return strings.HasSuffix(name, "_SERVICE_HOST") || strings.Contains(name, "_SERVICE_PORT") || isPort || isPartOfPort
 }
