@@ -46,7 +46,6 @@ func (r *report) send(ctx context.Context, to *client.Providers) error {
 		})
 	}
 	err := group.Wait()
-	shown.Clear()
 	switch {
 	case ctx.Err() != nil:
 		return errInterrupted()

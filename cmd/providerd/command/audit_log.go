@@ -5,13 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"example.com/providerd/cmd/providerd/console"
-	"example.com/providerd/cmd/providerd/escape"
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
 )
@@ -34,7 +30,7 @@ type eventLog struct {
 
 // print prints the events and, if it follows, later ones until a signal arrives.
 func (l *eventLog) print(ctx context.Context, from *store.Store) (err error) {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilInterrupted(ctx)
 	defer stop()
 	// A second signal ends the program even if no one reads the lines.
 	defer context.AfterFunc(ctx, stop)()
@@ -118,7 +114,7 @@ func (l *eventLog) printPage(page store.LogPage) error {
 		if err != nil {
 			return fmt.Errorf("render event: %w", err)
 		}
-		if err := l.out.Line(string(escape.JSON(text))); err != nil {
+		if err := l.out.Line(string(console.EscapeJSON(text))); err != nil {
 			return err
 		}
 	}

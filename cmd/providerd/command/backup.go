@@ -5,10 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -69,7 +66,7 @@ func (c *backupCommand) AfterApply(*kong.Context) error {
 
 // Run writes one backup, or one per interval until a signal arrives.
 func (c *backupCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilInterrupted(ctx)
 	defer stop()
 	if c.Every > 0 {
 		return backupSchedule{c, messages, func(path string) error { return c.write(ctx, out, messages, path) }}.run(ctx)
@@ -113,16 +110,16 @@ func (c *backupCommand) backUp(
 	if _, err := store.Inspect(db).Keys(ctx, keyset); err != nil {
 		return err
 	}
-	proof := backupProof{keyset, messages, messages.Progress("bytes copied")}
+	written := messages.Progress("bytes copied")
 	var damaged *store.DamagedError
-	err = db.Backup(ctx, path, proof.Update, func(copied database.Readable) error {
-		if err := proof.check(ctx, copied); !errors.As(err, &damaged) {
+	err = db.Backup(ctx, path, written.Update, func(copied database.Readable) error {
+		written.Report()
+		if err := checkProviders(ctx, copied, keyset, messages); !errors.As(err, &damaged) {
 			return err
 		}
 		return nil
 	})
 	if err != nil {
-		proof.Clear()
 		return err
 	}
 	if err := out.FlushLine(path); err != nil {
@@ -136,21 +133,14 @@ func (c *backupCommand) backUp(
 	return nil
 }
 
-// backupProof reads the providers of a copy, with their secrets, and shows progress.
-type backupProof struct {
-	keyset   string
-	messages *console.Messages
-	*console.Progress
-}
-
-func (p backupProof) check(ctx context.Context, copied database.Readable) error {
-	p.Finish()
-	opened := p.messages.Progress("providers read")
-	_, err := store.Inspect(copied).Providers(ctx, p.keyset, opened.Update)
-	if err != nil {
-		opened.Clear()
-		return err
+// checkProviders reads the providers of a copy, with their secrets.
+func checkProviders(
+	ctx context.Context, copied database.Readable, keyset string, messages *console.Messages,
+) error {
+	read := messages.Progress("providers read")
+	_, err := store.Inspect(copied).Providers(ctx, keyset, read.Update)
+	if err == nil {
+		read.Report()
 	}
-	opened.Finish()
-	return nil
+	return err
 }

@@ -98,3 +98,8 @@ func printError(err error, status int) int {
 	(&console.Messages{File: os.Stderr}).Error(err)
 	return status
 }
+
+// untilInterrupted returns a context that the first SIGINT or SIGTERM cancels.
+func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+}

@@ -6,9 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/alecthomas/kong"
 
@@ -53,7 +50,7 @@ func (c *copyCommand) keysetPath() string { return cmp.Or(c.Keyset, c.From.Defau
 
 // Run copies until everything is copied or a signal arrives.
 func (c *copyCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) (err error) {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilInterrupted(ctx)
 	defer stop()
 	// A process that closes a second handle of a SQLite file loses its locks.
 	if path := c.From.Path(); path != "" && files.Resolve(path) == files.Resolve(c.To.Path()) {
@@ -73,19 +70,18 @@ func (c *copyCommand) Run(ctx context.Context, out *console.Output, messages *co
 		return fmt.Errorf("--to: %w", err)
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
-	keyset, report := c.keysetPath(), messages.Progress("")
+	keyset, copied, compared := c.keysetPath(), messages.Progress("rows copied"), messages.Progress("rows compared")
 	contents, err := store.Copy(ctx, from, to, keyset, func(step store.CopyStep, done, total int64) {
-		report.Step("rows " + string(step))
-		report.Update(done, total)
+		map[store.CopyStep]*console.Progress{store.StepCopy: copied, store.StepCompare: compared}[step].Update(done, total)
 	})
 	if err != nil {
-		report.Clear()
 		if ctx.Err() != nil {
 			return errors.New("interrupted; nothing was stored")
 		}
 		return err
 	}
-	report.Finish()
+	copied.Report()
+	compared.Report()
 	table := console.NewTable(out, "TABLE", "ROWS", "SHA-256")
 	for _, content := range contents {
 		table.Row(content.Table, fmt.Sprint(content.Rows), content.Digest)

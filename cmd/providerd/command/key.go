@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/cmd/providerd/flags"
@@ -163,7 +161,7 @@ func (c *keyResealCommand) Run(ctx context.Context, messages *console.Messages) 
 }
 
 func reseal(ctx context.Context, database *store.Store, messages *console.Messages) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilInterrupted(ctx)
 	defer stop()
 	report := messages.Progress("secrets re-encrypted")
 	removed, err := database.Reseal(ctx, report.Update)
@@ -172,10 +170,9 @@ func reseal(ctx context.Context, database *store.Store, messages *console.Messag
 			report.Done, report.Total)
 	}
 	if err != nil && !errors.Is(err, store.ErrDamaged) {
-		report.Clear()
 		return err
 	}
-	report.Finish()
+	report.Report()
 	if removed > 0 {
 		messages.Note("removed %s that no secret needs", console.Count(removed, "data key"))
 	}

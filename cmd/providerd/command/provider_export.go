@@ -9,10 +9,8 @@ import (
 	"io"
 	"maps"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -56,7 +54,7 @@ func (c *providerExportCommand) Validate() error {
 func (c *providerExportCommand) Run(
 	ctx context.Context, contract *contract.Document, out *console.Output, messages *console.Messages,
 ) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilInterrupted(ctx)
 	defer stop()
 	to := exporter{contract: contract, messages: messages, reveal: c.Reveal, used: map[string]bool{}}
 	if len(c.IDs) > 0 {

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/alecthomas/kong"
 
@@ -44,13 +41,14 @@ func (c *restoreCommand) AfterApply(*kong.Context) error {
 
 // Run restores the backup.
 func (c *restoreCommand) Run(ctx context.Context, messages *console.Messages) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilInterrupted(ctx)
 	defer stop()
-	proof := backupProof{c.KeysetPath(), messages, messages.Progress("bytes copied")}
+	copied := messages.Progress("bytes copied")
 	kept, err := sqlite.Restoration{
-		Backup: string(c.File), Database: c.Database.Path(), Replace: c.Replace, Progress: proof.Update,
-		Check: func(copied database.Readable) error {
-			err := proof.check(ctx, copied)
+		Backup: string(c.File), Database: c.Database.Path(), Replace: c.Replace, Progress: copied.Update,
+		Check: func(restored database.Readable) error {
+			copied.Report()
+			err := checkProviders(ctx, restored, c.KeysetPath(), messages)
 			if errors.Is(err, store.ErrDamaged) {
 				err = fmt.Errorf("%s: %w; use an earlier backup", c.File, err)
 			}
@@ -59,7 +57,6 @@ func (c *restoreCommand) Run(ctx context.Context, messages *console.Messages) er
 		Restored: store.AddRestored,
 	}.Run(ctx)
 	if err != nil {
-		proof.Clear()
 		if ctx.Err() != nil {
 			return errors.New("interrupted; nothing was restored")
 		}
