@@ -1,13 +1,11 @@
 package command
 
 import (
-	"cmp"
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
-	"reflect"
-	"slices"
-	"strings"
 
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/store"
@@ -20,107 +18,91 @@ type difference struct {
 	Finding  string `json:"finding"`
 }
 
+// maxDifferences limits the differences in memory. Further ones are only counted.
+const maxDifferences = 10_000
+
 // comparison compares lines with the database.
 type comparison struct {
 	messages *console.Messages
-	// count is the number of lines, and incomparable that of lines whose record could not be compared.
-	count, incomparable, findings int
-	// entriesAfter returns the log after an id, and next continues that after the first line. entry is the next entry.
-	entriesAfter func(id int64) iter.Seq2[store.LogEntry, error]
-	next         func() (store.LogEntry, error, bool)
-	entry        store.LogEntry
-	// first and last are the ids of the first line, and of the last one that was compared. Lines can be repeated.
-	first, last int64
-	// yield takes findings. err ends the comparison; it is errUnread if yield returned false.
-	yield func(difference, error) bool
+	// lines is the number of lines, and incomparable that of lines whose record could not be compared.
+	lines, incomparable int
+	differences         []difference
+	count               int
+}
+
+func (c *comparison) add(found difference) {
+	if c.count++; c.count <= maxDifferences {
+		c.differences = append(c.differences, found)
+	}
+}
+
+func (c *comparison) found(event store.Event, format string, values ...any) {
+	found := difference{Event: event.ID, Finding: fmt.Sprintf(format, values...)}
+	if event.Kind != "" {
+		found.Provider = event.Subject
+	}
+	c.add(found)
+}
+
+// compare compares lines, which can be repeated, with the log, of which logAfter returns the part after an id.
+func (c *comparison) compare(
+	lines iter.Seq2[store.LogEntry, error], logAfter func(id int64) iter.Seq2[store.LogEntry, error],
+) error {
+	var first, last int64
+	var log logReader
+	for line, err := range lines {
+		if err != nil {
+			return err
+		}
+		if c.lines++; c.lines == 1 {
+			next, stop := iter.Pull2(logAfter(line.ID - 1))
+			defer stop()
+			log, first = logReader{next: next}, line.ID
+			log.advance()
+		}
+		if line.ID < first {
+			return fmt.Errorf("event %d comes after event %d; pass the lines in the order in which they were printed",
+				line.ID, first)
+		}
+		if line.ID > last {
+			last = line.ID
+			c.compareLine(line, &log)
+		}
+		if log.err != nil {
+			return log.err
+		}
+	}
+	return nil
+}
+
+// logReader reads the log. The ID of the entry is 0 at its end.
+type logReader struct {
+	next  func() (store.LogEntry, error, bool)
+	entry store.LogEntry
 	err   error
 }
 
-var errUnread = errors.New("nothing reads the findings")
+func (l *logReader) advance() { l.entry, l.err, _ = l.next() }
 
-// found yields a finding.
-func (c *comparison) found(event store.Event, format string, values ...any) {
-	f := difference{Event: event.ID, Finding: fmt.Sprintf(format, values...)}
-	if event.Kind != "" {
-		f.Provider = event.Subject
+func (c *comparison) compareLine(line store.LogEntry, log *logReader) {
+	for log.entry.ID != 0 && log.entry.ID < line.ID {
+		event := log.entry.Event
+		c.found(event, "its event %q is not in the lines: it was inserted, or lines are missing", event.Event)
+		log.advance()
 	}
-	c.add(f)
-}
-
-func (c *comparison) add(f difference) {
-	c.findings++
-	if c.err == nil && !c.yield(f, nil) {
-		c.err = errUnread
+	if log.err != nil {
+		return
 	}
-}
-
-// differences compares lines with the log, and adds what needs no lines to be found.
-func (c *comparison) differences(
-	lines iter.Seq2[store.LogEntry, error], contradictions iter.Seq2[store.Contradiction, error],
-) iter.Seq2[difference, error] {
-	return func(yield func(difference, error) bool) {
-		c.yield = yield
-		c.compare(lines)
-		for found, err := range contradictions {
-			if c.err = cmp.Or(c.err, err); c.err != nil {
-				break
-			}
-			c.add(difference{Provider: found.PK, Finding: found.Detail})
-		}
-		if c.err != nil && !errors.Is(c.err, errUnread) {
-			yield(difference{}, c.err)
-		}
-	}
-}
-
-func (c *comparison) compare(lines iter.Seq2[store.LogEntry, error]) {
-	for line, err := range lines {
-		if c.err = err; err != nil {
-			return
-		}
-		if c.count++; c.count == 1 {
-			next, stop := iter.Pull2(c.entriesAfter(line.ID - 1))
-			defer stop()
-			c.next, c.first = next, line.ID
-			c.advance()
-		}
-		if line.ID < c.first {
-			c.err = fmt.Errorf("event %d comes after event %d; pass the lines in the order in which they were printed",
-				line.ID, c.first)
-		}
-		if line.ID > c.last {
-			c.last = line.ID
-			c.compareLine(line)
-		}
-		if c.err != nil {
-			return
-		}
-	}
-}
-
-func (c *comparison) compareLine(line store.LogEntry) {
-	for c.err == nil && c.entry.ID != 0 && c.entry.ID < line.ID {
-		c.found(c.entry.Event, "its event %q is not in the lines: it was inserted, or lines are missing", c.entry.Event.Event)
-		c.advance()
-	}
-	if c.entry.ID != line.ID {
+	if log.entry.ID != line.ID {
 		c.found(line.Event, "its event %q was removed", line.Event.Event)
 		return
 	}
-	c.compareEntry(line)
-	c.advance()
-}
-
-// advance reads the next entry. Its ID is 0 at the end of the log.
-func (c *comparison) advance() {
-	if c.err == nil {
-		c.entry, c.err, _ = c.next()
-	}
+	c.compareEntry(line, log.entry)
+	log.advance()
 }
 
 // compareEntry compares the event of a line, and the record unless a later event has changed it.
-func (c *comparison) compareEntry(line store.LogEntry) {
-	entry := c.entry
+func (c *comparison) compareEntry(line, entry store.LogEntry) {
 	switch {
 	case !isSame(entry.Event, line.Event):
 		c.found(line.Event, "its event %q was changed", line.Event.Event)
@@ -133,39 +115,29 @@ func (c *comparison) compareEntry(line store.LogEntry) {
 		c.messages.Warn("event %d: provider %d could not be read when the line was printed", line.ID, line.Subject)
 	case entry.Damaged != nil:
 		c.found(entry.Event, "cannot be read: %v", entry.Damaged)
-	case digestVersion(*line.Digest) != digestVersion(*entry.Digest):
-		c.incomparable++
-		c.messages.Warn("event %d: its digest is from another version of providerd", line.ID)
 	case *line.Digest != *entry.Digest:
 		c.found(entry.Event, "was changed without an event")
 	}
 }
 
-// digestVersion returns the version of a digest.
-func digestVersion(digest string) string {
-	version, _, _ := strings.Cut(digest, ":")
-	return version
-}
-
+// isSame compares events as they are printed.
 func isSame(a, b store.Event) bool {
-	if !a.At.Equal(b.At.Time) || !slices.Equal(a.Fields, b.Fields) {
-		return false
-	}
-	a.At, b.At, a.Fields, b.Fields = store.Time{}, store.Time{}, nil, nil
-	return reflect.DeepEqual(a, b)
+	one, err := json.Marshal(a)
+	other, otherErr := json.Marshal(b)
+	return err == nil && otherErr == nil && bytes.Equal(one, other)
 }
 
 // result returns errAuditDiffers if anything differs, and another error if anything could not be compared.
 func (c *comparison) result() error {
 	switch {
-	case c.findings > 0:
-		return fmt.Errorf("%w from the lines: %s", errAuditDiffers, console.Count(c.findings, "finding"))
+	case c.count > 0:
+		return fmt.Errorf("%w from the lines: %s", errAuditDiffers, console.Count(c.count, "finding"))
 	case c.incomparable > 0:
 		return fmt.Errorf("nothing differs, but %s could not be compared", console.Count(c.incomparable, "line"))
-	case c.count == 0:
+	case c.lines == 0:
 		return errors.New("the file has no complete line")
 	default:
-		c.messages.Note("%s compared, nothing differs", console.Count(c.count, "line"))
+		c.messages.Note("%s compared, nothing differs", console.Count(c.lines, "line"))
 		return nil
 	}
 }

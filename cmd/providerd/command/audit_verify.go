@@ -47,12 +47,21 @@ func (c *auditVerifyCommand) Run(ctx context.Context, out *console.Output, messa
 	// What a follower adds meanwhile can be later than the log that is compared.
 	lines := readLines(c.File, io.LimitReader(file, info.Size()))
 	return c.WithStore(ctx, func(database *store.Store) error {
-		compared := &comparison{messages: messages, entriesAfter: func(id int64) iter.Seq2[store.LogEntry, error] {
+		compared := comparison{messages: messages}
+		err := compared.compare(lines, func(id int64) iter.Seq2[store.LogEntry, error] {
 			return entriesAfter(ctx, database, id, waitingFor(messages))
-		}}
+		})
+		if err != nil {
+			return err
+		}
+		for found, err := range database.Contradictions(ctx) {
+			if err != nil {
+				return err
+			}
+			compared.add(difference{Provider: found.PK, Finding: found.Detail})
+		}
 		list := console.List[difference]{Headings: "PROVIDER,EVENT,FINDING", Rows: rowsOf}
-		differences := compared.differences(lines, database.Contradictions(ctx))
-		if err := list.Print(out, messages, c.Output, differences); err != nil {
+		if err := list.Print(out, messages, c.Output, console.Values(compared.differences...)); err != nil {
 			return err
 		}
 		return compared.result()
