@@ -8,7 +8,6 @@ import (
 
 	"example.com/providerd/cmd/providerd/apply/manifest"
 	"example.com/providerd/cmd/providerd/console"
-	"example.com/providerd/cmd/providerd/escape"
 	"example.com/providerd/server/advice"
 	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
@@ -245,5 +244,5 @@ func printJSON(out *console.Output, entries any) error {
 	if err != nil {
 		return fmt.Errorf("render entries: %w", err)
 	}
-	return out.Line(string(escape.JSON(text)))
+	return out.Line(string(console.EscapeJSON(text)))
 }

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,7 +11,6 @@ import (
 
 	"example.com/providerd/cmd/providerd/apply"
 	"example.com/providerd/cmd/providerd/console"
-	"example.com/providerd/cmd/providerd/escape"
 	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/gen/model"
 	"example.com/providerd/server/contract"
@@ -129,19 +127,20 @@ func (c *providerShowCommand) Run(ctx context.Context, out *console.Output) erro
 }
 
 func (c *providerShowCommand) show(out *console.Output, record store.Record) error {
-	text, err := json.Marshal(contract.ToAPI(record, c.Reveal))
-	if err != nil {
-		return fmt.Errorf("render provider: %w", err)
-	}
+	rendered := contract.ToAPI(record, c.Reveal)
 	if c.Output == console.FormatJSON {
-		var indented bytes.Buffer
-		if err := json.Indent(&indented, escape.JSON(text), "", "  "); err != nil {
+		text, err := json.MarshalIndent(rendered, "", "  ")
+		if err != nil {
 			return fmt.Errorf("render provider: %w", err)
 		}
-		return out.Line(indented.String())
+		return out.Line(string(console.EscapeJSON(text)))
 	}
 	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(text, &fields); err != nil {
+	text, err := json.Marshal(rendered)
+	if err == nil {
+		err = json.Unmarshal(text, &fields)
+	}
+	if err != nil {
 		return fmt.Errorf("render provider: %w", err)
 	}
 	common := record.Common()

@@ -64,14 +64,10 @@ const maxNamed = 10
 func nameProviders(providers []store.Provider) string {
 	var names []string
 	for _, provider := range providers[:min(len(providers), maxNamed)] {
-		name := console.Truncate(provider.Name, maxNameBytes)
-		names = append(names, fmt.Sprintf("%d (%s, %s)", provider.PK, provider.Kind, name))
+		names = append(names, fmt.Sprintf("%d (%s, %s)", provider.PK, provider.Kind, provider.Name))
 	}
 	if more := len(providers) - len(names); more > 0 {
 		names = append(names, fmt.Sprintf("and %d more", more))
 	}
 	return console.Count(len(providers), "provider") + ": " + strings.Join(names, ", ")
 }
-
-// maxNameBytes limits a name in a question.
-const maxNameBytes = 100

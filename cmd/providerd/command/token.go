@@ -12,7 +12,6 @@ import (
 
 	"example.com/providerd/cmd/providerd/apply"
 	"example.com/providerd/cmd/providerd/console"
-	"example.com/providerd/cmd/providerd/escape"
 	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/store"
 )
@@ -96,7 +95,7 @@ func (f tokenFlags) print(
 		if err != nil {
 			return fmt.Errorf("render token: %w", err)
 		}
-		line = string(escape.JSON(object))
+		line = string(console.EscapeJSON(object))
 	}
 	if err := out.FlushLine(line); err != nil {
 		messages.Error(revokeUnprinted(ctx, database, token.ID, err))
@@ -145,18 +144,16 @@ func (c *tokenRenewCommand) Run(ctx context.Context, out *console.Output, messag
 			return console.SuggestList(err, listOfTokens)
 		}
 		failure := c.print(ctx, database, out, messages, text, renewed)
-		switch isActive := old.State(time.Now()) == store.TokenActive; {
-		case failure != nil && isActive:
-			messages.Warn("token %d of %s expires at %s; renew it again", old.ID, old.Name,
-				console.Timestamp(old.ExpiresAt.Time))
-		case failure != nil:
-			messages.Warn("token %d of %s is not valid and was not replaced; create another one", old.ID, old.Name)
-		case isActive:
-			messages.Note("token %d is valid until %s", old.ID, console.Timestamp(old.ExpiresAt.Time))
-		default:
-			messages.Note("token %d is %s", old.ID, old.State(time.Now()))
+		state := string(old.State(time.Now()))
+		if state == string(store.TokenActive) {
+			state = "valid until " + console.Timestamp(old.ExpiresAt.Time)
 		}
-		return failure
+		if failure != nil {
+			messages.Warn("token %d of %s is %s, and was not replaced", old.ID, old.Name, state)
+			return failure
+		}
+		messages.Note("token %d is %s", old.ID, state)
+		return nil
 	})
 }
 

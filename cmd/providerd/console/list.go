@@ -7,7 +7,6 @@ import (
 	"iter"
 	"strings"
 
-	"example.com/providerd/cmd/providerd/escape"
 	"example.com/providerd/store"
 )
 
@@ -70,7 +69,7 @@ func (l List[T]) printJSON(out *Output, separator string, element T) error {
 	if err != nil {
 		return fmt.Errorf("render: %w", err)
 	}
-	_, err = out.Write(append([]byte(separator+"\n"), escape.JSON(text)...))
+	_, err = out.Write(append([]byte(separator+"\n"), EscapeJSON(text)...))
 	return err
 }
 

@@ -128,18 +128,11 @@ func (t *table) print() {
 	t.rows = t.rows[:0]
 }
 
-// fit shortens columns from right to left until the last one has room, times last and to their date.
+// fit shortens columns from right to left until the last one has room.
 func (t *table) fit(last int) {
-	sample := t.rows[len(t.rows)-1].cells
-	for _, times := range []bool{false, true} {
-		for i, width := range slices.Backward(t.widths[:last]) {
-			excess := t.start(last) + min(t.widths[last], minText) - t.limit
-			if excess <= 0 || width <= minColumn || isTime(sample[i]) != times {
-				continue
-			}
-			if t.widths[i] = max(width-excess, minColumn); times {
-				t.widths[i] = minColumn
-			}
+	for i, width := range slices.Backward(t.widths[:last]) {
+		if excess := t.start(last) + min(t.widths[last], minText) - t.limit; excess > 0 {
+			t.widths[i] = min(width, max(width-excess, minColumn))
 		}
 	}
 	t.widths[last] = min(t.widths[last], max(t.limit-t.start(last), minColumn))

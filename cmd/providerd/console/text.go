@@ -7,13 +7,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"example.com/providerd/cmd/providerd/escape"
 )
 
 // Printable escapes characters that would break a table or control the terminal.
 func Printable(text string) string {
-	if !strings.ContainsFunc(text, escape.IsHidden) && !strings.ContainsAny(text, "\n\t") {
+	if !strings.ContainsFunc(text, IsHidden) && !strings.ContainsAny(text, "\n\t") {
 		return text
 	}
 	quoted := strconv.QuoteToGraphic(text)

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
@@ -29,9 +28,6 @@ func (f ConsentFlag) Validate() error {
 // ErrNotConfirmed means that the user did not confirm.
 var ErrNotConfirmed = errors.New("not confirmed; nothing was done")
 
-// maxAnswerBytes limits the answer that is read.
-const maxAnswerBytes = 100
-
 // Ask asks for confirmation. It returns ErrNotConfirmed unless the answer is yes.
 func (f ConsentFlag) Ask(what string) error {
 	if f.Yes {
@@ -39,7 +35,7 @@ func (f ConsentFlag) Ask(what string) error {
 	}
 	fmt.Fprintf(os.Stderr, "%s? [y/N] ", console.Printable(what))
 	// An answer that cannot be read is not yes.
-	answer, _ := bufio.NewReader(io.LimitReader(os.Stdin, maxAnswerBytes)).ReadString('\n')
+	answer, _ := bufio.NewReader(os.Stdin).ReadString('\n')
 	switch strings.ToLower(strings.TrimSpace(answer)) {
 	case "y", "yes":
 		return nil

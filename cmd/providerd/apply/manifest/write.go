@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"go.yaml.in/yaml/v4"
 
-	"example.com/providerd/cmd/providerd/escape"
+	"example.com/providerd/cmd/providerd/console"
 )
 
 // Writer writes a manifest.
@@ -25,12 +25,13 @@ func NewWriter(out io.Writer) *Writer { return &Writer{out: out} }
 // same values, with members in the same order and numbers with the same digits, except strings for which isReference is
 // true. It returns an error of the JSON or of the output.
 func (w *Writer) Entry(kind string, body []byte, isReference func(at jsontext.Pointer) bool) error {
-	element, err := elementReader{jsontext.NewDecoder(bytes.NewReader(body)), isReference}.read()
+	reader := elementReader{Decoder: jsontext.NewDecoder(bytes.NewReader(body)), isReference: isReference}
+	element, err := reader.read()
 	if err != nil {
 		return fmt.Errorf("write entry: %w", err)
 	}
 	list := &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{element}}
-	text, err := yaml.Dump(list, yaml.WithLineWidth(-1))
+	text, err := yaml.Dump(list, yaml.WithLineWidth(-1), yaml.WithUnicode(!reader.hasHidden))
 	if err != nil {
 		return fmt.Errorf("write entry: %w", err)
 	}
@@ -38,7 +39,7 @@ func (w *Writer) Entry(kind string, body []byte, isReference func(at jsontext.Po
 		w.kind = kind
 		text = append([]byte(kind+":\n"), text...)
 	}
-	return w.write(escape.YAML(text))
+	return w.write(text)
 }
 
 // Close completes the manifest, which must not be empty. It returns an error of the output.
@@ -60,9 +61,11 @@ func (w *Writer) write(text []byte) error {
 type elementReader struct {
 	*jsontext.Decoder
 	isReference func(at jsontext.Pointer) bool
+	// hasHidden is true if a string has a character that a terminal would obey or hide.
+	hasHidden bool
 }
 
-func (r elementReader) read() (*yaml.Node, error) {
+func (r *elementReader) read() (*yaml.Node, error) {
 	token, err := r.ReadToken()
 	if err != nil {
 		return nil, err //nolint:wrapcheck // It is wrapped above.
@@ -77,14 +80,14 @@ func (r elementReader) read() (*yaml.Node, error) {
 		if !r.isReference(r.StackPointer()) {
 			text = strings.ReplaceAll(text, "${", "$${")
 		}
-		return textNode(text), nil
+		return r.textNode(text), nil
 	default:
 		return &yaml.Node{Kind: yaml.ScalarNode, Value: token.String()}, nil
 	}
 }
 
 // readAll reads the rest of an object or array.
-func (r elementReader) readAll(kind yaml.Kind) (*yaml.Node, error) {
+func (r *elementReader) readAll(kind yaml.Kind) (*yaml.Node, error) {
 	node := &yaml.Node{Kind: kind}
 	for r.PeekKind() != '}' && r.PeekKind() != ']' {
 		if kind == yaml.MappingNode {
@@ -92,7 +95,7 @@ func (r elementReader) readAll(kind yaml.Kind) (*yaml.Node, error) {
 			if err != nil {
 				return nil, err //nolint:wrapcheck // It is wrapped above.
 			}
-			node.Content = append(node.Content, textNode(name.String()))
+			node.Content = append(node.Content, r.textNode(name.String()))
 		}
 		inner, err := r.read()
 		if err != nil {
@@ -104,11 +107,7 @@ func (r elementReader) readAll(kind yaml.Kind) (*yaml.Node, error) {
 	return node, err //nolint:wrapcheck // It is wrapped above.
 }
 
-func textNode(text string) *yaml.Node {
-	node := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}
-	if strings.ContainsFunc(text, escape.IsHidden) {
-		// YAML has escapes only in double-quoted scalars.
-		node.Style = yaml.DoubleQuotedStyle
-	}
-	return node
+func (r *elementReader) textNode(text string) *yaml.Node {
+	r.hasHidden = r.hasHidden || strings.ContainsFunc(text, console.IsHidden)
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}
 }
