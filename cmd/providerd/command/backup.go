@@ -19,9 +19,9 @@ import (
 
 type backupCommand struct {
 	flags.DatabaseFlags
-	File        flags.FilePath `arg:"" help:"The file to write, which must not exist; with --every, the directory for the files."`
+	File        string         `arg:"" type:"path" help:"The file to write, which must not exist; with --every, the directory for the files."`
 	Every       flags.Duration `and:"schedule" placeholder:"TIME" help:"Keep running, and write a backup to a directory at this interval, such as 6h."`
-	MetricsFile flags.FilePath `placeholder:"FILE" help:"File for the outcome of each backup, for node_exporter's textfile collector; its name must end in .prom."`
+	MetricsFile string         `type:"path" placeholder:"FILE" help:"File for the outcome of each backup, for node_exporter's textfile collector; its name must end in .prom."`
 	Keep        int            `and:"schedule" placeholder:"N" help:"With --every, the number of backups to keep; older ones are removed once a new one is verified."`
 }
 
@@ -44,16 +44,16 @@ func (c *backupCommand) AfterApply(*kong.Context) error {
 			"that elsewhere")
 	}
 	if c.MetricsFile != "" {
-		if filepath.Ext(string(c.MetricsFile)) != ".prom" {
+		if filepath.Ext(c.MetricsFile) != ".prom" {
 			return errors.New("--metrics-file must end in .prom")
 		}
-		if err := flags.CheckDistinctPaths(c.Database, c.Keyset, string(c.MetricsFile)); err != nil {
+		if err := flags.CheckDistinctPaths(c.Database, c.Keyset, c.MetricsFile); err != nil {
 			return err
 		}
 	}
 	switch {
 	case c.Every == 0 && c.Keep == 0:
-		return flags.CheckDistinctPaths(c.Database, c.Keyset, string(c.File))
+		return flags.CheckDistinctPaths(c.Database, c.Keyset, c.File)
 	case time.Duration(c.Every) < time.Second:
 		// The names of backups contain seconds.
 		return errors.New("--every must be at least 1s")
@@ -71,7 +71,7 @@ func (c *backupCommand) Run(ctx context.Context, out *console.Output, messages *
 	if c.Every > 0 {
 		return backupSchedule{c, messages, func(path string) error { return c.write(ctx, out, messages, path) }}.run(ctx)
 	}
-	err := c.write(ctx, out, messages, string(c.File))
+	err := c.write(ctx, out, messages, c.File)
 	if err != nil && ctx.Err() != nil {
 		return errors.New("interrupted; no backup was written")
 	}
@@ -87,7 +87,7 @@ func (c *backupCommand) write(
 	if c.MetricsFile == "" || ctx.Err() != nil {
 		return err
 	}
-	failure := writeBackupMetrics(string(c.MetricsFile), path, begun, err)
+	failure := writeBackupMetrics(c.MetricsFile, path, begun, err)
 	if failure != nil && c.Every > 0 {
 		// The backup is complete, so older ones can be removed.
 		messages.Error(failure)

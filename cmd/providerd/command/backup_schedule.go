@@ -62,7 +62,7 @@ func (s backupSchedule) run(ctx context.Context) error {
 // back.
 func (s backupSchedule) round() error {
 	newest := s.prefix() + time.Now().UTC().Format(timeInName) + ".db"
-	err := s.write(filepath.Join(string(s.File), newest))
+	err := s.write(filepath.Join(s.File, newest))
 	if errors.Is(err, store.ErrDamaged) {
 		return fmt.Errorf("%w; all older backups are kept", err)
 	}
@@ -75,7 +75,7 @@ func (s backupSchedule) round() error {
 	}
 	older := slices.DeleteFunc(names, func(name string) bool { return name == newest })
 	for _, name := range older[:max(0, len(older)+1-s.Keep)] {
-		if err := os.Remove(filepath.Join(string(s.File), name)); err != nil {
+		if err := os.Remove(filepath.Join(s.File, name)); err != nil {
 			return fmt.Errorf("remove old backup: %w", err)
 		}
 	}
@@ -90,7 +90,7 @@ func (s backupSchedule) prefix() string {
 
 // backups returns the names of the backups, oldest first.
 func (s backupSchedule) backups() (names []string, err error) {
-	entries, err := os.ReadDir(string(s.File))
+	entries, err := os.ReadDir(s.File)
 	for _, entry := range entries {
 		if _, ok := s.timeOf(entry.Name()); ok && entry.Type().IsRegular() {
 			names = append(names, entry.Name())

@@ -22,20 +22,9 @@ type keyCommands struct {
 }
 
 type keyCreateCommand struct {
-	Keyset string         `required:"" env:"PROVIDERD_KEYSET" type:"path" placeholder:"PATH" help:"The file to create, readable only by its owner (${env})."`
-	Add    flags.FilePath `xor:"from" placeholder:"FILE" help:"Copy the master keys of this keyset file, and add one, which becomes the primary one."`
-	Drop   flags.FilePath `xor:"from" placeholder:"FILE" help:"Copy only the primary master key of this keyset file."`
-}
-
-// Validate refuses names of special files. The parser reports a missing flag.
-func (c *keyCreateCommand) Validate() error {
-	if c.Keyset == "" {
-		return nil
-	}
-	if err := flags.CheckFileName(c.Keyset); err != nil {
-		return fmt.Errorf("--keyset: %w", err)
-	}
-	return nil
+	Keyset string `required:"" env:"PROVIDERD_KEYSET" type:"path" placeholder:"PATH" help:"The file to create, readable only by its owner (${env})."`
+	Add    string `type:"path" xor:"from" placeholder:"FILE" help:"Copy the master keys of this keyset file, and add one, which becomes the primary one."`
+	Drop   string `type:"path" xor:"from" placeholder:"FILE" help:"Copy only the primary master key of this keyset file."`
 }
 
 // Run creates a keyset file.
@@ -71,7 +60,7 @@ func (c *keyCreateCommand) keys() (keys *seal.MasterKeys, owner files.Owner, err
 		keys, err = seal.NewMasterKeys()
 		return keys, owner, err
 	}
-	path := string(c.Add + c.Drop)
+	path := c.Add + c.Drop
 	file, err := os.Stat(path)
 	if err != nil {
 		return nil, owner, fmt.Errorf("read the keyset to copy: %w", err)

@@ -26,9 +26,9 @@ import (
 type providerExportCommand struct {
 	flags.DatabaseFlags
 	providerFlags
-	IDs    []string       `name:"ids" sep:"none" placeholder:"FILE" help:"Keep the ids of the entries in this file or directory; repeatable."`
-	To     flags.FilePath `placeholder:"FILE" help:"New file for the output, readable only by its owner, instead of standard output."`
-	Reveal bool           `help:"Write secrets instead of references such as $${NAME}, which are listed on standard error."`
+	IDs    []string `name:"ids" sep:"none" placeholder:"FILE" help:"Keep the ids of the entries in this file or directory; repeatable."`
+	To     string   `type:"path" placeholder:"FILE" help:"New file for the output, readable only by its owner, instead of standard output."`
+	Reveal bool     `help:"Write secrets instead of references such as $${NAME}, which are listed on standard error."`
 }
 
 // Help is the long help text.
@@ -47,7 +47,7 @@ func (c *providerExportCommand) Validate() error {
 	if c.Limit > 0 && c.Kind == "" {
 		return errors.New("--limit requires --kind")
 	}
-	return flags.CheckDistinctPaths(c.Database, c.Keyset, string(c.To))
+	return flags.CheckDistinctPaths(c.Database, c.Keyset, c.To)
 }
 
 // Run writes the file.
@@ -70,7 +70,7 @@ func (c *providerExportCommand) Run(
 		if c.To == "" {
 			return c.write(ctx, database, &to, out)
 		}
-		return files.Create(string(c.To), files.Owner{}, func(file io.Writer) error {
+		return files.Create(c.To, files.Owner{}, func(file io.Writer) error {
 			buffered := console.NewOutput(file)
 			err := c.write(ctx, database, &to, buffered)
 			return errors.Join(err, buffered.Flush())

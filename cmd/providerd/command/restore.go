@@ -16,8 +16,8 @@ import (
 
 type restoreCommand struct {
 	flags.DatabaseFlags
-	File    flags.FilePath `arg:"" help:"The backup."`
-	Replace bool           `help:"Replace an existing database; it is kept under a name with the time."`
+	File    string `arg:"" type:"path" help:"The backup."`
+	Replace bool   `help:"Replace an existing database; it is kept under a name with the time."`
 }
 
 // Help is the long help text.
@@ -45,7 +45,7 @@ func (c *restoreCommand) Run(ctx context.Context, messages *console.Messages) er
 	defer stop()
 	copied := messages.Progress("bytes copied")
 	kept, err := sqlite.Restoration{
-		Backup: string(c.File), Database: c.Database.Path(), Replace: c.Replace, Progress: copied.Update,
+		Backup: c.File, Database: c.Database.Path(), Replace: c.Replace, Progress: copied.Update,
 		Check: func(restored database.Readable) error {
 			copied.Report()
 			err := checkProviders(ctx, restored, c.KeysetPath(), messages)

@@ -115,20 +115,9 @@ func revokeUnprinted(ctx context.Context, database *store.Store, id int64, cause
 	return fmt.Errorf("token %d could not be printed and was revoked: %w", id, cause)
 }
 
-// tokenID is the id of a token.
-type tokenID int64
-
-// UnmarshalText parses an id.
-func (i *tokenID) UnmarshalText(text []byte) error {
-	if err := (*positive)(i).UnmarshalText(text); err != nil {
-		return fmt.Errorf("%w; %s shows the ids of tokens", err, listOfTokens)
-	}
-	return nil
-}
-
 type tokenRenewCommand struct {
 	flags.DatabaseFlags
-	ID      tokenID        `arg:"" help:"id of the token, from \"providerd token list\"."`
+	ID      positive       `arg:"" help:"id of the token, from \"providerd token list\"."`
 	Overlap flags.Duration `default:"24h" placeholder:"TIME" help:"How long the old token stays valid, at most until it expires; 0s revokes it immediately (default ${default})."`
 	tokenFlags
 }
@@ -162,7 +151,7 @@ const listOfTokens = `"providerd token list"`
 
 type tokenRevokeCommand struct {
 	flags.DatabaseFlags
-	ID   tokenID     `arg:"" optional:"" help:"id of the token, from \"providerd token list\"."`
+	ID   positive    `arg:"" optional:"" help:"id of the token, from \"providerd token list\"."`
 	Name flags.Label `placeholder:"NAME" help:"Revoke all tokens of this caller instead."`
 }
 

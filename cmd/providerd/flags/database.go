@@ -86,7 +86,7 @@ func (f DatabaseFlags) NameSource(err error) error {
 // Source returns the variable of a flag if that has the value, and else the flag.
 func Source(flag, value string) string {
 	variable := "PROVIDERD_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
-	if set := os.Getenv(variable); set == value || kong.ExpandPath(set) == value {
+	if os.Getenv(variable) == value {
 		return variable
 	}
 	return "--" + flag

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"strings"
 
 	"github.com/alecthomas/kong"
 
@@ -16,40 +17,30 @@ import (
 // InitialTokenFile is the name of the file with the initial token, in the directory of a SQLite database.
 const InitialTokenFile = "initial-token"
 
-// FilePath is the path of a file to write, or to read, that is not a file of a SQLite database.
-type FilePath string
-
-// UnmarshalText makes the checks of CheckFileName.
-func (p *FilePath) UnmarshalText(text []byte) error {
-	*p = FilePath(text)
-	return CheckFileName(string(text))
-}
-
-// DecodePath decodes the path of a file. The parser's own mapper would accept an empty one, such as from a variable
-// without a value, for the working directory.
+// DecodePath decodes the path of a file. It refuses an empty one, such as from a variable without a value, which the
+// parser's own mapper would take for the working directory, "-", and names that SQLite treats specially.
 func DecodePath(context *kong.DecodeContext, target reflect.Value) error {
 	var path string
 	if err := context.Scan.PopValueInto("file", &path); err != nil {
 		return err //nolint:wrapcheck // describeUsageError rewords errors of the parser.
 	}
-	if path == "" {
-		return errors.New("must not be empty")
-	}
-	if path != "-" {
+	if strings.HasPrefix(path, "~") {
 		path = kong.ExpandPath(path)
 	}
 	target.SetString(path)
-	return nil
+	switch path {
+	case "":
+		return errors.New("must not be empty")
+	case "-":
+		return errors.New(`"-" is not a file; pass the path of one`)
+	default:
+		return sqlite.CheckName(path)
+	}
 }
 
 // CheckDistinctPaths refuses a path that is used twice by the files of a database, its keyset, the initial token and
 // the output of a command, unless that is "".
 func CheckDistinctPaths(database DatabaseURL, keyset, output string) error {
-	if keyset = cmp.Or(keyset, database.DefaultKeyset()); keyset != "" {
-		if err := CheckFileName(keyset); err != nil {
-			return fmt.Errorf("--keyset: %w", err)
-		}
-	}
 	var initialToken string
 	if database.Path() != "" {
 		initialToken = filepath.Join(filepath.Dir(files.Resolve(database.Path())), InitialTokenFile)
@@ -58,7 +49,7 @@ func CheckDistinctPaths(database DatabaseURL, keyset, output string) error {
 	for _, file := range [][2]string{
 		{"the database", database.Path()},
 		{"the initial token", initialToken},
-		{"the keyset", keyset},
+		{"the keyset", cmp.Or(keyset, database.DefaultKeyset())},
 		{"the output file", output},
 	} {
 		if file[1] == "" {
@@ -71,16 +62,4 @@ func CheckDistinctPaths(database DatabaseURL, keyset, output string) error {
 		used[path] = file[0]
 	}
 	return nil
-}
-
-// CheckFileName refuses an empty path, "-" and names that SQLite treats specially.
-func CheckFileName(path string) error {
-	switch path {
-	case "":
-		return errors.New("must not be empty")
-	case "-":
-		return errors.New(`"-" is not a file; pass the path of one`)
-	default:
-		return sqlite.CheckName(path)
-	}
 }

@@ -28,7 +28,7 @@ func irregularFiles() map[string]damagedSetUp {
 		"directory for keyset":   {directoryAt("data/keyset.json"), []fault{{"keyset file", healthFail, "^data/keyset.json" + isNone}, isNoKeyset}},
 		"FIFO for keyset":        {fifoAt("data/keyset.json"), []fault{{"keyset file", healthFail, "^data/keyset.json" + isNone}, isNoKeyset}},
 		"directory of variable for keyset": {environment("PROVIDERD_KEYSET=data"), []fault{
-			{"keyset file", healthFail, "/data" + isNone}, isNoKeyset,
+			{"keyset file", healthFail, "^data" + isNone}, isNoKeyset,
 		}},
 		"directory for token":              {directoryAt("data/initial-token"), []fault{isNoToken}},
 		"FIFO for token":                   {fifoAt("data/initial-token"), []fault{isNoToken}},
