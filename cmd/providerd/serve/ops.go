@@ -8,8 +8,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -116,12 +116,7 @@ func loopbackOnly(next http.Handler) http.Handler {
 }
 
 // hostOf returns an address without its port, if it has one.
-func hostOf(address string) string {
-	if host, _, err := net.SplitHostPort(address); err == nil {
-		return host
-	}
-	return strings.Trim(address, "[]")
-}
+func hostOf(address string) string { return (&url.URL{Host: address}).Hostname() }
 
 // isLoopback reports whether host is a loopback IP address.
 func isLoopback(host string) bool {

@@ -162,7 +162,8 @@ func (c *Command) open(
 		return err
 	}
 	unlock, err := c.lockDatabase(ctx, log)
-	if errors.Is(err, errStopped) {
+	if errors.Is(err, context.Canceled) {
+		// A signal arrived before the other server had stopped.
 		return nil
 	}
 	if err != nil {
@@ -178,7 +179,7 @@ func (c *Command) open(
 		err = c.serve(ctx, server.Config{
 			Contract: contract, Store: database, Version: string(version), Logger: log.Logger, FailedAttempts: c.FailedAttempts,
 			RateLimit: server.RateLimit(c.RateLimit), Proxies: c.proxies(),
-		}, at, version, log)
+		}, at, log)
 	}
 	return errors.Join(err, database.Close())
 }
@@ -211,7 +212,7 @@ func listenOn(ctx context.Context, address flags.ListenAddress, flag string) (ne
 }
 
 func (c *Command) serve(
-	ctx context.Context, config server.Config, at endpoint, version Version, log *serveLog,
+	ctx context.Context, config server.Config, at endpoint, log *serveLog,
 ) error {
 	var registry *prometheus.Registry
 	if at.ops != nil {
@@ -219,7 +220,7 @@ func (c *Command) serve(
 		watchExpiry(registry, at.security)
 		config.Metrics = server.NewMetrics(registry, config.Contract, config.Store)
 	}
-	traces, flushTraces := startTraces(ctx, log, version)
+	traces, flushTraces := startTraces(ctx, log, config.Version)
 	defer flushTraces()
 	if traces != nil {
 		config.Traces = server.NewTraces(traces)

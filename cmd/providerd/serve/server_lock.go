@@ -20,9 +20,6 @@ import (
 	"example.com/providerd/store/files"
 )
 
-// errStopped means that a signal arrived before the other server had stopped.
-var errStopped = errors.New("stopped before the other server did")
-
 // stopTimeout is longer than a server takes to stop after its drain delay.
 const stopTimeout = 35 * time.Second
 
@@ -91,11 +88,8 @@ func (c *Command) waitForLock(ctx context.Context, lock *flock.Flock, server str
 	limited, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	_, err := lock.TryLockContext(limited, retry)
-	switch {
-	case ctx.Err() != nil:
-		return errStopped
-	case !errors.Is(err, context.DeadlineExceeded):
-		return err //nolint:wrapcheck // The caller wraps it.
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%s serves %s; stop it, or use PostgreSQL to run several servers", server, database)
 	}
-	return fmt.Errorf("%s serves %s; stop it, or use PostgreSQL to run several servers", server, database)
+	return err //nolint:wrapcheck // The caller wraps it.
 }

@@ -83,30 +83,23 @@ func newTLSConfig(certPath, keyPath string, logger *slog.Logger) (*tls.Config, e
 func (f *certificateFiles) current(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	if time.Since(f.readAt) >= reloadInterval {
-		f.reload()
-		f.readAt = time.Now()
+	if time.Since(f.readAt) < reloadInterval {
+		return f.certificate, nil
 	}
-	return f.certificate, nil
-}
-
-// reload loads the files, and logs what has changed.
-func (f *certificateFiles) reload() {
-	problem, certificate := "", f.certificate
+	f.readAt = time.Now()
 	loaded, err := LoadCertificate(f.certPath, f.keyPath)
 	if err != nil {
-		problem = err.Error()
-	} else {
-		certificate = &loaded
+		if problem := err.Error(); problem != f.problem {
+			f.problem = problem
+			f.logger.Error("keeping the previous certificate", slog.String("error", problem))
+		}
+		return f.certificate, nil //nolint:nilerr // The previous certificate is served.
 	}
-	isNew := !slices.EqualFunc(certificate.Certificate, f.certificate.Certificate, bytes.Equal)
-	switch {
-	case problem != "" && problem != f.problem:
-		f.logger.Error("keeping the previous certificate", slog.String("error", problem))
-	case problem == "" && (f.problem != "" || isNew):
+	if !slices.EqualFunc(loaded.Certificate, f.certificate.Certificate, bytes.Equal) {
 		f.logger.Info("reloaded certificate", slog.String("path", f.certPath))
 	}
-	f.certificate, f.problem = certificate, problem
+	f.certificate, f.problem = &loaded, ""
+	return f.certificate, nil
 }
 
 // warnOfPlainHTTP warns if plain HTTP is served on an address that other machines can reach.

@@ -37,7 +37,7 @@ const (
 // startTraces exports traces until stop is called, if the environment names a collector. If the collector cannot be
 // used, it notifies the operator and returns a nil provider: the server must work without it.
 func startTraces(
-	ctx context.Context, log *serveLog, version Version,
+	ctx context.Context, log *serveLog, version string,
 ) (provider *sdktrace.TracerProvider, stop func()) {
 	endpoint, err := TraceEndpoint()
 	if err == nil && endpoint == nil {
@@ -63,7 +63,7 @@ func startTraces(
 // newTracerProvider returns a new provider that exports to endpoint. The SDK and its exporter also read the
 // environment.
 func newTracerProvider(
-	ctx context.Context, endpoint *url.URL, version Version, logger *slog.Logger,
+	ctx context.Context, endpoint *url.URL, version string, logger *slog.Logger,
 ) (*sdktrace.TracerProvider, error) {
 	// The SDK reports errors only to these process-wide handlers, which write to standard error by default.
 	otel.SetLogger(logr.FromSlogHandler(messagesOnly{logger.Handler()}))
@@ -77,7 +77,7 @@ func newTracerProvider(
 	}
 	// The provider reads the variable, too, and reports entries that are not valid.
 	program, _ := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithAttributes(
-		semconv.ServiceName("providerd"), semconv.ServiceVersion(string(version)),
+		semconv.ServiceName("providerd"), semconv.ServiceVersion(version),
 		semconv.ServiceInstanceID(uuid.NewString()),
 	), resource.WithFromEnv())
 	// A panic value may contain a part of a request body.
