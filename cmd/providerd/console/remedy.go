@@ -13,20 +13,9 @@ import (
 // ErrCertificate means that the certificate of the server cannot be loaded.
 var ErrCertificate = errors.New("cannot load certificate")
 
-// ReadOnlyRemedy is the remedy for a read-only file system.
-const ReadOnlyRemedy = "mount the file system read-write, or use another path"
-
-// Explain adds the remedy to an error, if one is known.
+// Explain adds what to do about an error, if the error does not say it and it is known. If several remedies match, the
+// first belongs to the cause.
 func Explain(err error) error {
-	if remedy := RemedyFor(err); remedy != "" {
-		return fmt.Errorf("%w; %s", err, remedy)
-	}
-	return err
-}
-
-// RemedyFor returns what to do about an error; "" if the error says it or nothing is known. If several remedies match,
-// the first belongs to the cause.
-func RemedyFor(err error) string {
 	for _, known := range []struct {
 		sentinel error
 		remedy   string
@@ -41,14 +30,14 @@ func RemedyFor(err error) string {
 		{store.ErrApplicationLinked, `run "providerd application unlink" first`},
 		{store.ErrTokenRevoked, `create another with "providerd token create"`},
 		{fs.ErrPermission, "run the command as the owner, or give this user read and write permission"},
-		{syscall.EROFS, ReadOnlyRemedy},
+		{syscall.EROFS, "mount the file system read-write, or use another path"},
 		{ErrCertificate, "pass a certificate chain and its key, both in PEM"},
 	} {
 		if errors.Is(err, known.sentinel) {
-			return known.remedy
+			return fmt.Errorf("%w; %s", err, known.remedy)
 		}
 	}
-	return ""
+	return err
 }
 
 // SuggestList adds to ErrNotFound which commands list the existing records.
