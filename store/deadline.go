@@ -29,11 +29,11 @@ func (i inserter) inTime(creates []*create) (others []*create) {
 }
 
 // refuseLate refuses a create if it is late, so that its deadline does not cut a statement short and the creates behind
-// it do not wait.
+// it do not wait. The error of an earlier statement, which says more, stays.
 func (i inserter) refuseLate(c *create) bool {
 	isLate := i.isLate(c)
-	if isLate {
-		fail([]*create{c}, fmt.Errorf("%w: no time left for a transaction", ErrUnavailable))
+	if isLate && c.err == nil {
+		c.err = fmt.Errorf("%w: no time left for a transaction", ErrUnavailable)
 	}
 	return isLate
 }
