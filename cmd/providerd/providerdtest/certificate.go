@@ -26,25 +26,19 @@ func WriteCertificate(t *testing.T, dir string, serial int64) {
 func WriteCertificateValid(t *testing.T, dir string, serial int64, from, to time.Time) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Check(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(serial), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv4(127, 0, 0, 2)},
 		NotBefore: from, NotAfter: to,
 	}
 	certificate, certificateErr := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	private, keyErr := x509.MarshalPKCS8PrivateKey(key)
-	if err := errors.Join(certificateErr, keyErr); err != nil {
-		t.Fatal(err)
-	}
+	Check(t, errors.Join(certificateErr, keyErr))
 	for name, block := range map[string]*pem.Block{
 		"cert.pem": {Type: "CERTIFICATE", Bytes: certificate},
 		"key.pem":  {Type: "PRIVATE KEY", Bytes: private},
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		Check(t, os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600))
 	}
 }
 
@@ -53,9 +47,7 @@ func ServedSerial(t *testing.T, address string) int64 {
 	t.Helper()
 	<-time.After(time.Second)
 	connection, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	Check(t, err)
 	defer func() { _ = connection.Close() }()
 	return connection.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
 }

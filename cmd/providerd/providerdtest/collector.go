@@ -2,19 +2,12 @@ package providerdtest
 
 import (
 	"compress/gzip"
-	"encoding/hex"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"sync"
 	"testing"
-	"time"
-
-	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
-	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
-	"google.golang.org/protobuf/proto"
 )
 
 // Collector receives spans as OTLP over HTTP at /v1/traces.
@@ -54,58 +47,6 @@ func (c *Collector) Bodies() [][]byte {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	return slices.Clone(c.bodies)
-}
-
-// Span is a decoded span. Resource has the attributes of what sent it.
-type Span struct {
-	Name, Trace, ID, Parent string
-	Kind                    tracepb.Span_SpanKind
-	Start, End              time.Time
-	HasFailed               bool
-	Attributes, Resource    map[string]string
-}
-
-// Spans returns the spans received so far.
-func (c *Collector) Spans(t *testing.T) (spans []Span) {
-	t.Helper()
-	for _, body := range c.Bodies() {
-		// An export request has the same encoding.
-		var request tracepb.TracesData
-		if err := proto.Unmarshal(body, &request); err != nil {
-			t.Fatal(err)
-		}
-		for _, resource := range request.GetResourceSpans() {
-			for _, scope := range resource.GetScopeSpans() {
-				for _, span := range scope.GetSpans() {
-					spans = append(spans, Span{
-						Name: span.GetName(), Trace: hex.EncodeToString(span.GetTraceId()),
-						ID: hex.EncodeToString(span.GetSpanId()), Parent: hex.EncodeToString(span.GetParentSpanId()),
-						Kind:       span.GetKind(),
-						Start:      time.Unix(0, int64(span.GetStartTimeUnixNano())),
-						End:        time.Unix(0, int64(span.GetEndTimeUnixNano())),
-						HasFailed:  span.GetStatus().GetCode() == tracepb.Status_STATUS_CODE_ERROR,
-						Attributes: textsOf(span.GetAttributes()), Resource: textsOf(resource.GetResource().GetAttributes()),
-					})
-				}
-			}
-		}
-	}
-	return spans
-}
-
-func textsOf(attributes []*commonpb.KeyValue) map[string]string {
-	texts := map[string]string{}
-	for _, attribute := range attributes {
-		switch value := attribute.GetValue().GetValue().(type) {
-		case *commonpb.AnyValue_StringValue:
-			texts[attribute.GetKey()] = value.StringValue
-		case *commonpb.AnyValue_IntValue:
-			texts[attribute.GetKey()] = fmt.Sprint(value.IntValue)
-		default:
-			texts[attribute.GetKey()] = attribute.GetValue().String()
-		}
-	}
-	return texts
 }
 
 // StartCollectorFunc returns the URL of a collector that responds with handler. It reads each request first: closing a

@@ -2,7 +2,6 @@ package providerdtest
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"os"
 	"os/exec"
@@ -13,11 +12,13 @@ import (
 
 	"example.com/providerd/server/contracttest"
 	"example.com/providerd/store/storetest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
-// Fleet is a set of replicas over one PostgreSQL database, and a client.
+// Fleet is a set of replicas over one database, and a client.
 type Fleet struct {
-	// Program is the path of the program, in most tests the test binary itself.
+	// Program is the path of the program that replicas are started with, first the test binary itself. Dir has the
+	// keyset and the initial token in data/. URL is that of the PostgreSQL database, or "" for SQLite.
 	Program, Dir, URL string
 	Client            *http.Client
 	// mutex guards Replicas, which are replaced while clients use them.
@@ -25,13 +26,17 @@ type Fleet struct {
 	Replicas []*Server
 }
 
-// StartFleet starts replicas over the database at url, any of which may create the schema, and creates a token.
-func StartFleet(t *testing.T, program, url string, count int) *Fleet {
+// StartFleet starts replicas over the PostgreSQL database at url, any of which may create the schema, and creates the
+// initial token. If url is "", it starts one server over a SQLite database.
+func StartFleet(t *testing.T, url string, count int) *Fleet {
 	t.Helper()
 	f := &Fleet{
-		Program: program, Dir: t.TempDir(), URL: url, Client: contracttest.Client(t), Replicas: make([]*Server, count),
+		Program: os.Args[0], Dir: t.TempDir(), URL: url, Client: contracttest.Client(t), Replicas: make([]*Server, count),
 	}
-	f.RunCommand(t, program, "key", "create", "--keyset", "keyset.json")
+	if url != "" {
+		Check(t, os.Mkdir(filepath.Dir(f.Keyset()), 0o700))
+		f.RunCommand(t, "key", "create")
+	}
 	var group sync.WaitGroup
 	for i := range f.Replicas {
 		group.Go(func() { f.Start(t, i) })
@@ -48,41 +53,40 @@ func StartFleet(t *testing.T, program, url string, count int) *Fleet {
 			}
 		}
 	})
-	token := f.RunCommand(t, program, "token", "create", "--name", "ci",
-		"--allow", "providers_oauth2_create", "--allow", "providers_workspace_directory_create")
-	data := filepath.Join(f.Dir, "data")
-	err := errors.Join(os.Mkdir(data, 0o700), os.WriteFile(filepath.Join(data, "initial-token"), []byte(token), 0o600))
-	if err != nil {
-		t.Fatal(err)
+	if url != "" {
+		token := f.RunCommand(t, "token", "create", "--quiet", "--name", "initial", "--allow", "all")
+		Check(t, os.WriteFile(filepath.Join(f.Dir, "data", "initial-token"), []byte(token), 0o600))
 	}
 	return f
 }
 
-// RunCommand runs a command of program on the database of the replicas, and returns its standard output.
-func (f *Fleet) RunCommand(t *testing.T, program string, arguments ...string) string {
+// Keyset returns the path of the keyset file.
+func (f *Fleet) Keyset() string { return filepath.Join(f.Dir, "data", "keyset.json") }
+
+// RunCommand runs a command of the test binary, which must succeed, and returns its output and messages.
+func (f *Fleet) RunCommand(t *testing.T, words ...string) string {
 	t.Helper()
-	command := f.Command(t.Context(), arguments...)
-	command.Path = program
-	output, err := command.Output()
-	if err != nil {
-		t.Fatalf("%v: %v", arguments, err)
+	return processtest.Run(t, f.Command(t.Context(), words...))
+}
+
+// Command returns a command of the test binary on the database of the replicas, with further environment variables if
+// words begins with them.
+func (f *Fleet) Command(ctx context.Context, words ...string) *exec.Cmd {
+	return Command(ctx, f.Dir, append(f.Environment(), words...)...)
+}
+
+// Environment returns the variables that select the database and the keyset.
+func (f *Fleet) Environment() []string {
+	if f.URL == "" {
+		return nil
 	}
-	return string(output)
-}
-
-// Command returns a command of the test binary on the database of the replicas.
-func (f *Fleet) Command(ctx context.Context, arguments ...string) *exec.Cmd {
-	return Command(ctx, f.Dir, append(f.environment(), arguments...)...)
-}
-
-func (f *Fleet) environment() []string {
-	return []string{"PROVIDERD_DATABASE=" + f.URL, "PROVIDERD_KEYSET=keyset.json"}
+	return []string{"PROVIDERD_DATABASE=" + f.URL, "PROVIDERD_KEYSET=data/keyset.json"}
 }
 
 // Start starts a replica that replaces an ended one.
 func (f *Fleet) Start(t *testing.T, number int) {
 	t.Helper()
-	command := ServeCommand(t.Context(), f.Dir, f.environment()...)
+	command := ServeCommand(t.Context(), f.Dir, f.Environment()...)
 	command.Path = f.Program
 	replica, err := Start(command)
 	if err != nil {
@@ -124,18 +128,19 @@ func (f *Fleet) Create(number int, name, clientID string) (status int, record Re
 	return f.Replica(number).CreateNamed(f.Client, name, clientID)
 }
 
-// Stored returns the records in the database at url, which has the keyset of the fleet.
+// Stored returns the records in the SQLite database or, so that it can be the primary alone, in the database at url.
 func (f *Fleet) Stored(t *testing.T, url string) []Record {
 	t.Helper()
-	return StoredAt(t, url, filepath.Join(f.Dir, "keyset.json"))
+	if f.URL == "" {
+		return Stored(t, f.Dir)
+	}
+	return StoredAt(t, url, f.Keyset())
 }
 
 // StoredAt returns the records in the PostgreSQL database at url, which has a keyset.
 func StoredAt(t *testing.T, url, keyset string) []Record {
 	t.Helper()
 	database, err := storetest.CreatePostgres(t.Context(), url, keyset)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Check(t, err)
 	return readAll(t, database)
 }

@@ -34,6 +34,14 @@ func MainAround(m *testing.M, around func(program func() int) int) {
 	testscript.Main(m, map[string]func(){"providerd": func() { os.Exit(around(command.Main)) }})
 }
 
+// Check fails t immediately if err is not nil.
+func Check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Path returns the path of a file given its name relative to the root of the module.
 func Path(t testing.TB, name string) string {
 	t.Helper()
@@ -51,8 +59,6 @@ func Path(t testing.TB, name string) string {
 func ReadFile(t testing.TB, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(Path(t, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	Check(t, err)
 	return string(text)
 }

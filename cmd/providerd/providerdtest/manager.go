@@ -21,9 +21,7 @@ func StateDraining(delay time.Duration) string {
 func ListenAsManager(t *testing.T, socket string) *net.UnixConn {
 	t.Helper()
 	manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	Check(t, err)
 	t.Cleanup(func() { _ = manager.Close() })
 	return manager
 }
@@ -34,9 +32,7 @@ func ExpectState(t *testing.T, manager *net.UnixConn, want string) {
 	message := make([]byte, 1024)
 	for {
 		length, err := manager.Read(message)
-		if err != nil {
-			t.Fatal(err)
-		}
+		Check(t, err)
 		switch state := string(message[:length]); state {
 		case want:
 			return

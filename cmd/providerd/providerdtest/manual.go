@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -61,15 +62,10 @@ func (e Example) CheckOutput(t *testing.T, printed string) {
 	}
 }
 
-// Examples returns the commands of a page of the manual that the running test runs, of which there are count.
-func Examples(t *testing.T, page string, count int) []string {
+// Examples returns the examples of a page of the manual that the running test runs, of which there are count.
+func Examples(t *testing.T, page string, count int) []Example {
 	t.Helper()
-	var found []string
-	for _, example := range AllExamples(t, page) {
-		if example.RunBy == t.Name() {
-			found = append(found, example.Commands)
-		}
-	}
+	found := slices.DeleteFunc(AllExamples(t, page), func(example Example) bool { return example.RunBy != t.Name() })
 	if len(found) != count {
 		t.Fatalf("%s has %d examples run by %s, want %d", page, len(found), t.Name(), count)
 	}
@@ -89,9 +85,7 @@ func CodeBlocks(text, language string) []string {
 func ShellCommand(t *testing.T, dir, commands string) *exec.Cmd {
 	t.Helper()
 	bin := t.TempDir()
-	if err := os.Symlink(os.Args[0], filepath.Join(bin, "providerd")); err != nil {
-		t.Fatal(err)
-	}
+	Check(t, os.Symlink(os.Args[0], filepath.Join(bin, "providerd")))
 	shell := exec.CommandContext(t.Context(), "bash", "-euc", commands)
 	shell.Dir = dir
 	shell.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))

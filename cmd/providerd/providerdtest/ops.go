@@ -1,7 +1,6 @@
 package providerdtest
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -49,9 +48,7 @@ func Scrape(t *testing.T, ops string) map[string]float64 {
 		t.Fatalf("status is %d: %s", status, text)
 	}
 	series, err := ParseSeries(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Check(t, err)
 	return series
 }
 
@@ -72,15 +69,13 @@ func ParseSeries(text string) (map[string]float64, error) {
 	return series, nil
 }
 
-// Readiness returns the response of /readyz.
-func Readiness(t *testing.T, server *Server) (status int, readiness string) {
+// ExpectReadiness checks that /readyz responds with a status: ready, draining or unavailable.
+func (s *Server) ExpectReadiness(t *testing.T, want string) {
 	t.Helper()
-	status, text := Get(t, server.URL+"/readyz")
-	var body struct{ Status string }
-	if err := json.Unmarshal([]byte(text), &body); err != nil {
-		t.Fatal(err)
+	status, text := Get(t, s.URL+"/readyz")
+	if isReady := want == "ready"; isReady != (status == http.StatusOK) || !strings.Contains(text, `{"status":"`+want+`"`) {
+		t.Errorf("/readyz responds %d %s, want %s", status, text, want)
 	}
-	return status, strings.TrimSpace(body.Status)
 }
 
 // PeakKiB returns the peak memory of a command, or 0 if it has ended: what the system reports then includes its parent

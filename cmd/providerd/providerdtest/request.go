@@ -35,21 +35,20 @@ func (s *Server) PostWithKey(client *http.Client, path, body, key string) (int, 
 		return 0, "", err
 	}
 	header := http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {key}}
-	return s.send(client, http.MethodPost, path, strings.TrimSpace(string(token)), body, header)
+	return s.Do(client, http.MethodPost, path, strings.TrimSpace(string(token)), body, header)
 }
 
-// Send sends a request and returns the status of the response. An empty token, and headers with an empty value, are
-// left out.
+// Send is Do for a test, and returns only the status.
 func (s *Server) Send(t *testing.T, client *http.Client, method, path, token, body string, header http.Header) int {
 	t.Helper()
-	status, _, err := s.send(client, method, path, token, body, header)
-	if err != nil {
-		t.Fatal(err)
-	}
+	status, _, err := s.Do(client, method, path, token, body, header)
+	Check(t, err)
 	return status
 }
 
-func (s *Server) send(client *http.Client, method, path, token, body string, header http.Header) (int, string, error) {
+// Do sends a request and returns the status and the body of the response. An empty token, and headers with an empty
+// value, are left out.
+func (s *Server) Do(client *http.Client, method, path, token, body string, header http.Header) (int, string, error) {
 	request, err := http.NewRequest(method, s.URL+path, strings.NewReader(body))
 	if err != nil {
 		return 0, "", err
@@ -74,10 +73,8 @@ func (s *Server) send(client *http.Client, method, path, token, body string, hea
 // Get returns the status and the body of a GET response.
 func Get(t *testing.T, url string) (int, string) {
 	t.Helper()
-	status, text, err := (&Server{URL: url}).send(http.DefaultClient, http.MethodGet, "", "", "", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	status, text, err := (&Server{URL: url}).Do(http.DefaultClient, http.MethodGet, "", "", "", nil)
+	Check(t, err)
 	return status, text
 }
 
@@ -85,13 +82,9 @@ func Get(t *testing.T, url string) (int, string) {
 func Dial(t *testing.T, server *Server) net.Conn {
 	t.Helper()
 	connection, err := net.Dial("tcp", strings.TrimPrefix(server.URL, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	Check(t, err)
 	t.Cleanup(func() { _ = connection.Close() })
-	if err := connection.SetDeadline(time.Now().Add(processtest.Timeout)); err != nil {
-		t.Fatal(err)
-	}
+	Check(t, connection.SetDeadline(time.Now().Add(processtest.Timeout)))
 	return connection
 }
 
@@ -99,33 +92,34 @@ func Dial(t *testing.T, server *Server) net.Conn {
 func Token(t *testing.T, dir string) string {
 	t.Helper()
 	token, err := os.ReadFile(filepath.Join(dir, "data", "initial-token"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	Check(t, err)
 	return strings.TrimSpace(string(token))
 }
 
 // CreateToken creates a token for the OAuth2 operation, and for others, in the database in dir.
 func CreateToken(t *testing.T, dir, name string, others ...string) string {
 	t.Helper()
-	arguments := []string{"token", "create", "--name", name, "--allow", "providers_oauth2_create"}
+	words := []string{"token", "create", "--quiet", "--name", name, "--allow", "providers_oauth2_create"}
 	for _, operation := range others {
-		arguments = append(arguments, "--allow", operation)
+		words = append(words, "--allow", operation)
 	}
-	text, err := Command(t.Context(), dir, arguments...).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimSpace(string(text))
+	return strings.TrimSpace(RunCommand(t, dir, words...))
 }
 
 // Create creates a provider. The response must be 201.
 func (s *Server) Create(t *testing.T, client *http.Client) {
 	t.Helper()
-	status, text, err := s.Post(client, OAuth2Path, OAuth2Body)
-	if err != nil || status != http.StatusCreated {
-		t.Fatalf("status is %d, %v: %s", status, err, text)
+	s.ExpectPost(t, client, http.StatusCreated, OAuth2Path, OAuth2Body, "")
+}
+
+// ExpectPost is PostWithKey, whose response must have a status, and returns the body of the response.
+func (s *Server) ExpectPost(t *testing.T, client *http.Client, want int, path, body, key string) string {
+	t.Helper()
+	status, text, err := s.PostWithKey(client, path, body, key)
+	if err != nil || status != want {
+		t.Fatalf("status is %d, want %d, %v: %s", status, want, err, text)
 	}
+	return text
 }
 
 // CreateOnce creates an OAuth2 provider whose name is its idempotency key. Any status except 201 is an error.

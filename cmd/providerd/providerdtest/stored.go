@@ -1,8 +1,10 @@
 package providerdtest
 
 import (
+	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,9 +27,7 @@ type Record struct {
 func openData(t *testing.T, dir string) *store.Store {
 	t.Helper()
 	database, err := storetest.OpenSQLite(t.Context(), filepath.Join(dir, "data", "providerd.db"), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	Check(t, err)
 	return database
 }
 
@@ -42,9 +42,7 @@ func readAll(t *testing.T, database *store.Store) (found []Record) {
 	t.Helper()
 	records := database.Opened(t.Context(), database.Providers(t.Context(), store.Filter{}, 0))
 	for stored, err := range records {
-		if err != nil {
-			t.Fatal(err)
-		}
+		Check(t, err)
 		record := Record{Name: stored.Common().Name, PK: stored.Common().PK}
 		switch provider := stored.(type) {
 		case store.OAuth2Provider:
@@ -72,9 +70,7 @@ func StoredPKs(t *testing.T, dir string) (pks []int64) {
 // Fill creates a database for a server in dir, with as many providers of both kinds as rows.
 func Fill(t *testing.T, dir string, rows int) {
 	t.Helper()
-	if err := storetest.FillSQLite(t.Context(), filepath.Join(dir, "data", "providerd.db"), rows); err != nil {
-		t.Fatal(err)
-	}
+	Check(t, storetest.FillSQLite(t.Context(), filepath.Join(dir, "data", "providerd.db"), rows))
 }
 
 // CheckFilled checks that the providers that Fill created are stored with their secrets, sealed with the newest key.
@@ -105,13 +101,30 @@ func CheckFilled(t *testing.T, dir string, rows int) {
 	}
 }
 
+// Execute runs SQL statements in a database, as another program would: that of a PostgreSQL URL, or a SQLite file.
+func Execute(ctx context.Context, database string, statements ...string) (err error) {
+	driver := "sqlite3"
+	if strings.HasPrefix(database, "postgres:") {
+		driver = "pgx"
+	}
+	db, err := sql.Open(driver, strings.TrimPrefix(database, "sqlite:"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	for _, statement := range statements {
+		if _, err := db.ExecContext(ctx, statement); err != nil {
+			return fmt.Errorf("%s: %w", statement, err)
+		}
+	}
+	return nil
+}
+
 // CheckIntegrity runs SQLite's integrity check on a database.
 func CheckIntegrity(t *testing.T, path string) {
 	t.Helper()
 	db, err := sql.Open("sqlite3", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Check(t, err)
 	var verdict string
 	err = db.QueryRowContext(t.Context(), "PRAGMA integrity_check").Scan(&verdict)
 	if err := errors.Join(err, db.Close()); err != nil || verdict != "ok" {
@@ -125,10 +138,8 @@ func CheckBackup(t *testing.T, dir string, wanted map[string]Record) {
 	t.Helper()
 	restored := t.TempDir()
 	keyset, err := os.ReadFile(filepath.Join(dir, "data", "keyset.json"))
-	if err := errors.Join(err, os.Mkdir(filepath.Join(restored, "data"), 0o700),
-		os.WriteFile(filepath.Join(restored, "data", "keyset.json"), keyset, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	Check(t, errors.Join(err, os.Mkdir(filepath.Join(restored, "data"), 0o700),
+		os.WriteFile(filepath.Join(restored, "data", "keyset.json"), keyset, 0o600)))
 	RunCommand(t, restored, "restore", filepath.Join(dir, "backup.db"))
 	Serve(t, restored).Stop(t)
 	all, found := Stored(t, dir), Stored(t, restored)
@@ -136,13 +147,26 @@ func CheckBackup(t *testing.T, dir string, wanted map[string]Record) {
 		t.Fatalf("the %d restored records are not the oldest of %d", len(found), len(all))
 	}
 	t.Logf("restored %d records, %d of them created before the backup began", len(found), len(wanted))
-	isRestored := map[Record]bool{}
-	for _, record := range found {
-		isRestored[record] = true
-	}
-	for name, record := range wanted {
-		if !isRestored[record] {
-			t.Fatalf("%s was acknowledged before the backup, and is not in it", name)
+	CheckIncludes(t, found, wanted)
+}
+
+// CheckIncludes checks that acknowledged records are stored, each once and as acknowledged. There may be others.
+func CheckIncludes(t *testing.T, stored []Record, acknowledged map[string]Record) {
+	t.Helper()
+	found, duplicates, lost := map[string]Record{}, 0, map[string]Record{}
+	for _, record := range stored {
+		if _, isDuplicate := found[record.Name]; isDuplicate {
+			duplicates++
 		}
+		found[record.Name] = record
+	}
+	for name, record := range acknowledged {
+		if found[name] != record {
+			lost[name] = record
+		}
+	}
+	if len(lost)+duplicates > 0 {
+		t.Errorf("%d of %d acknowledged records are lost, such as %v; %d of the stored ones are duplicates",
+			len(lost), len(acknowledged), Sample(lost), duplicates)
 	}
 }

@@ -31,7 +31,7 @@ func TestPlansBesideOthers(t *testing.T) {
 			t.Parallel()
 			s, m := start(t), newModel(29)
 			client, journal := contracttest.Client(t), providerdtest.NewJournal()
-			anyServer := func() *providerdtest.Server { return s.servers[rand.IntN(len(s.servers))] }
+			anyServer := func() *providerdtest.Server { return s.Replicas[rand.IntN(len(s.Replicas))] }
 			load := journal.Load(2, "created", func(name string) (providerdtest.Record, error) {
 				return anyServer().CreateOnce(client, name)
 			})
@@ -61,7 +61,7 @@ func TestPlansBesideOthers(t *testing.T) {
 			conflicts := 0
 			for range plans {
 				m.change(entries)
-				m.write(t, s.dir)
+				m.write(t, s.Dir)
 				var group sync.WaitGroup
 				group.Go(func() { s.interfere(t, m.pks) })
 				group.Go(func() {
@@ -77,7 +77,7 @@ func TestPlansBesideOthers(t *testing.T) {
 				others.Stop()
 			}
 			t.Logf("%d plans, %d refused because of a conflict, beside %d creates", plans, conflicts, len(journal.Creates))
-			checked := s.run(t, "apply", "-f", "model.yaml", "--server", anyServer().URL, "--token-file", "data/initial-token")
+			checked := s.RunCommand(t, "apply", "-f", "model.yaml", "--server", anyServer().URL, "--token-file", "data/initial-token")
 			if want := fmt.Sprintf(" 0 created, %d unchanged,", entries); !strings.Contains(checked, want) {
 				t.Errorf("over HTTP: %s", checked)
 			}
@@ -93,7 +93,7 @@ func (s *site) apply(t *testing.T) (conflicts int) {
 	const conflict = "the plan changed; nothing was written; run the command again"
 	reasons := "not stored as the files say|" + conflict + "|" + busy
 	for ; !t.Failed(); conflicts++ {
-		output := s.try(t, reasons, "apply", "-f", "model.yaml", "--as", s.caller, "--yes", "--prune=5000")
+		output := s.try(t, reasons, "apply", "-f", "model.yaml", "--as", "initial", "--yes", "--prune=5000")
 		if !strings.Contains(output, conflict) && !strings.Contains(output, busy) {
 			break
 		}
@@ -114,7 +114,7 @@ func (s *site) interfere(t *testing.T, pks map[int]int64) {
 // try runs a command that may fail only for a reason that matches a pattern, and returns its output and messages.
 func (s *site) try(t *testing.T, reason string, arguments ...string) string {
 	t.Helper()
-	output, err := s.command(t, arguments...).CombinedOutput()
+	output, err := s.Command(t.Context(), arguments...).CombinedOutput()
 	if err != nil && !regexp.MustCompile(reason).Match(output) {
 		t.Errorf("%v: %v: %s", arguments, err, output)
 	}

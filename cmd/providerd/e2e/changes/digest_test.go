@@ -12,6 +12,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -29,12 +30,10 @@ func TestDigestsOfLines(t *testing.T) {
 	dir := t.TempDir()
 	server, client := providerdtest.Serve(t, dir), contracttest.Client(t)
 	for path, body := range map[string]string{
-		"oauth2":              `{"name": "Wiki \u20ac \ud83d\ude00 <b>", "client_id": "wiki", "authorization_flow": "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"}`,
-		"workspace_directory": `{"name": "Staff", "delegated_subject": "admin@example.com", "credentials": {"canary":1.50}, "default_group_email_domain": "example.com"}`,
+		providerdtest.OAuth2Path:    `{"name": "Wiki \u20ac \ud83d\ude00 <b>", "client_id": "wiki", "authorization_flow": "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"}`,
+		providerdtest.DirectoryPath: `{"name": "Staff", "delegated_subject": "admin@example.com", "credentials": {"canary":1.50}, "default_group_email_domain": "example.com"}`,
 	} {
-		if status, text, err := server.PostWithKey(client, "/api/v3/providers/"+path+"/", body, "first"); status != 201 {
-			t.Fatal(status, text, err)
-		}
+		server.ExpectPost(t, client, http.StatusCreated, path, body, "first")
 	}
 	expectDigests(t, dir, 2)
 	providerdtest.RunCommand(t, dir, "provider", "update", "1", "name=Other", "--yes")
@@ -68,13 +67,9 @@ func TestDigestsInTheManual(t *testing.T) {
 		t.Fatal("there is no key")
 	}
 	secret, err := hex.DecodeString(found[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, err)
 	id, err := strconv.ParseUint(found[2], 10, 32)
-	if err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, err)
 	rows := providerdtest.CodeBlocks(page, "json")
 	if len(rows) < 2 {
 		t.Fatalf("%d examples", len(rows))
@@ -99,9 +94,7 @@ func digestKey(t *testing.T, dir string) providerdtest.ClearKey {
 	t.Helper()
 	data := filepath.Join(dir, "data")
 	keys, err := providerdtest.ClearKeys(filepath.Join(data, "keyset.json"), "sqlite3", filepath.Join(data, "providerd.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, err)
 	return keys[slices.IndexFunc(keys, func(key providerdtest.ClearKey) bool { return key.Kind == "digest" })]
 }
 
@@ -109,9 +102,7 @@ func digestKey(t *testing.T, dir string) providerdtest.ClearKey {
 func rowText(t *testing.T, dir string, of line) []byte {
 	t.Helper()
 	db, err := sql.Open("sqlite3", "file:"+filepath.Join(dir, "data", "providerd.db")+"?mode=ro")
-	if err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, err)
 	defer func() { _ = db.Close() }()
 	members := row(t, db, of.Subject)
 	for _, name := range []string{"include_claims_in_id_token", "exclude_users_service_account"} {
@@ -126,9 +117,7 @@ func rowText(t *testing.T, dir string, of line) []byte {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(members); err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, encoder.Encode(members))
 	return bytes.TrimSpace(text.Bytes())
 }
 
@@ -136,9 +125,7 @@ func rowText(t *testing.T, dir string, of line) []byte {
 func row(t *testing.T, db *sql.DB, pk int64) map[string]any {
 	t.Helper()
 	rows, err := db.QueryContext(t.Context(), "SELECT * FROM providers WHERE pk = ?", pk)
-	if err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, err)
 	defer func() { _ = rows.Close() }()
 	names, err := rows.Columns()
 	if err != nil || !rows.Next() {
@@ -148,9 +135,7 @@ func row(t *testing.T, db *sql.DB, pk int64) map[string]any {
 	for i := range values {
 		targets[i] = &values[i]
 	}
-	if err := rows.Scan(targets...); err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, rows.Scan(targets...))
 	members := map[string]any{}
 	for i, name := range names {
 		if values[i] != nil {
@@ -165,8 +150,6 @@ func show(t *testing.T, dir string, pk int64, name string) (value string) {
 	t.Helper()
 	var members map[string]any
 	text := providerdtest.RunCommand(t, dir, "provider", "show", fmt.Sprint(pk), "--reveal", "--output", "json")
-	if err := json.Unmarshal([]byte(text), &members); err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, json.Unmarshal([]byte(text), &members))
 	return members[name].(string)
 }

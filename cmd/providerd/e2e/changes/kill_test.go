@@ -8,10 +8,10 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
+	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/store/storetest/processtest"
 )
 
@@ -32,24 +32,24 @@ func TestPlansKilled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, m := start(t), newModel(28)
-			apply := []string{"apply", "-f", "model.yaml", "--as", s.caller, "--yes", "--prune=5000"}
+			apply := []string{"apply", "-f", "model.yaml", "--as", "initial", "--yes", "--prune=5000"}
 			killed, completely := 0, 0
 			plans := processtest.ProofSize(t, "faults", defaultPlans)
 			for range plans {
 				m.change(modelEntries)
-				m.write(t, s.dir)
+				m.write(t, s.Dir)
 				before := s.stored(t)
-				if kill(t, s.command(t, apply...)) {
+				if kill(t, s.Command(t.Context(), apply...)) {
 					killed++
 				}
 				if !slices.Equal(s.stored(t), before) {
 					completely++
 					m.compare(t, s)
 				}
-				s.run(t, apply...)
+				s.RunCommand(t, apply...)
 				m.compare(t, s)
-				server := s.servers[rand.IntN(len(s.servers))]
-				checked := s.run(t, "apply", "-f", "model.yaml", "--server", server.URL, "--token-file", "data/initial-token")
+				server := s.Replicas[rand.IntN(len(s.Replicas))]
+				checked := s.RunCommand(t, "apply", "-f", "model.yaml", "--server", server.URL, "--token-file", "data/initial-token")
 				if want := fmt.Sprintf(" 0 created, %d unchanged,", modelEntries); !strings.Contains(checked, want) {
 					t.Errorf("over HTTP: %s", checked)
 				}
@@ -62,20 +62,16 @@ func TestPlansKilled(t *testing.T) {
 // kill runs a command and kills it at a random time after it has printed its plan, unless it ends before.
 func kill(t *testing.T, command *exec.Cmd) (isKilled bool) {
 	t.Helper()
-	var output processtest.Buffer
-	command.Stdout, command.Stderr = &output, &output
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- command.Wait() }()
-	processtest.WaitUntil(t, "the command prints the plan", func() bool { return output.String() != "" || len(ended) > 0 })
-	timer := time.AfterFunc(rand.N(maxDelay), func() { _ = command.Process.Kill() })
-	defer timer.Stop()
-	err := <-ended
-	status, ok := command.ProcessState.Sys().(syscall.WaitStatus)
-	if isKilled = ok && status.Signaled(); err != nil && !isKilled {
-		t.Fatalf("%v: %s", err, &output)
+	child, err := processtest.Start(command)
+	providerdtest.Check(t, err)
+	processtest.WaitUntil(t, "the command prints the plan", func() bool {
+		return child.Stdout.String()+child.Stderr.String() != "" || child.HasEnded()
+	})
+	<-time.After(rand.N(maxDelay))
+	_ = child.Kill()
+	isKilled = !command.ProcessState.Exited()
+	if err := child.Wait(); err != nil && !isKilled {
+		t.Fatalf("%v: %s", err, child.Stderr)
 	}
 	return isKilled
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/server/contracttest"
 	"example.com/providerd/store/postgres/postgrestest"
 	"example.com/providerd/store/storetest/processtest"
@@ -30,7 +31,7 @@ const insertLate = `INSERT INTO providers (uid, kind, name, created_at, created_
 func TestLateCommits(t *testing.T) {
 	t.Parallel()
 	cluster, s, connection, tx := beginLate(t)
-	s.servers[0].Create(t, contracttest.Client(t))
+	s.Replicas[0].Create(t, contracttest.Client(t))
 	log := s.startLog(t)
 	cluster.Set(t, "synchronous_standby_names", "nobody")
 	committed := make(chan error)
@@ -38,9 +39,7 @@ func TestLateCommits(t *testing.T) {
 	cluster.Await(t, "SELECT wait_event = 'SyncRep' FROM pg_stat_activity WHERE pid = $1", connection.PgConn().PID())
 	log.expectWait(t, fmt.Sprintf("process %d of postgres in database", connection.PgConn().PID()))
 	cluster.Set(t, "synchronous_standby_names", "")
-	if err := <-committed; err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, <-committed)
 	log.expectCreated(t, 1, 2, 3)
 }
 
@@ -48,29 +47,23 @@ func TestLateCommits(t *testing.T) {
 func TestPreparedTransactions(t *testing.T) {
 	t.Parallel()
 	cluster, s, connection, tx := beginLate(t)
-	if _, err := tx.Exec(t.Context(), "PREPARE TRANSACTION 'late'"); err != nil {
-		t.Fatal(err)
-	}
-	s.servers[0].Create(t, contracttest.Client(t))
+	_, err := tx.Exec(t.Context(), "PREPARE TRANSACTION 'late'")
+	providerdtest.Check(t, err)
+	s.Replicas[0].Create(t, contracttest.Client(t))
 	log := s.startLog(t)
 	log.expectWait(t, "prepared transaction 'late' of postgres in database")
-	if _, err := connection.Exec(t.Context(), "COMMIT PREPARED 'late'"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = connection.Exec(t.Context(), "COMMIT PREPARED 'late'")
+	providerdtest.Check(t, err)
 	log.expectCreated(t, 1, 2, 3)
 	neighbor, err := pgx.Connect(t.Context(), cluster.URL("postgres"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, err)
 	defer func() { _ = neighbor.Close(t.Context()) }()
-	if _, err := neighbor.Exec(t.Context(), "BEGIN; SELECT pg_current_xact_id()"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = neighbor.Exec(t.Context(), "BEGIN; SELECT pg_current_xact_id()")
+	providerdtest.Check(t, err)
 	log = s.startLog(t)
 	log.expectWait(t, fmt.Sprintf("process %d of postgres in database postgres, since", neighbor.PgConn().PID()))
-	if _, err := neighbor.Exec(t.Context(), "ROLLBACK"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = neighbor.Exec(t.Context(), "ROLLBACK")
+	providerdtest.Check(t, err)
 	log.expectCreated(t, 1, 2, 3)
 }
 
@@ -79,59 +72,51 @@ func beginLate(t *testing.T) (cluster *postgrestest.Cluster, s *site, connection
 	t.Helper()
 	cluster = postgrestest.NewCluster(t)
 	url := cluster.CreateDatabase(t)
-	s = overURL(t, url, 1)
-	s.servers[0].Create(t, contracttest.Client(t))
+	s = startSite(t, url, 1)
+	s.Replicas[0].Create(t, contracttest.Client(t))
 	connection, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, err)
 	t.Cleanup(func() { _ = connection.Close(context.WithoutCancel(t.Context())) })
 	tx, err = connection.Begin(t.Context())
 	if err == nil {
 		_, err = tx.Exec(t.Context(), insertLate)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, err)
 	return cluster, s, connection, tx
 }
 
 // log is a command that prints the log.
 type log struct {
-	site     *site
-	messages processtest.Buffer
-	ended    chan []byte
+	site *site
+	*processtest.Child
 }
 
 func (s *site) startLog(t *testing.T) *log {
 	t.Helper()
-	l := &log{site: s, ended: make(chan []byte, 1)}
-	command := s.command(t, "audit", "list", "--output", "jsonl")
-	command.Stderr = &l.messages
-	go func() {
-		output, _ := command.Output()
-		l.ended <- output
-	}()
-	return l
+	child, err := processtest.Start(s.Command(t.Context(), "audit", "list", "--output", "jsonl"))
+	providerdtest.Check(t, err)
+	return &log{site: s, Child: child}
 }
 
 // expectWait expects that the command says what it waits for, and has printed nothing.
 func (l *log) expectWait(t *testing.T, transaction string) {
 	t.Helper()
 	processtest.WaitUntil(t, "it says what it waits for", func() bool {
-		return strings.Contains(l.messages.String(), "waiting for an open transaction, which may still add events: "+transaction)
+		return strings.Contains(l.Stderr.String(), "waiting for an open transaction, which may still add events: "+transaction)
 	})
-	if len(l.ended) > 0 {
-		t.Fatalf("printed before the transaction has ended: %s", <-l.ended)
+	if l.HasEnded() || l.Stdout.String() != "" {
+		t.Fatalf("printed before the transaction has ended: %s", l.Stdout)
 	}
 }
 
 // expectCreated expects that the command prints the events of these creates.
 func (l *log) expectCreated(t *testing.T, want ...int64) {
 	t.Helper()
-	output := <-l.ended
+	// An unreadable record makes it fail.
+	_ = l.Wait()
+	output := l.Stdout.String()
 	var pks []int64
-	for _, line := range linesOf(t, string(output)) {
+	for _, line := range linesOf(t, output) {
 		if line.Event == "provider created" {
 			pks = append(pks, line.Subject)
 		}
@@ -139,14 +124,10 @@ func (l *log) expectCreated(t *testing.T, want ...int64) {
 	if !slices.Equal(pks, want) {
 		t.Errorf("printed %v, want %v", pks, want)
 	}
-	if err := os.WriteFile(filepath.Join(l.site.dir, "lines.jsonl"), output, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, os.WriteFile(filepath.Join(l.site.Dir, "lines.jsonl"), []byte(output), 0o600))
 	// The secret of the inserted provider is that of another one.
-	found, _ := l.site.command(t, "audit", "verify", "lines.jsonl").CombinedOutput()
-	if !strings.Contains(string(found), "nothing differs, but 1 line could not be compared") {
-		t.Errorf("compared with the lines: %s", found)
-	}
+	providerdtest.ExpectExit(t, l.site.Command(t.Context(), "audit", "verify", "lines.jsonl"), providerdtest.ExitFailed,
+		"nothing differs, but 1 line could not be compared")
 }
 
 // TestUnconfirmedCommits makes a row visible that the standby does not have, so that a failover would lose it. No line is
@@ -155,13 +136,11 @@ func TestUnconfirmedCommits(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
 	url := cluster.CreateDatabase(t)
-	s := overURL(t, url, 1)
-	s.servers[0].Create(t, contracttest.Client(t))
-	s.servers[0].Stop(t)
+	s := startSite(t, url, 1)
+	s.Replicas[0].Create(t, contracttest.Client(t))
+	s.Replicas[0].Stop(t)
 	connection, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, err)
 	defer func() { _ = connection.Close(t.Context()) }()
 	cluster.Set(t, "synchronous_standby_names", "nobody")
 	committed := make(chan error)
@@ -170,18 +149,14 @@ func TestUnconfirmedCommits(t *testing.T) {
 		committed <- err
 	}()
 	cluster.Await(t, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
-	if err := <-committed; err != nil {
-		t.Fatal(err)
-	}
-	command := s.command(t, "audit", "list", "--output", "jsonl")
-	var messages strings.Builder
-	command.Stderr = &messages
-	output, err := command.Output()
-	if err == nil || len(output) > 0 || !strings.Contains(messages.String(), "outcome of the commit is unknown") {
-		t.Errorf("printed %s, %v: %s", output, err, &messages)
+	providerdtest.Check(t, <-committed)
+	unconfirmed := s.startLog(t)
+	if err := unconfirmed.Wait(); err == nil || unconfirmed.Stdout.String() != "" ||
+		!strings.Contains(unconfirmed.Stderr.String(), "outcome of the commit is unknown") {
+		t.Errorf("printed %s, %v: %s", unconfirmed.Stdout, err, unconfirmed.Stderr)
 	}
 	cluster.Set(t, "synchronous_standby_names", "")
-	output, _ = s.command(t, "audit", "list", "--output", "jsonl").Output()
+	output, _ := s.Command(t.Context(), "audit", "list", "--output", "jsonl").Output()
 	if lines := linesOf(t, string(output)); len(lines) == 0 || lines[len(lines)-1].Subject != 2 {
 		t.Errorf("printed %s", output)
 	}

@@ -3,12 +3,12 @@
 package changes_test
 
 import (
-	"context"
-	"database/sql"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -27,8 +27,8 @@ const records = 40
 // ledger is a database with a history, and what was kept of it.
 type ledger struct {
 	*site
-	// copy returns the environment of a copy of the database, and a function that runs statements in it.
-	copy func(t *testing.T) (environment []string, exec func(statements ...string) error)
+	// copy returns the URL of a copy of the database.
+	copy func(t *testing.T) (url string)
 	// setSequence is the format of a statement that sets the last pk, and longAgo is a time.
 	setSequence, longAgo string
 	// disable disables the trigger of creates, notList makes a list something else, and blob is the type of bytes.
@@ -44,32 +44,26 @@ func (l *ledger) keep(t *testing.T) {
 	m := newModel(31)
 	for range 3 {
 		m.change(records)
-		m.write(t, l.dir)
-		l.run(t, "apply", "-f", "model.yaml", "--as", l.caller, "--yes", "--prune=5000")
+		m.write(t, l.Dir)
+		l.RunCommand(t, "apply", "-f", "model.yaml", "--as", "initial", "--yes", "--prune=5000")
 	}
-	server, client := l.servers[0], contracttest.Client(t)
+	server, client := l.Replicas[0], contracttest.Client(t)
 	for i := range 5 {
 		body := fmt.Sprintf(`{"name": "Directory %d", "delegated_subject": "admin@example.com",
 			"credentials": {"canary": %d}, "default_group_email_domain": "example.com"}`, i, i)
-		if status, text, err := server.Post(client, "/api/v3/providers/workspace_directory/", body); status != 201 {
-			t.Fatal(status, text, err)
-		}
+		server.ExpectPost(t, client, http.StatusCreated, providerdtest.DirectoryPath, body, "")
 	}
-	for _, each := range l.servers {
+	for _, each := range l.Replicas {
 		each.Stop(t)
 	}
-	older, _ := l.copy(t)
+	older := l.copy(t)
 	const last = "workspace_directory: [{name: Last, delegated_subject: admin@example.com, credentials: {canary: 5}, " +
 		"default_group_email_domain: example.com}]"
-	if err := os.WriteFile(filepath.Join(l.dir, "last.yaml"), []byte(last), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	l.run(t, "apply", "-f", "last.yaml", "--as", l.caller, "--yes")
-	output, err := l.command(t, "audit", "list", "--output", "jsonl").Output()
-	if err := errors.Join(err, os.WriteFile(filepath.Join(l.dir, "lines.jsonl"), output, 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	l.run(t, "audit", "verify", "lines.jsonl")
+	providerdtest.Check(t, os.WriteFile(filepath.Join(l.Dir, "last.yaml"), []byte(last), 0o600))
+	l.RunCommand(t, "apply", "-f", "last.yaml", "--as", "initial", "--yes")
+	output, err := l.Command(t.Context(), "audit", "list", "--output", "jsonl").Output()
+	providerdtest.Check(t, errors.Join(err, os.WriteFile(filepath.Join(l.Dir, "lines.jsonl"), output, 0o600)))
+	l.RunCommand(t, "audit", "verify", "lines.jsonl")
 	l.expectFound(t, manipulation{kind: "older copy", pk: l.history(t).last}, older)
 	l.expectNoFalseAlarm(t)
 }
@@ -78,26 +72,20 @@ func (l *ledger) keep(t *testing.T) {
 // nothing differs from the lines.
 func (l *ledger) expectNoFalseAlarm(t *testing.T) {
 	t.Helper()
-	keyset := filepath.Join(l.dir, "data", "keyset.json")
-	if len(l.environment) > 0 {
-		keyset = filepath.Join(l.dir, "keyset.json")
-		l.environment = append(l.environment, strings.Replace(l.environment[0], "_DATABASE=", "_FROM=", 1))
-	} else {
-		l.environment = []string{"PROVIDERD_FROM=sqlite:data/providerd.db"}
-	}
+	keyset := l.Keyset()
 	for _, arguments := range [][]string{
 		{"key", "rotate", "--reseal"},
-		{"copy", "--to", "sqlite:copy.db", "--keyset", keyset},
+		{"PROVIDERD_FROM=" + cmp.Or(l.URL, "sqlite:data/providerd.db"), "copy", "--to", "sqlite:copy.db", "--keyset", keyset},
 		{"copy", "--from", "sqlite:copy.db", "--to", "sqlite:back.db", "--keyset", keyset},
 		{"backup", "backup.db", "--database", "sqlite:back.db", "--keyset", keyset},
 		{"restore", "backup.db", "--database", "sqlite:restored.db", "--keyset", keyset},
 	} {
-		l.run(t, arguments...)
+		l.RunCommand(t, arguments...)
 	}
 	for _, database := range [][]string{
 		nil, {"--database", "sqlite:copy.db"}, {"--database", "sqlite:back.db"}, {"--database", "sqlite:restored.db"},
 	} {
-		l.run(t, append([]string{"audit", "verify", "lines.jsonl", "--keyset", keyset}, database...)...)
+		l.RunCommand(t, append([]string{"audit", "verify", "lines.jsonl", "--keyset", keyset}, database...)...)
 	}
 }
 
@@ -138,10 +126,8 @@ func (l *ledger) history(t *testing.T) history {
 	t.Helper()
 	h := history{live: map[string][]int64{}}
 	kinds, changed := map[int64]string{}, map[int64]bool{}
-	text, err := os.ReadFile(filepath.Join(l.dir, "lines.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text, err := os.ReadFile(filepath.Join(l.Dir, "lines.jsonl"))
+	providerdtest.Check(t, err)
 	for _, line := range linesOf(t, string(text)) {
 		l.lastEvent = line.ID
 		switch line.Event {
@@ -166,32 +152,17 @@ func (l *ledger) history(t *testing.T) history {
 func ledgerInSQLite(t *testing.T) *ledger {
 	t.Helper()
 	l := &ledger{
-		site: overSQLite(t), setSequence: "UPDATE sqlite_sequence SET seq = %d WHERE name = 'providers'", longAgo: "0",
+		site: startSite(t, "", 1), setSequence: "UPDATE sqlite_sequence SET seq = %d WHERE name = 'providers'", longAgo: "0",
 		disable: "DROP TRIGGER providers_created", notList: "'x'", blob: "BLOB",
 	}
-	l.copy = func(t *testing.T) ([]string, func(...string) error) {
+	l.copy = func(t *testing.T) string {
 		t.Helper()
 		path := filepath.Join(t.TempDir(), "providerd.db")
-		providerdtest.Run(t, "cp", filepath.Join(l.dir, "data", "providerd.db"), path)
-		return []string{"PROVIDERD_DATABASE=sqlite:" + path, "PROVIDERD_KEYSET=" + filepath.Join(l.dir, "data", "keyset.json")},
-			func(statements ...string) error { return execAll(t.Context(), "sqlite3", path, statements) }
+		providerdtest.Run(t, "cp", filepath.Join(l.Dir, "data", "providerd.db"), path)
+		return "sqlite:" + path
 	}
 	l.keep(t)
 	return l
-}
-
-func execAll(ctx context.Context, driver, place string, statements []string) (err error) {
-	db, err := sql.Open(driver, place)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	for _, statement := range statements {
-		if _, err := db.ExecContext(ctx, statement); err != nil {
-			return fmt.Errorf("%s: %w", statement, err)
-		}
-	}
-	return nil
 }
 
 func ledgerInPostgres(t *testing.T) *ledger {
@@ -199,19 +170,13 @@ func ledgerInPostgres(t *testing.T) *ledger {
 	cluster := postgrestest.NewCluster(t)
 	url := cluster.CreateDatabase(t)
 	l := &ledger{
-		site: overURL(t, url, 2), setSequence: "SELECT setval('providers_pk_seq', %d)", longAgo: "'2020-01-01 00:00:00+00:00'",
+		site: startSite(t, url, 2), setSequence: "SELECT setval('providers_pk_seq', %d)", longAgo: "'2020-01-01 00:00:00+00:00'",
 		disable: "ALTER TABLE providers DISABLE TRIGGER providers_created", notList: `'"x"'`, blob: "bytea",
 	}
-	original := regexp.MustCompile(`/(\w+)(\?|$)`).FindStringSubmatch(url)[1]
-	number := 0
-	l.copy = func(t *testing.T) ([]string, func(...string) error) {
+	name := regexp.MustCompile(`/(\w+)(\?|$)`).FindStringSubmatch(url)[1]
+	l.copy = func(t *testing.T) string {
 		t.Helper()
-		number++
-		name := fmt.Sprintf("copy%d", number)
-		cluster.Exec(t, "postgres", fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s", name, original))
-		place := strings.Replace(url, original, name, 1)
-		return []string{"PROVIDERD_DATABASE=" + place},
-			func(statements ...string) error { return execAll(t.Context(), "pgx", place, statements) }
+		return cluster.CopyDatabase(t, name)
 	}
 	l.keep(t)
 	return l

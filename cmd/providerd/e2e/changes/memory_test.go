@@ -4,9 +4,7 @@ package changes_test
 
 import (
 	"bufio"
-	"context"
-	"database/sql"
-	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -32,14 +30,8 @@ func TestPlanInLittleMemory(t *testing.T) {
 	rows := processtest.ProofSize(t, "rows", defaultRows)
 	dir := t.TempDir()
 	providerdtest.Fill(t, dir, rows)
-	db, err := sql.Open("sqlite3", filepath.Join(dir, "data", "providerd.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = db.ExecContext(t.Context(), `UPDATE providers SET created_by = 'ci', idempotency_key = 'apply/' || pk`)
-	if err := errors.Join(err, db.Close()); err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, providerdtest.Execute(t.Context(), filepath.Join(dir, "data", "providerd.db"),
+		`UPDATE providers SET created_by = 'ci', idempotency_key = 'apply/' || pk`))
 	m, entries := newModel(30), min(rows/10, maxPlanned)
 	m.change(entries)
 	m.write(t, dir)
@@ -60,14 +52,10 @@ func TestPlanInLittleMemory(t *testing.T) {
 func createHalves(t *testing.T, dir string, entries int) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "model.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, err)
 	lines := strings.SplitAfter(string(text), "\n")
 	for _, half := range [][]string{lines[1 : 1+entries/2], lines[1+entries/2:]} {
-		if err := os.WriteFile(filepath.Join(dir, "half.yaml"), []byte(lines[0]+strings.Join(half, "")), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		providerdtest.Check(t, os.WriteFile(filepath.Join(dir, "half.yaml"), []byte(lines[0]+strings.Join(half, "")), 0o600))
 		providerdtest.RunCommand(t, dir, "apply", "-f", "half.yaml", "--as", "ci", "--yes")
 	}
 }
@@ -97,17 +85,13 @@ func TestAuditInLittleMemory(t *testing.T) {
 func measure(t *testing.T, dir, line, output string, status int) (peak int) {
 	t.Helper()
 	file, err := os.Create(filepath.Join(dir, output))
-	if err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, err)
 	defer func() { _ = file.Close() }()
 	command := providerdtest.Command(t.Context(), dir, strings.Fields(line)...)
 	command.Stdout = file
 	begun := time.Now()
 	child, err := processtest.Start(command)
-	if err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, err)
 	peak = providerdtest.WaitPeakKiB(t, child)
 	if command.ProcessState.ExitCode() != status {
 		t.Errorf("%s: %v: %s", line, command.ProcessState, child.Stderr)
@@ -120,9 +104,7 @@ func measure(t *testing.T, dir, line, output string, status int) (peak int) {
 func countLines(t *testing.T, path, pattern string) (count int) {
 	t.Helper()
 	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, err)
 	defer func() { _ = file.Close() }()
 	counted, lines := regexp.MustCompile(pattern), bufio.NewScanner(file)
 	for lines.Scan() {
@@ -180,25 +162,13 @@ func TestListsInLittleMemory(t *testing.T) {
 func fillLists(t *testing.T, dir string, rows int) {
 	t.Helper()
 	providerdtest.Fill(t, dir, rows)
-	db, err := sql.Open("sqlite3", filepath.Join(dir, "data", "providerd.db?_foreign_keys=on"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, statement := range []string{
-		`INSERT INTO events (at, event, subject, kind, name, fields, caller, request_id, remote_address, os_user)
-			SELECT created_at, 'provider deleted', pk + @rows, 'oauth2', '', '', '', '', '', 'root' FROM providers`,
+	providerdtest.Check(t, providerdtest.Execute(t.Context(), filepath.Join(dir, "data", "providerd.db"),
+		fmt.Sprintf(`INSERT INTO events (at, event, subject, kind, name, fields, caller, request_id, remote_address, os_user)
+			SELECT created_at, 'provider deleted', pk + %d, 'oauth2', '', '', '', '', '', 'root' FROM providers`, rows),
 		`INSERT INTO tokens (name, prefix, digest, operations, created_at, expires_at)
-			SELECT 'ci', 'pvd_abcdef', CAST(request_id || pk AS BLOB), '["providers_oauth2_create"]', created_at, created_at FROM providers
-			WHERE @rows > 0`,
+			SELECT 'ci', 'pvd_abcdef', CAST(request_id || pk AS BLOB), '["providers_oauth2_create"]', created_at, created_at FROM providers`,
 		`INSERT INTO applications (slug, name, provider_pk)
-			SELECT 'shop-' || pk, 'Shop', iif(kind = 'oauth2', pk, NULL) FROM providers WHERE @rows > 0`,
-		`INSERT INTO backchannels SELECT id, id FROM applications WHERE @rows > 0`,
-	} {
-		if _, err := db.ExecContext(context.Background(), statement, sql.Named("rows", rows)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+			SELECT 'shop-' || pk, 'Shop', iif(kind = 'oauth2', pk, NULL) FROM providers`,
+		"INSERT INTO backchannels SELECT id, id FROM applications",
+	))
 }

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
 // entry is an entry of the file. Serial is part of its name and never changes.
@@ -100,14 +102,10 @@ func (m *model) write(t *testing.T, dir string) {
 	file.WriteString("oauth2:\n")
 	for _, serial := range slices.Sorted(maps.Keys(m.entries)) {
 		line, err := json.Marshal(m.entries[serial])
-		if err != nil {
-			t.Fatal(err)
-		}
+		providerdtest.Check(t, err)
 		fmt.Fprintf(&file, "  - %s\n", line)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "model.yaml"), file.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, os.WriteFile(filepath.Join(dir, "model.yaml"), file.Bytes(), 0o600))
 }
 
 // record is a stored record.
@@ -122,13 +120,8 @@ type record struct {
 // stored returns the stored OAuth2 providers.
 func (s *site) stored(t *testing.T) (stored []record) {
 	t.Helper()
-	output, err := s.command(t, "provider", "list", "--kind", "oauth2", "--reveal", "--output", "json").Output()
-	if err == nil {
-		err = json.Unmarshal(output, &stored)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	output := s.RunCommand(t, "provider", "list", "--kind", "oauth2", "--reveal", "--output", "json")
+	providerdtest.Check(t, json.Unmarshal([]byte(output), &stored))
 	return stored
 }
 

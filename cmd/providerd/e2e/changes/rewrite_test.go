@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/store/storetest/processtest"
 )
 
@@ -31,12 +32,12 @@ func TestRewrittenRecordsAreFound(t *testing.T) {
 			for range rounds {
 				m := l.randomManipulation(random, h)
 				kinds[m.kind]++
-				environment, exec := l.copy(t)
-				if err := exec(m.statements...); err != nil {
+				copied := l.copy(t)
+				if err := providerdtest.Execute(t.Context(), copied, m.statements...); err != nil {
 					kinds["refused by the schema"]++
 					continue
 				}
-				l.expectFound(t, m, environment)
+				l.expectFound(t, m, copied)
 			}
 			t.Logf("%d manipulations found or refused: %v", rounds, kinds)
 			if refused := kinds["refused by the schema"]; rounds > 20 && refused > rounds/3 {
@@ -47,18 +48,18 @@ func TestRewrittenRecordsAreFound(t *testing.T) {
 }
 
 // expectFound expects that verify finds the manipulation of a copy, or that its event is printed.
-func (l *ledger) expectFound(t *testing.T, m manipulation, environment []string) {
+func (l *ledger) expectFound(t *testing.T, m manipulation, database string) {
 	t.Helper()
 	const differs = 3
-	command, status, pattern := []string{"audit", "verify", filepath.Join(l.dir, "lines.jsonl")}, differs, `(?m)^%d  `
+	command, status, pattern := []string{"audit", "verify", filepath.Join(l.Dir, "lines.jsonl")}, differs, `(?m)^%d  `
 	if m.hasEvent {
 		command, status, pattern = []string{"audit", "list", "--after", fmt.Sprint(l.lastEvent)}, 0, ` provider created +%d `
 	}
-	audit := l.command(t, command...)
-	audit.Env = append(audit.Env, environment...)
+	environment := []string{"PROVIDERD_DATABASE=" + database, "PROVIDERD_KEYSET=" + l.Keyset()}
+	audit := l.Command(t.Context(), append(environment, command...)...)
 	output, _ := audit.CombinedOutput()
 	if audit.ProcessState.ExitCode() != status || !regexp.MustCompile(fmt.Sprintf(pattern, m.pk)).Match(output) {
-		t.Errorf("%s of provider %d was not found: status %d, %s\n%s", m.kind, m.pk, audit.ProcessState.ExitCode(), output,
+		t.Errorf("%s of provider %d was not found: %v, %s\n%s", m.kind, m.pk, audit.ProcessState, output,
 			strings.Join(m.statements, "\n"))
 	}
 }

@@ -1,11 +1,10 @@
 package commands_test
 
 import (
-	"bytes"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -86,20 +85,10 @@ func TestFilesOfOtherSystems(t *testing.T) {
 			if text == "" {
 				text = "oauth2:\n  - name: n\n    authorization_flow: 3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01\n    " + c.field + "\n"
 			}
-			err := errors.Join(os.WriteFile(filepath.Join(dir, "t.yaml"), []byte(text), 0o600),
-				os.WriteFile(filepath.Join(dir, "s"), []byte(c.secret), 0o600))
-			if err != nil {
-				t.Fatal(err)
-			}
+			providerdtest.Check(t, errors.Join(os.WriteFile(filepath.Join(dir, "t.yaml"), []byte(text), 0o600),
+				os.WriteFile(filepath.Join(dir, "s"), []byte(c.secret), 0o600)))
 			command := providerdtest.Command(t.Context(), dir, "S="+c.variable, "apply", "-f", "t.yaml", "--dry-run")
-			output, err := command.CombinedOutput()
-			status := 0
-			if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-				status = exit.ExitCode()
-			}
-			if status != c.status || !bytes.Contains(output, []byte(c.says)) {
-				t.Errorf("%s: status %d, %v: %s; want %d, %s", c.name, status, err, output, c.status, c.says)
-			}
+			providerdtest.ExpectExit(t, command, c.status, regexp.QuoteMeta(c.says))
 		})
 	}
 }

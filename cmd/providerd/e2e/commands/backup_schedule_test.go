@@ -19,28 +19,20 @@ func TestBackupSchedule(t *testing.T) {
 	dir := t.TempDir()
 	providerdtest.Fill(t, dir, 10)
 	backups := filepath.Join(dir, "backups")
-	if err := os.Mkdir(backups, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, os.Mkdir(backups, 0o700))
 	const old = "providerd-20200131T080000Z.db"
 	others := []string{"notes", "other-20200131T080000Z.db", "providerd-2020.db"}
 	for _, name := range append(others, old, "providerd-20200131T140000Z.db") {
-		if err := os.WriteFile(filepath.Join(backups, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		providerdtest.Check(t, os.WriteFile(filepath.Join(backups, name), nil, 0o600))
 	}
 	keyset := filepath.Join(dir, "data", "keyset.json")
-	if err := os.Rename(keyset, keyset+".away"); err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, os.Rename(keyset, keyset+".away"))
 	s := startSchedule(t, dir, "1s")
 	processtest.WaitUntil(t, "a backup fails", func() bool { return strings.Contains(s.Stderr.String(), "backup failed: no keyset file") })
 	if names := namesIn(t, backups); !slices.Contains(names, old) {
 		t.Errorf("after a failed backup, the backups are %v", names)
 	}
-	if err := os.Rename(keyset+".away", keyset); err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, os.Rename(keyset+".away", keyset))
 	verified := func() int { return strings.Count(s.Stderr.String(), "it does not contain the keyset") }
 	processtest.WaitUntil(t, "three backups are made", func() bool { return verified() >= 3 })
 	processtest.WaitUntil(t, "old backups are removed", func() bool { return len(namesIn(t, backups)) == len(others)+2 })
@@ -62,9 +54,7 @@ func TestBackupSchedule(t *testing.T) {
 func startSchedule(t *testing.T, dir, every string) *processtest.Child {
 	t.Helper()
 	s, err := processtest.Start(providerdtest.Command(t.Context(), dir, "backup", "--every", every, "--keep", "2", "backups"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, err)
 	return s
 }
 
@@ -82,9 +72,7 @@ func stopSchedule(t *testing.T, s *processtest.Child, backups string, signal sys
 func namesIn(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, err)
 	for _, entry := range entries {
 		names = append(names, entry.Name())
 	}

@@ -1,7 +1,6 @@
 package commands_test
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -38,9 +37,7 @@ func TestBackupInterrupted(t *testing.T) {
 			t.Errorf("the next backup leaves %v", now)
 		}
 		for _, path := range left {
-			if err := os.Remove(path); err != nil {
-				t.Fatal(err)
-			}
+			providerdtest.Check(t, os.Remove(path))
 		}
 		providerdtest.CheckIntegrity(t, filepath.Join(dir, "next-"+name))
 	}
@@ -50,31 +47,22 @@ func TestBackupInterrupted(t *testing.T) {
 func interrupt(t *testing.T, dir, file string, signal syscall.Signal, arguments ...string) string {
 	t.Helper()
 	known := drafts(t, dir, file)
-	command := providerdtest.Command(t.Context(), dir, arguments...)
-	var said bytes.Buffer
-	command.Stderr = &said
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	child, err := processtest.Start(providerdtest.Command(t.Context(), dir, arguments...))
+	providerdtest.Check(t, err)
 	processtest.WaitUntil(t, file+" is being written", func() bool {
 		isNew := func(path string) bool { return !slices.Contains(known, path) }
 		return slices.ContainsFunc(drafts(t, dir, file), isNew)
 	})
-	if err := command.Process.Signal(signal); err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Wait(); err == nil {
+	if err := child.Stop(signal); err == nil {
 		t.Fatalf("%v finished before it was interrupted", arguments)
 	}
-	return said.String()
+	return child.Stderr.String()
 }
 
 func drafts(t *testing.T, dir, name string) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(dir, filepath.Dir(name), "."+filepath.Base(name)+"[0-9]*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, err)
 	return found
 }
 
@@ -88,9 +76,7 @@ func TestRestoreInterrupted(t *testing.T) {
 	providerdtest.RunCommand(t, dir, "provider", "delete", "17", "--yes")
 	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
 		interrupt(t, dir, "data/providerd.db", signal, "restore", "backup.db", "--replace")
-		if output, err := providerdtest.Command(t.Context(), dir, "provider", "show", "17").CombinedOutput(); err == nil {
-			t.Errorf("interrupted by %s, the restore succeeded: %s", signal, output)
-		}
+		providerdtest.ExpectExit(t, providerdtest.Command(t.Context(), dir, "provider", "show", "17"), providerdtest.ExitFailed, "no such record")
 	}
 	providerdtest.RunCommand(t, dir, "restore", "backup.db", "--replace")
 	providerdtest.RunCommand(t, dir, "provider", "show", "17")

@@ -5,7 +5,6 @@ package commands_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -93,13 +92,9 @@ func TestCopyThereAndBack(t *testing.T) {
 				t.Errorf("the next pk is %s", pk)
 			}
 		}
-		if err := os.Rename(filepath.Join(dir, "data", "keyset.json"), filepath.Join(dir, "back", "keyset.json")); err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(os.RemoveAll(filepath.Join(dir, "data")),
-			os.Rename(filepath.Join(dir, "back"), filepath.Join(dir, "data"))); err != nil {
-			t.Fatal(err)
-		}
+		providerdtest.Check(t, os.Rename(filepath.Join(dir, "data", "keyset.json"), filepath.Join(dir, "back", "keyset.json")))
+		providerdtest.Check(t, os.RemoveAll(filepath.Join(dir, "data")))
+		providerdtest.Check(t, os.Rename(filepath.Join(dir, "back"), filepath.Join(dir, "data")))
 		providerdtest.CheckFilled(t, dir, rows)
 	}
 }
@@ -138,18 +133,12 @@ func TestCopyInterrupted(t *testing.T) {
 			t.Parallel()
 			to := cluster.CreateDatabase(t)
 			child, err := processtest.Start(copying(t.Context(), dir, from, to))
-			if err != nil {
-				t.Fatal(err)
-			}
+			providerdtest.Check(t, err)
 			connection, err := pgx.Connect(t.Context(), to)
-			if err != nil {
-				t.Fatal(err)
-			}
+			providerdtest.Check(t, err)
 			defer func() { _ = connection.Close(t.Context()) }()
 			count := func(query string) (count int) {
-				if err := connection.QueryRow(t.Context(), query).Scan(&count); err != nil {
-					t.Fatal(err)
-				}
+				providerdtest.Check(t, connection.QueryRow(t.Context(), query).Scan(&count))
 				return count
 			}
 			const inserting = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'INSERT INTO "providers"%'`
@@ -169,11 +158,7 @@ func TestCopyInterrupted(t *testing.T) {
 			if !regexp.MustCompile(fmt.Sprintf(`(?m)^providers +%d `, rows)).MatchString(printed) {
 				t.Errorf("it printed %s", printed)
 			}
-			refused := copying(t.Context(), dir, from, to)
-			output, err := refused.CombinedOutput()
-			if err == nil || !strings.Contains(string(output), "not empty: it is in use") {
-				t.Errorf("over a complete copy: %v: %s", err, output)
-			}
+			providerdtest.ExpectExit(t, copying(t.Context(), dir, from, to), providerdtest.ExitFailed, "not empty: it is in use")
 		})
 	}
 }
@@ -185,9 +170,6 @@ func TestCopyBesideOtherTables(t *testing.T) {
 	providerdtest.Fill(t, dir, 1)
 	cluster := postgrestest.NewCluster(t)
 	cluster.Exec(t, "postgres", "CREATE TABLE foo (id integer)")
-	output, err := copying(t.Context(), dir, "sqlite:data/providerd.db", cluster.URL("postgres")).CombinedOutput()
-	if want := `--to: not a providerd database: it has tables of another program: ["foo"]; use another path or database`; err == nil ||
-		!strings.Contains(string(output), want) {
-		t.Errorf("%v: %s", err, output)
-	}
+	providerdtest.ExpectExit(t, copying(t.Context(), dir, "sqlite:data/providerd.db", cluster.URL("postgres")), providerdtest.ExitFailed,
+		`--to: not a providerd database: it has tables of another program: \["foo"\]; use another path or database`)
 }

@@ -34,7 +34,7 @@ type change = func(t *testing.T, s *setUp)
 // damagedSetUp is a change that breaks a set-up, and what the doctor reports about it.
 type damagedSetUp struct {
 	change change
-	faults []fault
+	faults []string
 }
 
 func damagedSetUps() map[string]damagedSetUp {
@@ -72,9 +72,10 @@ func damagedSetUps() map[string]damagedSetUp {
 		"others read the database":   {shell("chmod 644 data/providerd.db"), warns("database file", "other users can read .*; run chmod 600")},
 		"others write the directory": {shell("chmod 777 data"), fails("folder", "other users can replace files in data; run chmod go-w")},
 		"others read the token":      {shell("chmod 604 data/initial-token"), fails("initial token", "other users can access the token .*revoke")},
-		"others read the keyset": {shell("chmod 640 data/keyset.json"), []fault{
-			{"keyset file", healthFail, "other users can access the keys .*chmod 600.*replace the master key.*key rotate --reseal"}, {"keyset", healthFail, "keyset cannot be used: other users can read"},
-		}},
+		"others read the keyset": {shell("chmod 640 data/keyset.json"), append(
+			fails("keyset file", "other users can access the keys .*chmod 600.*replace the master key.*key rotate --reseal"),
+			fails("keyset", "keyset cannot be used: other users can read")...,
+		)},
 		"no keyset":          {shell("rm -r data/keyset.json"), fails("keyset", "no keyset file: data/keyset.json; restore it")},
 		"rubbish for keyset": {write("data/keyset.json", "{}"), fails("keyset", "keyset.json is not a Tink keyset of AEAD keys; restore the right one")},
 		"keyset of another database": {
@@ -167,10 +168,6 @@ func damagedSetUps() map[string]damagedSetUp {
 	return setUps
 }
 
-func fails(check, text string) []fault { return []fault{{check, healthFail, text}} }
-
-func warns(check, text string) []fault { return []fault{{check, healthWarn, text}} }
-
 // all makes several changes.
 func all(changes ...change) change {
 	return func(t *testing.T, s *setUp) {
@@ -187,18 +184,14 @@ func shell(commands string) change {
 
 func write(path, content string) change {
 	return func(t *testing.T, s *setUp) {
-		if err := os.WriteFile(filepath.Join(s.dir, path), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		providerdtest.Check(t, os.WriteFile(filepath.Join(s.dir, path), []byte(content), 0o600))
 	}
 }
 
 // statement runs an SQL statement, bypassing the program.
 func statement(statement string) change {
 	return func(t *testing.T, s *setUp) {
-		if err := execute(t.Context(), s.database, statement); err != nil {
-			t.Fatal(err)
-		}
+		providerdtest.Check(t, providerdtest.Execute(t.Context(), s.database, statement))
 	}
 }
 

@@ -12,28 +12,26 @@ import (
 // irregularFiles returns set-ups with a directory or a FIFO instead of each file, with a mode that the file must not
 // have if its mode is checked.
 func irregularFiles() map[string]damagedSetUp {
-	database := func(file string) fault {
-		return fault{"database file", healthFail, "^data/" + file + " is not a regular file; put the right file in its place$"}
+	const isNone = " is not a regular file; put the right file in its place"
+	database := func(file string) []string { return []string{"^fail database file: data/" + file + isNone + "$"} }
+	noDatabase := append(database("providerd.db"), fails("database", "not a regular file; put the database there")...)
+	noKeyset := func(path string) []string {
+		return append(fails("keyset", "not a regular file; restore the right one"), "^fail keyset file: "+path+isNone+"$")
 	}
-	isNoDatabase := fault{"database", healthFail, "not a regular file; put the database there"}
-	const isNone = " is not a regular file; put the right file in its place$"
-	isNoKeyset := fault{"keyset", healthFail, "not a regular file; restore the right one"}
-	isNoToken := fault{"initial token", healthFail, "^data/initial-token is not a regular file; put the right file in its place"}
-	isNoKey := fault{"certificate", healthFail, "key.pem: not a regular file; pass a certificate chain and its key, both in PEM"}
+	noToken := []string{"^fail initial token: data/initial-token" + isNone}
+	noKey := fails("certificate", "key.pem: not a regular file; pass a certificate chain and its key, both in PEM")
 	return map[string]damagedSetUp{
-		"directory for database": {directoryAt("data/providerd.db"), []fault{database("providerd.db"), isNoDatabase}},
-		"FIFO for database":      {fifoAt("data/providerd.db"), []fault{database("providerd.db"), isNoDatabase}},
-		"FIFO for WAL":           {fifoAt("data/providerd.db-wal"), []fault{database("providerd.db-wal")}},
-		"FIFO for wal-index":     {fifoAt("data/providerd.db-shm"), []fault{database("providerd.db-shm")}},
-		"directory for keyset":   {directoryAt("data/keyset.json"), []fault{{"keyset file", healthFail, "^data/keyset.json" + isNone}, isNoKeyset}},
-		"FIFO for keyset":        {fifoAt("data/keyset.json"), []fault{{"keyset file", healthFail, "^data/keyset.json" + isNone}, isNoKeyset}},
-		"directory of variable for keyset": {environment("PROVIDERD_KEYSET=data"), []fault{
-			{"keyset file", healthFail, "^data" + isNone}, isNoKeyset,
-		}},
-		"directory for token":              {directoryAt("data/initial-token"), []fault{isNoToken}},
-		"FIFO for token":                   {fifoAt("data/initial-token"), []fault{isNoToken}},
-		"directory for key of certificate": {all(certificate(-time.Hour, 90*day), directoryAt("key.pem")), []fault{isNoKey}},
-		"FIFO for key of certificate":      {all(certificate(-time.Hour, 90*day), fifoAt("key.pem")), []fault{isNoKey}},
+		"directory for database":           {directoryAt("data/providerd.db"), noDatabase},
+		"FIFO for database":                {fifoAt("data/providerd.db"), noDatabase},
+		"FIFO for WAL":                     {fifoAt("data/providerd.db-wal"), database("providerd.db-wal")},
+		"FIFO for wal-index":               {fifoAt("data/providerd.db-shm"), database("providerd.db-shm")},
+		"directory for keyset":             {directoryAt("data/keyset.json"), noKeyset("data/keyset.json")},
+		"FIFO for keyset":                  {fifoAt("data/keyset.json"), noKeyset("data/keyset.json")},
+		"directory of variable for keyset": {environment("PROVIDERD_KEYSET=data"), noKeyset("data")},
+		"directory for token":              {directoryAt("data/initial-token"), noToken},
+		"FIFO for token":                   {fifoAt("data/initial-token"), noToken},
+		"directory for key of certificate": {all(certificate(-time.Hour, 90*day), directoryAt("key.pem")), noKey},
+		"FIFO for key of certificate":      {all(certificate(-time.Hour, 90*day), fifoAt("key.pem")), noKey},
 	}
 }
 
@@ -81,5 +79,5 @@ func TestDoctorRefusesWhatServeRefuses(t *testing.T) {
 	}
 	healthy.environment = []string{"PROVIDERD_DATABASE=postgres://u@127.0.0.1:1/x"}
 	healthy.flags = []string{"--database=sqlite:data/providerd.db"}
-	expectOnly(t, healthy, nil)
+	expectOnly(t, healthy)
 }

@@ -1,14 +1,15 @@
 package commands_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -24,7 +25,7 @@ func TestExportedRecordsComeBack(t *testing.T) {
 	t.Parallel()
 	dir, client := t.TempDir(), contracttest.Client(t)
 	server := providerdtest.Serve(t, dir, "--log-format", "json")
-	for i, fields := range []string{
+	for _, fields := range []string{
 		`"name":"plain"`, `"name":"${HOME}","client_secret":"$${X} ${","client_id":"yes"`,
 		`"name":"- a: #b 'c' \"d\" \\","client_secret":"\n lines\n\n of\t\r\n","client_id":"1e5"`,
 		`"name":"é\u2028\u0085\ufeff\u001b😀\u009b\u007f\u202e\u2066\u200b\udb40\udc01\\u202e","client_secret":"","client_type":"public","client_id":" x "`,
@@ -32,23 +33,17 @@ func TestExportedRecordsComeBack(t *testing.T) {
 		 "authentication_flow":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e02","jwks_sources":["3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e03"],
 		 "include_claims_in_id_token":false,"issuer_mode":"global","access_code_validity":"seconds=1.5;minutes=2"`,
 	} {
-		status, text, err := server.Post(client, providerdtest.OAuth2Path,
-			`{"authorization_flow":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01",`+fields+`}`)
-		if err != nil || status != http.StatusCreated {
-			t.Fatal(i, status, text, err)
-		}
+		server.ExpectPost(t, client, http.StatusCreated, providerdtest.OAuth2Path,
+			`{"authorization_flow":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01",`+fields+`}`, "")
 	}
-	for i, fields := range []string{
+	for _, fields := range []string{
 		`"credentials":{}`, `"credentials":{"":"","id":1.10,"<<":1e400,"a":[-0,123456789012345678901234567890,1E+2,null,true,[],{}],
 		 "${X}":{"b":"${X}","c":"$$${","d":"0x1f","e":"2026-01-31","f":"~","g":" \n","\u202e":"\u009b\n\u2066"}}`,
 		`"credentials":{"key":"x"},"scopes":"a b","filter_group":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e04","user_delete_action":"suspend",
 		 "property_mappings":["3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e03","3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e03"]`,
 	} {
-		status, text, err := server.Post(client, providerdtest.DirectoryPath,
-			`{"name":"dir","delegated_subject":"a@example.com","default_group_email_domain":"true",`+fields+`}`)
-		if err != nil || status != http.StatusCreated {
-			t.Fatal(i, status, text, err)
-		}
+		server.ExpectPost(t, client, http.StatusCreated, providerdtest.DirectoryPath,
+			`{"name":"dir","delegated_subject":"a@example.com","default_group_email_domain":"true",`+fields+`}`, "")
 	}
 	expectVisible(t, dir)
 	expectVisibleLog(t, client, server)
@@ -57,14 +52,11 @@ func TestExportedRecordsComeBack(t *testing.T) {
 		environment := append(os.Environ(), "PROVIDERD_TOKEN="+providerdtest.Token(t, dir))
 		file := filepath.Join(dir, fmt.Sprint("providers", round, ".yaml"))
 		export := providerdtest.Command(t.Context(), dir, append([]string{"provider", "export", "--to", file}, flags...)...)
-		output, err := export.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v: %s", err, output)
-		}
-		for _, match := range regexp.MustCompile(`(?m)^(\w+) replaces the \w+ of provider (\d+)$`).FindAllStringSubmatch(string(output), -1) {
+		output := processtest.Run(t, export)
+		for _, match := range regexp.MustCompile(`(?m)^(\w+) replaces the \w+ of provider (\d+)$`).FindAllStringSubmatch(output, -1) {
 			environment = append(environment, match[1]+"="+first[match[2]])
 		}
-		providerdtest.RunCommand(t, dir, append([]string{"provider", "delete", "--yes"}, pksIn(first)...)...)
+		providerdtest.RunCommand(t, dir, append([]string{"provider", "delete", "--yes"}, slices.Collect(maps.Keys(first))...)...)
 		apply := providerdtest.Command(t.Context(), dir, "apply", "-f", file, "--server", server.URL, "--parallel", "1")
 		apply.Env = environment
 		if output, err := apply.CombinedOutput(); err != nil || !strings.Contains(string(output), "8 entries: 8 created,") {
@@ -86,9 +78,7 @@ func TestExportedRecordsComeBack(t *testing.T) {
 func expectVisible(t *testing.T, dir string) {
 	t.Helper()
 	const text = `oauth2: [{name: "\u202e", authorization_flow: 3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01}]`
-	if err := os.WriteFile(filepath.Join(dir, "hidden.yaml"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, os.WriteFile(filepath.Join(dir, "hidden.yaml"), []byte(text), 0o600))
 	for _, line := range []string{
 		"provider list --reveal", "provider list --reveal --output json",
 		"provider show 4 --output json", "provider show 4", "provider export --reveal",
@@ -101,15 +91,7 @@ func expectVisible(t *testing.T, dir string) {
 // expectVisibleLog is expectVisible for a request without a token.
 func expectVisibleLog(t *testing.T, client *http.Client, server *providerdtest.Server) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/%C2%9B%7F%E2%80%AE%E2%81%A6%FF", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = response.Body.Close()
+	server.Send(t, client, http.MethodGet, "/%C2%9B%7F%E2%80%AE%E2%81%A6%FF", "", "", nil)
 	const path = `"path":"/\u009b\u007f\u202e\u2066\ufffd"`
 	processtest.WaitUntil(t, "the request is logged", func() bool { return strings.Contains(server.Stderr.String(), path) })
 	expectNothingHidden(t, "log", server.Stderr.String())
@@ -126,35 +108,21 @@ func expectNothingHidden(t *testing.T, name, text string) {
 // listedRecords returns the records without their pks, and the secrets by pk.
 func listedRecords(t *testing.T, dir string) ([]map[string]any, map[string]string) {
 	t.Helper()
-	text, err := providerdtest.Command(t.Context(), dir, "provider", "list", "--reveal", "--output", "json").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := providerdtest.RunCommand(t, dir, "provider", "list", "--reveal", "--output", "json")
 	var records []map[string]any
-	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()
-	if err := decoder.Decode(&records); err != nil {
-		t.Fatal(err)
-	}
-	var raw []struct {
-		PK           int
-		ClientSecret string `json:"client_secret"`
-		Credentials  json.RawMessage
-	}
-	if err := json.Unmarshal(text, &raw); err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, decoder.Decode(&records))
 	secrets := map[string]string{}
-	for i, record := range records {
+	for _, record := range records {
+		secret, isOAuth2 := record["client_secret"].(string)
+		if !isOAuth2 {
+			text, err := json.Marshal(record["credentials"])
+			providerdtest.Check(t, err)
+			secret = string(text)
+		}
+		secrets[fmt.Sprint(record["pk"])] = secret
 		delete(record, "pk")
-		secrets[fmt.Sprint(raw[i].PK)] = raw[i].ClientSecret + string(raw[i].Credentials)
 	}
 	return records, secrets
-}
-
-func pksIn(secrets map[string]string) (pks []string) {
-	for pk := range secrets {
-		pks = append(pks, pk)
-	}
-	return pks
 }

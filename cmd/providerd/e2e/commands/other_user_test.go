@@ -1,7 +1,6 @@
 package commands_test
 
 import (
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -51,9 +50,7 @@ func expectOtherUserOwns(t *testing.T, dir string, want ...string) {
 func expectCreates(t *testing.T, server *providerdtest.Server) {
 	t.Helper()
 	server.Create(t, contracttest.Client(t))
-	if status, readiness := providerdtest.Readiness(t, server); status != http.StatusOK {
-		t.Errorf("readiness is %d %s", status, readiness)
-	}
+	server.ExpectReadiness(t, "ready")
 }
 
 // TestRootBesideServerOfAnotherUser runs commands as root, as an operator of the service does, and the server keeps running.
@@ -70,7 +67,7 @@ func TestRootBesideServerOfAnotherUser(t *testing.T) {
 	}
 	expectCreates(t, server)
 	expectOtherUserOwns(t, dir, "providerd.db", "providerd.db-wal", "keyset.json", "initial-token")
-	expectOnly(t, setUpIn(dir), nil)
+	expectOnly(t, setUpIn(dir))
 	info, err := os.Stat(filepath.Join(dir, "backup.db"))
 	if err != nil || info.Sys().(*syscall.Stat_t).Uid != 0 || info.Mode() != 0o600 {
 		t.Errorf("the backup is %+v, %v", info, err)
@@ -93,7 +90,7 @@ func TestRootRestoresForAnotherUser(t *testing.T) {
 		server = serveAsOtherUser(t, dir)
 		expectCreates(t, server)
 		expectOtherUserOwns(t, dir, "providerd.db", "keyset.json")
-		expectOnly(t, setUpIn(dir), nil)
+		expectOnly(t, setUpIn(dir))
 	}
 }
 
@@ -106,7 +103,7 @@ func TestRootStartsForAnotherUser(t *testing.T) {
 	server.Kill(t)
 	expectOtherUserOwns(t, dir, "providerd.db", "providerd.db-wal", "providerd.db-shm", "keyset.json", "initial-token")
 	expectCreates(t, serveAsOtherUser(t, dir))
-	expectOnly(t, setUpIn(dir), nil)
+	expectOnly(t, setUpIn(dir))
 }
 
 // TestDoctorWithoutPermission runs the doctor as neither root nor the user of the server. It must not report as ok
@@ -118,15 +115,14 @@ func TestDoctorWithoutPermission(t *testing.T) {
 	examined := setUpIn(dir)
 	examined.user = servingUser + 1
 	const remedy = "permission denied; run the doctor as the server's user or as root"
-	expectOnly(t, examined, []fault{
-		{"folder", healthWarn, "data belongs to user 1234, but this is user 1235; run the doctor as the server's user"},
-		{"database file", healthFail, "permission denied; run the command as the owner"},
-		{"keyset file", healthFail, "permission denied; run the command as the owner"},
-		{"initial token", healthFail, "permission denied; run the command as the owner"},
-		{"disk space", healthWarn, "or the size of the database, is unknown: .*" + remedy},
-		{"database", healthFail, "permission denied; run the command as the owner"},
-		{"keyset", healthFail, "permission denied; run the command as the owner"},
-	})
+	expectOnly(t, examined,
+		warns("folder", "data belongs to user 1234, but this is user 1235; run the doctor as the server's user"),
+		fails("database file", "permission denied; run the command as the owner"),
+		fails("keyset file", "permission denied; run the command as the owner"),
+		fails("initial token", "permission denied; run the command as the owner"),
+		warns("disk space", "or the size of the database, is unknown: .*"+remedy),
+		fails("database", "permission denied; run the command as the owner"),
+		fails("keyset", "permission denied; run the command as the owner"))
 }
 
 // TestCertificateInstalledByRoot installs a certificate in two steps, as install(1) does: the files first belong to

@@ -24,12 +24,8 @@ func TestTokenRenewedUnderLoad(t *testing.T) {
 		journal.WaitForMore(t, creates)
 		text := providerdtest.RunCommand(t, dir, "token", "renew", string(rune('1'+id)), "--quiet")
 		next := filepath.Join(dir, "data", "next-token")
-		if err := os.WriteFile(next, []byte(strings.TrimSpace(text)), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(next, filepath.Join(dir, "data", "initial-token")); err != nil {
-			t.Fatal(err)
-		}
+		providerdtest.Check(t, os.WriteFile(next, []byte(strings.TrimSpace(text)), 0o600))
+		providerdtest.Check(t, os.Rename(next, filepath.Join(dir, "data", "initial-token")))
 	}
 	journal.WaitForMore(t, creates)
 	load.Stop()

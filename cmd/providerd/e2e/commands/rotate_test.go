@@ -10,8 +10,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -33,10 +31,11 @@ const (
 	backupEvery, replacedAfter = 4, 2
 )
 
-// rotating is a deployment whose keys are rotated and replaced, while commands and servers are killed.
+// rotating is servers whose keys are rotated and replaced, while commands and servers are killed.
 type rotating struct {
-	deployment
-	made *providerdtest.Journal
+	*providerdtest.Fleet
+	archive archive
+	made    *providerdtest.Journal
 	// took is how long the last rotation took that was not killed.
 	took time.Duration
 	// backups are older ones, which need a master key that the keyset no longer has.
@@ -61,17 +60,21 @@ func TestKeysAreRotatedUnderLoad(t *testing.T) {
 	rounds := processtest.ProofSize(t, "reseal", defaultRotateRounds)
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
-		rotate(t, serveSQLite(t), rounds)
+		servers := providerdtest.StartFleet(t, "", 1)
+		rotate(t, servers, sqliteArchive{servers}, rounds)
+		providerdtest.CheckIntegrity(t, filepath.Join(servers.Dir, "data", "providerd.db"))
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		rotate(t, serveReplicas(t, postgrestest.NewCluster(t)), rounds)
+		cluster := postgrestest.NewCluster(t)
+		replicas := providerdtest.StartFleet(t, cluster.CreateDatabase(t), 3)
+		rotate(t, replicas, postgresArchive{replicas, cluster}, rounds)
 	})
 }
 
-func rotate(t *testing.T, servers deployment, rounds int) {
+func rotate(t *testing.T, servers *providerdtest.Fleet, archive archive, rounds int) {
 	t.Helper()
-	r, start := &rotating{deployment: servers, made: providerdtest.NewJournal(), took: time.Second}, time.Now()
+	r := &rotating{Fleet: servers, archive: archive, made: providerdtest.NewJournal(), took: time.Second}
 	pace := time.NewTicker(createInterval)
 	defer pace.Stop()
 	load := r.made.Load(4, "load", func(name string) (providerdtest.Record, error) {
@@ -99,12 +102,13 @@ func rotate(t *testing.T, servers deployment, rounds int) {
 	}
 	load.Stop()
 	replays.Stop()
-	r.made.Compare(t, r.end(t))
+	r.Stop(t)
+	r.made.Compare(t, r.Stored(t, r.URL))
 	for _, kept := range r.backups {
 		r.restoreKept(t, kept)
 	}
 	t.Logf("%d rounds in %v, kills of commands %d, of servers %d, replays %d, restored backups %d",
-		rounds, time.Since(start).Round(time.Second), r.kills, rounds, r.replayed.Load(), len(r.backups))
+		rounds, time.Since(r.made.Started).Round(time.Second), r.kills, rounds, r.replayed.Load(), len(r.backups))
 	if refused := r.refused.Load(); refused > 0 {
 		t.Errorf("%d creates were refused", refused)
 	}
@@ -113,17 +117,17 @@ func rotate(t *testing.T, servers deployment, rounds int) {
 // round rotates the key and reseals all secrets, after an attempt to do so was killed, and while a server is killed.
 func (r *rotating) round(t *testing.T) {
 	t.Helper()
+	pause := rand.N(2 * r.took)
 	var group sync.WaitGroup
+	defer group.Wait()
 	group.Go(func() {
-		<-time.After(rand.N(2 * r.took))
-		r.restart(t)
+		<-time.After(pause)
+		r.Restart(t, rand.IntN(len(r.Replicas)), func() {})
 	})
 	r.kill(t, "key", "rotate", "--reseal")
 	begun := time.Now()
-	r.run(t, "key", "rotate", "--reseal")
-	took := time.Since(begun)
-	group.Wait()
-	r.took = took
+	r.RunCommand(t, "key", "rotate", "--reseal")
+	r.took = time.Since(begun)
 	r.keyID(t, "data")
 }
 
@@ -132,16 +136,9 @@ func (r *rotating) kill(t *testing.T, arguments ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), rand.N(r.took))
 	defer cancel()
-	if output, err := r.command(ctx, arguments...).CombinedOutput(); ctx.Err() != nil {
+	if output, err := r.Command(ctx, arguments...).CombinedOutput(); ctx.Err() != nil {
 		r.kills++
 	} else if err != nil {
-		t.Errorf("%v: %v: %s", arguments, err, output)
-	}
-}
-
-func (r *rotating) run(t *testing.T, arguments ...string) {
-	t.Helper()
-	if output, err := r.command(t.Context(), arguments...).CombinedOutput(); err != nil {
 		t.Errorf("%v: %v: %s", arguments, err, output)
 	}
 }
@@ -149,17 +146,12 @@ func (r *rotating) run(t *testing.T, arguments ...string) {
 // keyID returns the id of the only key of a kind.
 func (r *rotating) keyID(t *testing.T, kind string) (id string) {
 	t.Helper()
-	output, err := r.command(t.Context(), "key", "list", "--output", "json").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	output := providerdtest.Output(t, r.Command(t.Context(), "key", "list", "--output", "json"))
 	var keys []struct {
 		Kind string
 		ID   uint32
 	}
-	if err := json.Unmarshal(output, &keys); err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, json.Unmarshal([]byte(output), &keys))
 	count := 0
 	for _, key := range keys {
 		if key.Kind == kind {
@@ -175,17 +167,17 @@ func (r *rotating) keyID(t *testing.T, kind string) (id string) {
 
 // persist sends a create, and repeats it if its server is killed.
 func (r *rotating) persist(name string) (record providerdtest.Record, err error) {
-	for try := range 10 {
-		var status int
-		if status, record, err = r.create(try, name); err == nil && status == http.StatusCreated {
-			return record, nil
-		}
-		if err == nil {
-			err = fmt.Errorf("status is %d", status)
+	replica := int(name[len(name)-1])
+	err = processtest.Poll(func() error {
+		status, created, err := r.Create(replica%len(r.Replicas), name, "")
+		if err == nil && status != http.StatusCreated {
 			r.refused.Add(1)
 		}
-	}
-	return providerdtest.Record{}, err
+		replica++
+		record, err = providerdtest.ErrorUnlessCreated(status, created, err)
+		return err
+	})
+	return record, err
 }
 
 // replay repeats a create, whose secret must be unchanged.
@@ -202,13 +194,13 @@ func (r *rotating) replay(t *testing.T) bool {
 // keepBackup makes a backup and keeps the keyset.
 func (r *rotating) keepBackup(t *testing.T, round int) {
 	t.Helper()
-	dir := filepath.Dir(r.keyset())
+	dir := filepath.Dir(r.Keyset())
 	kept := keptBackup{
 		path: filepath.Join(dir, fmt.Sprintf("older-%d", round)), keyset: filepath.Join(dir, fmt.Sprintf("older-%d.json", round)),
 		masterID: r.keyID(t, "master"), records: r.made.Acknowledged(),
 	}
-	r.backUp(t, kept.path)
-	providerdtest.Run(t, "cp", "--preserve=mode", r.keyset(), kept.keyset)
+	r.archive.backUp(t, kept.path)
+	providerdtest.Run(t, "cp", "--preserve=mode", r.Keyset(), kept.keyset)
 	r.backups = append(r.backups, kept)
 }
 
@@ -216,23 +208,16 @@ func (r *rotating) keepBackup(t *testing.T, round int) {
 func (r *rotating) replaceMasterKey(t *testing.T) {
 	t.Helper()
 	last := r.backups[len(r.backups)-1]
-	expectRecords(t, r.restore(t, last.path, r.keyset()), last.records)
-	next := r.keyset() + ".next"
-	r.run(t, "key", "create", "--keyset", next, "--add", r.keyset())
-	rename(t, next, r.keyset())
+	providerdtest.CheckIncludes(t, r.archive.restore(t, last.path, r.Keyset()), last.records)
+	next := r.Keyset() + ".next"
+	r.RunCommand(t, "key", "create", "--keyset", next, "--add", r.Keyset())
+	providerdtest.Check(t, os.Rename(next, r.Keyset()))
 	r.kill(t, "key", "rewrap")
-	r.run(t, "key", "rewrap")
-	r.run(t, "key", "create", "--keyset", next, "--drop", r.keyset())
-	rename(t, next, r.keyset())
+	r.RunCommand(t, "key", "rewrap")
+	r.RunCommand(t, "key", "create", "--keyset", next, "--drop", r.Keyset())
+	providerdtest.Check(t, os.Rename(next, r.Keyset()))
 	if id := r.keyID(t, "master"); id == last.masterID {
 		t.Errorf("the master key is still %s", id)
-	}
-}
-
-func rename(t *testing.T, from, to string) {
-	t.Helper()
-	if err := os.Rename(from, to); err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -240,28 +225,7 @@ func rename(t *testing.T, from, to string) {
 func (r *rotating) restoreKept(t *testing.T, kept keptBackup) {
 	t.Helper()
 	if r.keyID(t, "master") != kept.masterID {
-		said := r.refuse(t, kept.path)
-		named := regexp.MustCompile(`keyset cannot be used: it lacks master key (\d+),`).FindStringSubmatch(said)
-		if named == nil || named[1] != kept.masterID {
-			t.Errorf("without master key %s: %s", kept.masterID, strings.TrimSpace(said))
-		}
+		r.archive.refuse(t, kept.path, "keyset cannot be used: it lacks master key "+kept.masterID+",")
 	}
-	expectRecords(t, r.restore(t, kept.path, kept.keyset), kept.records)
-}
-
-// expectRecords checks that records are stored, once each. There may be others.
-func expectRecords(t *testing.T, stored []providerdtest.Record, want map[string]providerdtest.Record) {
-	t.Helper()
-	found := map[string]providerdtest.Record{}
-	for _, record := range stored {
-		if _, isDuplicate := found[record.Name]; isDuplicate {
-			t.Errorf("%s is in the backup twice", record.Name)
-		}
-		found[record.Name] = record
-	}
-	for name, record := range want {
-		if found[name] != record {
-			t.Errorf("%s: the backup has provider %d, want %d", name, found[name].PK, record.PK)
-		}
-	}
+	providerdtest.CheckIncludes(t, r.archive.restore(t, kept.path, kept.keyset), kept.records)
 }

@@ -1,8 +1,6 @@
 package commands_test
 
 import (
-	"context"
-	"database/sql"
 	"errors"
 	"io/fs"
 	"net/http"
@@ -45,33 +43,30 @@ func TestCommandLineOverPostgreSQL(t *testing.T) {
 	})
 }
 
-// execute runs a statement in a SQLite database, as another program would.
-func execute(ctx context.Context, path, statement string) error {
-	db, err := sql.Open("sqlite3", path)
-	if err != nil {
-		return err
-	}
-	_, err = db.ExecContext(ctx, statement)
-	return errors.Join(err, db.Close())
-}
-
 // scriptCommands returns the commands of the scripts: "serve" starts a server in the directory of the script,
 // "stderr-of-server PATTERN" waits for a message of it, "end-server" stops it, "damage DATABASE STATEMENT" changes a
-// database, "fails STATUS PATTERN ARGUMENT..." runs a command of providerd that ends with a status and a message,
+// database, "certificate DIR" writes a certificate and its key, "fails STATUS PATTERN ARGUMENT..." runs a command of providerd that ends with a status and a message,
 // "post STATUS PATH BODY" sends a create, and "refused-within-a-second PATH" sends creates until the token is refused.
 func scriptCommands(t *testing.T) map[string]scriptCommand {
 	t.Helper()
 	client := contracttest.Client(t)
 	// servers has the server that the scripts started last in each directory.
 	var servers sync.Map
+	started := func(script *testscript.TestScript) *providerdtest.Server {
+		server, ok := servers.Load(script.Getenv("WORK"))
+		if !ok {
+			script.Fatalf("no server was started")
+		}
+		return server.(*providerdtest.Server)
+	}
 	return map[string]scriptCommand{
 		"serve": func(script *testscript.TestScript, _ bool, arguments []string) {
-			started := serveScript(t, script, arguments)
-			servers.Store(script.Getenv("WORK"), started)
-			script.Setenv("URL", started.URL)
+			server := serveScript(t, script, arguments)
+			servers.Store(script.Getenv("WORK"), server)
+			script.Setenv("URL", server.URL)
 			script.Defer(func() {
-				if !started.HasEnded() {
-					started.Stop(t)
+				if !server.HasEnded() {
+					server.Stop(t)
 				}
 			})
 		},
@@ -85,25 +80,18 @@ func scriptCommands(t *testing.T) map[string]scriptCommand {
 				script.Fatalf("status is %d, want %s, and %q in %s", status, want, arguments[1], said)
 			}
 		},
+		"certificate": func(script *testscript.TestScript, _ bool, arguments []string) {
+			providerdtest.WriteCertificate(t, script.MkAbs(arguments[0]), 1)
+		},
 		"end-server": func(script *testscript.TestScript, _ bool, _ []string) {
-			server, ok := servers.Load(script.Getenv("WORK"))
-			if !ok {
-				script.Fatalf("no server was started")
-			}
-			server.(*providerdtest.Server).Stop(t)
+			started(script).Stop(t)
 		},
 		"damage": func(script *testscript.TestScript, _ bool, arguments []string) {
-			script.Check(execute(t.Context(), script.MkAbs(arguments[0]), arguments[1]))
+			script.Check(providerdtest.Execute(t.Context(), script.MkAbs(arguments[0]), arguments[1]))
 		},
 		"stderr-of-server": func(script *testscript.TestScript, _ bool, arguments []string) {
-			server, ok := servers.Load(script.Getenv("WORK"))
-			if !ok {
-				script.Fatalf("no server was started")
-			}
-			pattern := regexp.MustCompile(arguments[0])
-			processtest.WaitUntil(t, "the server says "+arguments[0], func() bool {
-				return pattern.MatchString(server.(*providerdtest.Server).Stderr.String())
-			})
+			server, pattern := started(script), regexp.MustCompile(arguments[0])
+			processtest.WaitUntil(t, "the server says "+arguments[0], func() bool { return pattern.MatchString(server.Stderr.String()) })
 		},
 		"refused-within-a-second": func(script *testscript.TestScript, _ bool, arguments []string) {
 			server := &providerdtest.Server{URL: script.Getenv("URL"), Dir: script.Getenv("WORK")}

@@ -34,19 +34,11 @@ type kubernetesObject struct {
 // mount writes files as Kubernetes mounts them: as symbolic links into a hidden directory.
 func mount(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Join(dir, "..2026"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("..2026", filepath.Join(dir, "..data")); err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, os.MkdirAll(filepath.Join(dir, "..2026"), 0o700))
+	providerdtest.Check(t, os.Symlink("..2026", filepath.Join(dir, "..data")))
 	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, "..2026", name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(filepath.Join("..data", name), filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		providerdtest.Check(t, os.WriteFile(filepath.Join(dir, "..2026", name), []byte(text), 0o600))
+		providerdtest.Check(t, os.Symlink(filepath.Join("..data", name), filepath.Join(dir, name)))
 	}
 }
 
@@ -62,9 +54,7 @@ func TestKubernetesJob(t *testing.T) {
 	var arguments []string
 	for document := range strings.SplitSeq(text, "\n---\n") {
 		var object kubernetesObject
-		if err := yaml.Unmarshal([]byte(document), &object); err != nil {
-			t.Fatal(err)
-		}
+		providerdtest.Check(t, yaml.Unmarshal([]byte(document), &object))
 		switch object.Kind {
 		case "ConfigMap":
 			mount(t, config, map[string]string{"providers.yaml": local.Replace(object.Data["providers.yaml"])})

@@ -27,9 +27,7 @@ func documents(t *testing.T, check func(path string)) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, err)
 }
 
 // TestLinks follows the relative links of all Markdown files, and the anchors of their headings.

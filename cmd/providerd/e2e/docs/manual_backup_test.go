@@ -18,25 +18,22 @@ import (
 func TestManualBacksUp(t *testing.T) {
 	t.Parallel()
 	examples := providerdtest.Examples(t, "backup.md", 4)
-	backUp, schedule, restore, elsewhere := examples[0], examples[1], examples[2], examples[3]
 	dir, other := t.TempDir(), t.TempDir()
 	providerdtest.Fill(t, dir, 3)
 	server := providerdtest.Serve(t, dir)
 	want := []int64{1, 2, 3}
-	providerdtest.RunShell(t, dir, backUp)
-	runSchedule(t, dir, schedule)
+	providerdtest.RunShell(t, dir, examples[0].Commands)
+	runSchedule(t, dir, examples[1].Commands)
 	server.Stop(t)
 	providerdtest.RunCommand(t, dir, "provider", "delete", "1", "2", "--yes")
-	providerdtest.RunShell(t, dir, restore)
+	providerdtest.RunShell(t, dir, examples[2].Commands)
 	if pks := providerdtest.StoredPKs(t, dir); !slices.Equal(pks, want) {
 		t.Errorf("restored %v", pks)
 	}
 	for _, name := range []string{"backup.db", "keyset.copy.json"} {
-		if err := os.Rename(filepath.Join(dir, name), filepath.Join(other, name)); err != nil {
-			t.Fatal(err)
-		}
+		providerdtest.Check(t, os.Rename(filepath.Join(dir, name), filepath.Join(other, name)))
 	}
-	providerdtest.RunShell(t, other, elsewhere)
+	providerdtest.RunShell(t, other, examples[3].Commands)
 	if pks := providerdtest.StoredPKs(t, other); !slices.Equal(pks, want) {
 		t.Errorf("restored %v elsewhere", pks)
 	}
@@ -46,13 +43,9 @@ func TestManualBacksUp(t *testing.T) {
 // runSchedule runs the command until its first backup, and checks the name of that.
 func runSchedule(t *testing.T, dir, command string) {
 	t.Helper()
-	if err := os.Mkdir(filepath.Join(dir, "backups"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, os.Mkdir(filepath.Join(dir, "backups"), 0o700))
 	s, err := processtest.Start(providerdtest.ShellCommand(t, dir, "exec "+command))
-	if err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, err)
 	processtest.WaitUntil(t, "the program waits for the next backup", func() bool {
 		return strings.Contains(s.Stderr.String(), "the next backup is due at ")
 	})
@@ -70,23 +63,19 @@ func runSchedule(t *testing.T, dir, command string) {
 func TestManualRestoresOlderBackup(t *testing.T) {
 	t.Parallel()
 	examples := providerdtest.Examples(t, "keys.md", 3)
-	add, drop, restore := examples[0], examples[1], examples[2]
+	add, drop, restore := examples[0].Commands, examples[1].Commands, examples[2].Commands
 	dir := t.TempDir()
 	providerdtest.Fill(t, dir, 3)
 	providerdtest.RunCommand(t, dir, "backup", "older.db")
 	server := providerdtest.Serve(t, dir)
 	for _, commands := range []string{add, drop} {
 		providerdtest.RunShell(t, dir, commands)
-		if status, text := providerdtest.Get(t, server.URL+"/readyz"); status != http.StatusOK {
-			t.Errorf("after %s: readiness is %d %s", commands, status, text)
-		}
+		server.ExpectReadiness(t, "ready")
 		server.Create(t, http.DefaultClient)
 	}
 	server.Stop(t)
-	output, err := providerdtest.Command(t.Context(), dir, "restore", "older.db", "--replace").CombinedOutput()
-	if named := regexp.MustCompile(`lacks master key \d+`); err == nil || !named.Match(output) {
-		t.Errorf("restored without the old master key: %v: %s", err, output)
-	}
+	refused := providerdtest.Command(t.Context(), dir, "restore", "older.db", "--replace")
+	providerdtest.ExpectExit(t, refused, providerdtest.ExitFailed, `lacks master key \d+`)
 	if pks := providerdtest.StoredPKs(t, dir); len(pks) != 5 {
 		t.Errorf("after a restore that was refused, %v are stored", pks)
 	}

@@ -21,17 +21,13 @@ func TestManualFollowsRecords(t *testing.T) {
 	dir := t.TempDir()
 	server := providerdtest.Serve(t, dir)
 	// A job of its own ends with all its programs.
-	commands := "set -m\n(\n" + providerdtest.Examples(t, recordsPage, 1)[0] + ") &\n" +
+	commands := "set -m\n(\n" + providerdtest.Examples(t, recordsPage, 1)[0].Commands + ") &\n" +
 		"until grep --quiet '^}' record-2.json; do sleep 0.1; done 2>/dev/null\nkill -- -$!\n"
 	child, err := processtest.Start(providerdtest.ShellCommand(t, dir, commands))
-	if err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, err)
 	for _, name := range []string{"record-1.json", "record-2.json"} {
 		created, err := server.CreateOnce(http.DefaultClient, name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		providerdtest.Check(t, err)
 		var kept struct {
 			PK     int64
 			Secret string `json:"client_secret"`

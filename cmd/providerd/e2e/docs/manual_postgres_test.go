@@ -18,13 +18,9 @@ import (
 func withCluster(t *testing.T, cluster *postgrestest.Cluster, dir, commands string) string {
 	t.Helper()
 	parsed, err := url.Parse(cluster.CreateDatabase(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, err)
 	password, _ := parsed.User.Password()
-	if err := os.WriteFile(filepath.Join(dir, "pgpass"), []byte("*:*:*:*:"+password+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, os.WriteFile(filepath.Join(dir, "pgpass"), []byte("*:*:*:*:"+password+"\n"), 0o600))
 	parsed.User = url.User(parsed.User.Username())
 	named := regexp.MustCompile(`postgres://providerd@[a-z0-9.,]+/providerd(\?sslmode=verify-full)?`)
 	if len(named.FindAllString(commands, -1)) != 1 {
@@ -38,7 +34,7 @@ func TestManualCopies(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	providerdtest.Fill(t, dir, 3)
-	commands := withCluster(t, postgrestest.NewCluster(t), dir, providerdtest.Examples(t, "backup.md", 1)[0])
+	commands := withCluster(t, postgrestest.NewCluster(t), dir, providerdtest.Examples(t, "backup.md", 1)[0].Commands)
 	database := regexp.MustCompile(`postgres://\S+`).FindString(commands)
 	list := "providerd provider list --database " + database + " --keyset data/keyset.json --output json >listed\n"
 	providerdtest.RunShell(t, dir, "export PGPASSFILE=pgpass\n"+commands+list+`grep '"pk":3,' listed`)
@@ -48,7 +44,7 @@ func TestManualCopies(t *testing.T) {
 func TestManualReplicas(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	commands := providerdtest.Examples(t, "postgres.md", 1)[0]
+	commands := providerdtest.Examples(t, "postgres.md", 1)[0].Commands
 	commands = withCluster(t, postgrestest.NewCluster(t), dir, strings.ReplaceAll(commands, "/var/lib/providerd", dir))
 	const serving = `providerd serve --listen 0.0.0.0:8080 `
 	if strings.Count(commands, serving) != 1 {

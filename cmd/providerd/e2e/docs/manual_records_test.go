@@ -28,9 +28,7 @@ func createShown(t *testing.T, dir string) *providerdtest.Server {
 func asRole(t *testing.T, cluster *postgrestest.Cluster, database, role string) string {
 	t.Helper()
 	parsed, err := url.Parse(database)
-	if err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, err)
 	cluster.Exec(t, strings.TrimPrefix(parsed.Path, "/"), "ALTER ROLE "+role+" PASSWORD '"+cluster.Password+"'")
 	parsed.User = url.UserPassword(role, cluster.Password)
 	return parsed.String()
@@ -44,19 +42,10 @@ func TestManualRecords(t *testing.T) {
 	database := cluster.CreateDatabase(t)
 	providerdtest.RunShell(t, dir, "export PROVIDERD_TO='"+database+"'\n"+
 		"providerd copy --from sqlite:data/providerd.db --keyset data/keyset.json")
-	var examples []providerdtest.Example
-	for _, example := range providerdtest.AllExamples(t, recordsPage) {
-		if example.RunBy == t.Name() {
-			examples = append(examples, example)
-		}
-	}
-	if len(examples) != 3 {
-		t.Fatalf("%s has %d examples, want 3", recordsPage, len(examples))
-	}
+	examples := providerdtest.Examples(t, recordsPage, 3)
 	asOwner := "export PROVIDERD_DATABASE='" + database + "'\n"
-	for _, example := range []providerdtest.Example{examples[0], examples[2]} {
-		providerdtest.RunShell(t, dir, asOwner+example.Commands)
-	}
+	providerdtest.RunShell(t, dir, asOwner+examples[0].Commands)
+	providerdtest.RunShell(t, dir, asOwner+examples[2].Commands)
 	asPlatform := "export PLATFORM_DATABASE='" + asRole(t, cluster, database, "platform") + "'\n"
 	examples[1].CheckOutput(t, providerdtest.RunShell(t, dir, asPlatform+examples[1].Commands))
 

@@ -21,17 +21,13 @@ func TestReadmeWorks(t *testing.T) {
 	server := providerdtest.Serve(t, dir)
 	readme := providerdtest.ReadFile(t, "README.md")
 	shown := map[string]any{}
-	if err := json.Unmarshal([]byte(providerdtest.CodeBlocks(readme, "json")[0]), &shown); err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, json.Unmarshal([]byte(providerdtest.CodeBlocks(readme, "json")[0]), &shown))
 	for _, commands := range providerdtest.CodeBlocks(strings.ReplaceAll(readme, "http://127.0.0.1:8080", server.URL), "sh") {
 		if !strings.HasPrefix(commands, "curl ") {
 			continue
 		}
 		response := map[string]any{}
-		if err := json.Unmarshal([]byte(providerdtest.RunShell(t, dir, commands)), &response); err != nil {
-			t.Fatal(err)
-		}
+		providerdtest.Check(t, json.Unmarshal([]byte(providerdtest.RunShell(t, dir, commands)), &response))
 		for _, random := range []string{"client_id", "client_secret"} {
 			if response[random] == "" {
 				t.Errorf("%s is empty", random)
@@ -53,9 +49,7 @@ func TestReadmeWorks(t *testing.T) {
 func runProgram(t *testing.T, dir, program string, environment ...string) string {
 	t.Helper()
 	source, binary := filepath.Join(t.TempDir(), "main.go"), filepath.Join(t.TempDir(), "program")
-	if err := os.WriteFile(source, []byte(program), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, os.WriteFile(source, []byte(program), 0o600))
 	providerdtest.Run(t, "go", "build", "-o", binary, source)
 	command := exec.CommandContext(t.Context(), binary)
 	command.Dir, command.Env = dir, append(os.Environ(), environment...)
@@ -106,9 +100,7 @@ func samples(t *testing.T, url string) []sample {
 			}
 		}
 	}
-	if err := json.Unmarshal([]byte(text), &contract); err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, json.Unmarshal([]byte(text), &contract))
 	var all []sample
 	for _, path := range contract.Paths {
 		all = append(all, path.Post.Samples...)

@@ -4,7 +4,6 @@ package failover_test
 
 import (
 	"net/http"
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -84,7 +83,7 @@ func (r *roundResult) count(e *entry) {
 func newFailover(t *testing.T, servers site, url string) *failover {
 	t.Helper()
 	f := &failover{
-		site: servers, fleet: providerdtest.StartFleet(t, os.Args[0], url, replicaCount),
+		site: servers, fleet: providerdtest.StartFleet(t, url, replicaCount),
 		journal: &failoverJournal{entries: map[string]*entry{}},
 	}
 	f.token = providerdtest.Token(t, f.fleet.Dir)

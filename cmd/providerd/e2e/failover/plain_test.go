@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/store/postgres/postgrestest"
 )
 
@@ -54,9 +55,7 @@ func pairWith(t *testing.T, primary *postgrestest.Cluster) (*pair, string) {
 	t.Helper()
 	p := &pair{primary: primary, toPrimary: newProxy(t), toStandby: newProxy(t)}
 	location, err := url.Parse(p.primary.CreateDatabase(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, err)
 	p.database = location.Path[1:]
 	p.toPrimary.redirect(p.primary.Address())
 	p.addStandby(t)

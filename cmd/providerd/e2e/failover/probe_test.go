@@ -37,14 +37,10 @@ type probe struct {
 func startProbe(t *testing.T, url string) *probe {
 	t.Helper()
 	config, err := pgx.ParseConfig(url + "&target_session_attrs=read-write")
-	if err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, err)
 	all := stdlib.OpenDB(*config)
 	_, err = all.ExecContext(t.Context(), probeTable)
-	if err := errors.Join(err, all.Close()); err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, errors.Join(err, all.Close()))
 	p := &probe{}
 	for _, address := range addressesOf(config) {
 		config := config.Copy()

@@ -6,6 +6,8 @@ import (
 	"net"
 	"sync"
 	"testing"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
 // proxy is the network between the replicas and a PostgreSQL server. It keeps its address when the server is replaced.
@@ -22,9 +24,7 @@ type proxy struct {
 func newProxy(t *testing.T) *proxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, err)
 	p := &proxy{listener: listener, open: map[net.Conn]bool{}}
 	t.Cleanup(func() {
 		_ = listener.Close()

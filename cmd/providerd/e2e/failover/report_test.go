@@ -6,102 +6,73 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"testing"
-	"time"
 
 	"example.com/providerd/cmd/bench/figures"
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
-// kindResults has the rounds of one kind.
-type kindResults struct {
-	kind   string
-	rounds []roundResult
-}
+// tableHeading begins the table of figures in Markdown.
+const tableHeading = "| fault | rounds | acknowledged | unknown at first | missing | doubled | database stalled, s: median, longest | " +
+	"creates stalled |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n"
 
 // reportFailover fails the test if a create is lost, doubled or late, and saves the figures of a whole run.
 func reportFailover(t *testing.T, results []roundResult, rounds int) {
 	t.Helper()
-	var kinds []*kindResults
+	var kinds []string
+	ofKind := map[string][]roundResult{}
 	for _, r := range results {
 		if r.missing+r.double+len(r.faults) > 0 || r.creates > r.database+maxDelay || r.refusal > maxRefusal {
 			t.Errorf("%+v", r)
 		}
-		at := slices.IndexFunc(kinds, func(known *kindResults) bool { return known.kind == r.kind })
-		if at < 0 {
-			at, kinds = len(kinds), append(kinds, &kindResults{kind: r.kind})
+		if ofKind[r.kind] == nil {
+			kinds = append(kinds, r.kind)
 		}
-		kinds[at].rounds = append(kinds[at].rounds, r)
+		ofKind[r.kind] = append(ofKind[r.kind], r)
 	}
-	all := &kindResults{kind: "all", rounds: results}
-	t.Log("\n" + failoverTable(append(kinds, all)...))
-	if rounds < wholeRun {
-		return
-	}
-	if err := figures.Put(providerdtest.Path(t, "store/postgres/README.md"), "figures: make proof PROOF=failover writes them", failoverTable(all)); err != nil {
-		t.Error(err)
-	}
-	if err := os.WriteFile(providerdtest.Path(t, "store/postgres/failover.svg"), []byte(plotFailover(kinds).SVG()), 0o600); err != nil {
-		t.Error(err)
-	}
-}
-
-func (k *kindResults) sum(of func(r roundResult) int) (sum int) {
-	for _, r := range k.rounds {
-		sum += of(r)
-	}
-	return sum
-}
-
-// times returns the median and the longest time, in seconds.
-func (k *kindResults) times(of func(r roundResult) time.Duration) (median, longest float64) {
-	var times []time.Duration
-	for _, r := range k.rounds {
-		times = append(times, of(r))
-	}
-	slices.Sort(times)
-	return times[len(times)/2].Seconds(), times[len(times)-1].Seconds()
-}
-
-func databaseTime(r roundResult) time.Duration { return r.database }
-
-func createsTime(r roundResult) time.Duration { return r.creates }
-
-func slowestTime(r roundResult) time.Duration { return r.slowest }
-
-// failoverTable renders the figures in Markdown.
-func failoverTable(kinds ...*kindResults) string {
-	var text strings.Builder
-	text.WriteString("| fault | rounds | acknowledged | unknown at first | missing | doubled | database stalled, s: median, longest | " +
-		"creates stalled |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n")
-	for _, kind := range kinds {
-		databaseMedian, databaseLongest := kind.times(databaseTime)
-		createsMedian, createsLongest := kind.times(createsTime)
-		fmt.Fprintf(&text, "| %s | %d | %d | %d | %d | %d | %.1f, %.1f | %.1f, %.1f |\n",
-			kind.kind, len(kind.rounds),
-			kind.sum(func(r roundResult) int { return r.acknowledged }),
-			kind.sum(func(r roundResult) int { return r.unknown }),
-			kind.sum(func(r roundResult) int { return r.missing }),
-			kind.sum(func(r roundResult) int { return r.double }),
-			databaseMedian, databaseLongest, createsMedian, createsLongest)
-	}
-	return text.String()
-}
-
-// plotFailover draws the longest stalls.
-func plotFailover(kinds []*kindResults) figures.Bars {
-	bars := figures.Bars{
+	table, bars := "\n"+tableHeading, figures.Bars{
 		Title:  "longest stall in seconds",
 		Series: []string{"the database", "creates", "creates of the slowest replica"},
 	}
 	for _, kind := range kinds {
-		group := figures.Group{Name: kind.kind}
-		for _, of := range []func(r roundResult) time.Duration{databaseTime, createsTime, slowestTime} {
-			_, longest := kind.times(of)
-			group.Values = append(group.Values, longest)
-		}
-		bars.Groups = append(bars.Groups, group)
+		row, longest := summarize(kind, ofKind[kind])
+		table += row
+		bars.Groups = append(bars.Groups, figures.Group{Name: kind, Values: longest})
 	}
-	return bars
+	all, _ := summarize("all", results)
+	t.Log(table + all)
+	if rounds < wholeRun {
+		return
+	}
+	readme := providerdtest.Path(t, "store/postgres/README.md")
+	if err := figures.Put(readme, "figures: make proof PROOF=failover writes them", tableHeading+all); err != nil {
+		t.Error(err)
+	}
+	if err := os.WriteFile(providerdtest.Path(t, "store/postgres/failover.svg"), []byte(bars.SVG()), 0o600); err != nil {
+		t.Error(err)
+	}
+}
+
+// summarize returns a row of the table for some rounds, and how long the database, creates, and creates of the slowest
+// replica stalled at most, in seconds.
+func summarize(title string, rounds []roundResult) (row string, longest []float64) {
+	var sum roundResult
+	stalls := make([][]float64, 3)
+	for _, r := range rounds {
+		sum.acknowledged += r.acknowledged
+		sum.unknown += r.unknown
+		sum.missing += r.missing
+		sum.double += r.double
+		for i, stall := range []float64{r.database.Seconds(), r.creates.Seconds(), r.slowest.Seconds()} {
+			stalls[i] = append(stalls[i], stall)
+		}
+	}
+	var medians []float64
+	for _, times := range stalls {
+		slices.Sort(times)
+		medians, longest = append(medians, times[len(times)/2]), append(longest, times[len(times)-1])
+	}
+	row = fmt.Sprintf("| %s | %d | %d | %d | %d | %d | %.1f, %.1f | %.1f, %.1f |\n", title, len(rounds), sum.acknowledged,
+		sum.unknown, sum.missing, sum.double, medians[0], longest[0], medians[1], longest[1])
+	return row, longest
 }

@@ -31,9 +31,8 @@ func holdIdle(t *testing.T, server *providerdtest.Server, count int) {
 	for i := range count {
 		connection := providerdtest.Dial(t, server)
 		text := []string{healthRequest, healthRequest[:20], ""}[i%3]
-		if _, err := io.WriteString(connection, text); err != nil {
-			t.Fatal(err)
-		}
+		_, err := io.WriteString(connection, text)
+		providerdtest.Check(t, err)
 		if text == healthRequest {
 			pending := &pendingCreate{Conn: connection, reader: bufio.NewReader(connection)}
 			if status := pending.readStatus(t); status != http.StatusOK {
@@ -77,9 +76,7 @@ func TestHostileIdleConnectionsOverTLS(t *testing.T) {
 	trusting := &tls.Config{InsecureSkipVerify: true}
 	for i := range 32 {
 		connection, err := net.DialTimeout("tcp", address, processtest.Timeout)
-		if err != nil {
-			t.Fatal(err)
-		}
+		providerdtest.Check(t, err)
 		defer func() { _ = connection.Close() }()
 		switch i % 4 {
 		case 1:
@@ -89,9 +86,7 @@ func TestHostileIdleConnectionsOverTLS(t *testing.T) {
 		case 3:
 			_, err = fmt.Fprint(tls.Client(connection, trusting), healthRequest)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		providerdtest.Check(t, err)
 	}
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: trusting}, Timeout: 10 * time.Second}
 	defer client.CloseIdleConnections()
@@ -132,9 +127,7 @@ func holdHeaders(t *testing.T, server *providerdtest.Server, fields string) {
 			return err
 		})
 	}
-	if err := open.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, open.Wait())
 	status := server.Send(t, contracttest.Client(t), http.MethodGet, "/healthz", "", "", nil)
 	if status != http.StatusOK {
 		t.Errorf("healthz: %d", status)

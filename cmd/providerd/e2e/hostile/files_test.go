@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -40,9 +39,7 @@ func newDamagedFiles(t *testing.T) *damagedFiles {
 			f.server.Create(t, f.client)
 		}
 		for _, file := range []string{f.database, f.database + "-wal"} {
-			if err := overwrite(file+suffix, file); err != nil {
-				t.Fatal(err)
-			}
+			providerdtest.Check(t, overwrite(file+suffix, file))
 		}
 	}
 	return f
@@ -58,17 +55,12 @@ func overwrite(to, from string) error {
 func (f *damagedFiles) refusesEverything(t *testing.T, words string) {
 	t.Helper()
 	for range 20 {
-		status, text, err := f.server.Post(f.client, providerdtest.OAuth2Path, providerdtest.OAuth2Body)
-		if err != nil || status != http.StatusServiceUnavailable {
-			t.Fatalf("create: status is %d, %v: %s", status, err, text)
-		}
+		text := f.server.ExpectPost(t, f.client, http.StatusServiceUnavailable, providerdtest.OAuth2Path, providerdtest.OAuth2Body, "")
 		if strings.Contains(text, "/problems/outcome-unknown") {
 			f.unknown++
 		}
 	}
-	if status := f.server.Send(t, f.client, http.MethodGet, "/readyz", "", "", nil); status != http.StatusServiceUnavailable {
-		t.Errorf("readyz: status is %d", status)
-	}
+	f.server.ExpectReadiness(t, "unavailable")
 	processtest.WaitUntil(t, "the log has "+words, func() bool { return strings.Contains(f.server.Stderr.String(), words) })
 	for _, arguments := range [][]string{
 		{"token", "revoke", "1"},
@@ -76,11 +68,7 @@ func (f *damagedFiles) refusesEverything(t *testing.T, words string) {
 		{"key", "rotate"},
 		{"application", "create", "x", "--name", "x"},
 	} {
-		output, err := providerdtest.Command(t.Context(), f.dir, arguments...).CombinedOutput()
-		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != providerdtest.ExitFailed ||
-			!strings.Contains(string(output), words) {
-			t.Errorf("%v: %v: %s", arguments, err, output)
-		}
+		providerdtest.ExpectExit(t, providerdtest.Command(t.Context(), f.dir, arguments...), providerdtest.ExitFailed, words)
 	}
 }
 
@@ -117,16 +105,12 @@ func TestHostileFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			files := newDamagedFiles(t)
-			if err := damage.inflict(files.database); err != nil {
-				t.Fatal(err)
-			}
+			providerdtest.Check(t, damage.inflict(files.database))
 			files.refusesEverything(t, damage.words)
 			if err := files.server.Child.Stop(syscall.SIGTERM); err == nil || !strings.Contains(files.server.Stderr.String(), damage.words) {
 				t.Errorf("exit: %v: %s", err, files.server.Stderr)
 			}
-			if err := damage.restore(files.database); err != nil {
-				t.Fatal(err)
-			}
+			providerdtest.Check(t, damage.restore(files.database))
 			stored := providerdtest.StoredPKs(t, files.dir)
 			t.Logf("%s: acknowledged %d, unknown %d, missing %d",
 				name, 2*untilReset, files.unknown, max(0, 2*untilReset-len(stored)))

@@ -44,12 +44,9 @@ func TestHostileHalfClosing(t *testing.T) {
 func halfClose(t *testing.T, server *providerdtest.Server, request string) int {
 	t.Helper()
 	connection := providerdtest.Dial(t, server)
-	if _, err := io.WriteString(connection, request); err != nil {
-		t.Fatal(err)
-	}
-	if err := connection.(*net.TCPConn).CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
+	_, err := io.WriteString(connection, request)
+	providerdtest.Check(t, err)
+	providerdtest.Check(t, connection.(*net.TCPConn).CloseWrite())
 	pending := pendingCreate{Conn: connection, reader: bufio.NewReader(connection)}
 	return pending.readStatus(t)
 }
@@ -95,15 +92,10 @@ func TestHostileHangUps(t *testing.T) {
 // hangUp sends text over a connection and closes it, with a reset or orderly.
 func hangUp(t *testing.T, connection net.Conn, text string, reset bool) {
 	t.Helper()
-	if _, err := io.WriteString(connection, text); err != nil {
-		t.Fatal(err)
-	}
+	_, err := io.WriteString(connection, text)
+	providerdtest.Check(t, err)
 	if reset {
-		if err := connection.(*net.TCPConn).SetLinger(0); err != nil {
-			t.Fatal(err)
-		}
+		providerdtest.Check(t, connection.(*net.TCPConn).SetLinger(0))
 	}
-	if err := connection.Close(); err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, connection.Close())
 }

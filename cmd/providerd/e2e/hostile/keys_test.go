@@ -25,9 +25,7 @@ func TestHostileConcurrentKeys(t *testing.T) {
 	for name, shape := range hostileShapes() {
 		key := strings.ReplaceAll(name, " ", "-")
 		status, _, err := crowd.post(t.Context(), crowd.token, shape.path, shape.make(largeBody), key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		providerdtest.Check(t, err)
 		if status == http.StatusCreated && shape.path == providerdtest.DirectoryPath {
 			keys = append(keys, key)
 		}

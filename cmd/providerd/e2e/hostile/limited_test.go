@@ -29,9 +29,7 @@ func limitMemory(t *testing.T) []string {
 	t.Helper()
 	const limit = "536870912"
 	shell, err := exec.LookPath("sh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, err)
 	// Do not create the file: only the kernel's own limits memory.
 	const join = `[ -e "$0/$1" ] && echo $2 >"$0/$1" && echo $$ >"$0/cgroup.procs" && shift 2 && exec "$@"`
 	lines := [][]string{{"/usr/bin/systemd-run", "--user", "--scope", "--quiet", "--property", "MemoryMax=" + limit, "--"}}

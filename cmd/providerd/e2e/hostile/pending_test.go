@@ -22,9 +22,8 @@ func beginCreate(t *testing.T, server *providerdtest.Server, dir string) *pendin
 	t.Helper()
 	connection := providerdtest.Dial(t, server)
 	text := createHeader(t, dir, len(providerdtest.OAuth2Body)) + "Expect: 100-continue\r\n\r\n"
-	if _, err := io.WriteString(connection, text); err != nil {
-		t.Fatal(err)
-	}
+	_, err := io.WriteString(connection, text)
+	providerdtest.Check(t, err)
 	pending := &pendingCreate{Conn: connection, reader: bufio.NewReader(connection)}
 	if status := pending.readStatus(t); status != http.StatusContinue {
 		t.Fatalf("status is %d", status)
@@ -36,12 +35,9 @@ func beginCreate(t *testing.T, server *providerdtest.Server, dir string) *pendin
 func (p *pendingCreate) readStatus(t *testing.T) int {
 	t.Helper()
 	response, err := http.ReadResponse(p.reader, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.Copy(io.Discard, response.Body); err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, err)
+	_, err = io.Copy(io.Discard, response.Body)
+	providerdtest.Check(t, err)
 	_ = response.Body.Close()
 	return response.StatusCode
 }
@@ -49,9 +45,8 @@ func (p *pendingCreate) readStatus(t *testing.T) int {
 // finish sends the body. The response must be 201.
 func (p *pendingCreate) finish(t *testing.T) {
 	t.Helper()
-	if _, err := io.WriteString(p, providerdtest.OAuth2Body); err != nil {
-		t.Fatal(err)
-	}
+	_, err := io.WriteString(p, providerdtest.OAuth2Body)
+	providerdtest.Check(t, err)
 	if status := p.readStatus(t); status != http.StatusCreated {
 		t.Errorf("status is %d", status)
 	}

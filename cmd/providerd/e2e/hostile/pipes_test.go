@@ -24,13 +24,9 @@ import (
 func stuckPipe(t *testing.T) (reader, writer *os.File) {
 	t.Helper()
 	reader, writer, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, err)
 	t.Cleanup(func() { _ = errors.Join(reader.Close(), writer.Close()) })
-	if err := writer.SetWriteDeadline(time.Now().Add(10 * time.Millisecond)); err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, writer.SetWriteDeadline(time.Now().Add(10*time.Millisecond)))
 	if _, err := writer.Write(make([]byte, 1<<20)); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Fatalf("the pipe does not fill up: %v", err)
 	}
@@ -42,16 +38,12 @@ func stuckPipe(t *testing.T) (reader, writer *os.File) {
 func TestHostileUnreadPipe(t *testing.T) {
 	t.Parallel()
 	reader, writer, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, err)
 	dir := t.TempDir()
 	command := providerdtest.ServeCommand(t.Context(), dir, "--ops-listen", "127.0.0.1:0")
 	command.Stderr = writer
 	server, err := providerdtest.Start(command)
-	if err := errors.Join(err, writer.Close()); err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, errors.Join(err, writer.Close()))
 	log := bufio.NewReader(reader)
 	ops := readOpsURL(t, log)
 	client := contracttest.Client(t)
@@ -124,9 +116,7 @@ func TestHostileServerOutputs(t *testing.T) {
 			command := providerdtest.ServeCommand(t.Context(), dir, "NOTIFY_SOCKET="+manager.LocalAddr().String())
 			command.Stdout, command.Stderr = output, output
 			child, err := processtest.Start(command)
-			if err != nil {
-				t.Fatal(err)
-			}
+			providerdtest.Check(t, err)
 			server := &providerdtest.Server{Child: child, URL: readyURL(t, manager), Dir: dir}
 			client := contracttest.Client(t)
 			client.Timeout = 20 * time.Second
@@ -141,9 +131,7 @@ func TestHostileServerOutputs(t *testing.T) {
 // readyURL returns the URL in a server's readiness notification.
 func readyURL(t *testing.T, manager *net.UnixConn) string {
 	t.Helper()
-	if err := manager.SetReadDeadline(time.Now().Add(processtest.Timeout)); err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, manager.SetReadDeadline(time.Now().Add(processtest.Timeout)))
 	message := make([]byte, 1024)
 	length, err := manager.Read(message)
 	if err != nil {
@@ -182,14 +170,8 @@ func TestHostileJSONLog(t *testing.T) {
 		{"--tls-cert", "none.pem", "--tls-key", "none.pem"},
 		{"--ops-listen", usedAddress(t)},
 	} {
-		command := providerdtest.Command(t.Context(), dir,
-			append([]string{"serve", "--listen", "127.0.0.1:0", "--log-format", "json"}, failing...)...)
-		var stderr strings.Builder
-		command.Stderr = &stderr
-		if err := command.Run(); err == nil || !strings.Contains(stderr.String(), `"level":"ERROR"`) {
-			t.Errorf("%v: %v: %s", failing, err, stderr.String())
-		}
-		text += stderr.String()
+		command := providerdtest.ServeCommand(t.Context(), dir, append([]string{"--log-format", "json"}, failing...)...)
+		text += providerdtest.ExpectExit(t, command, providerdtest.ExitFailed, `"level":"ERROR"`)
 	}
 	for line := range strings.Lines(text) {
 		var record struct{ Time, Level, Msg string }
@@ -204,9 +186,7 @@ func TestHostileJSONLog(t *testing.T) {
 func usedAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
 	return listener.Addr().String()
 }

@@ -30,9 +30,7 @@ func (s *search) applies() {
 	} {
 		s.runWithInput(input.text, "apply", "-f", "-", "--server", s.server.URL, "--dry-run", "--output", "json")
 		s.runWithInput(input.text, "apply", "-f", "-", "--server", s.server.URL)
-		if !strings.Contains(s.stderr, input.want) {
-			s.missed = append(s.missed, "apply does not report "+input.want+" but "+s.stderr)
-		}
+		s.expect("apply", s.stderr, input.want)
 	}
 	s.runWithInput(file, "apply", "-f", "-", "--dry-run")
 	s.runWithInput(file, "apply", "-f", "-", "--server", s.server.URL, "--dry-run")
@@ -48,12 +46,8 @@ func (s *search) plans(name, clientID string) {
 		"--dry-run": "1 update", "--dry-run --output json": "1 update", "--dry-run --prune=1000": " delete,",
 	} {
 		s.runWithInput(changed, append([]string{"apply", "-f", "-", "--as", "initial"}, strings.Fields(flags)...)...)
-		if !strings.Contains(s.stderr, want) {
-			s.missed = append(s.missed, "a plan with "+flags+" does not report "+want+" but "+s.stderr)
-		}
+		s.expect("a plan with "+flags, s.stderr, want)
 	}
 	s.runWithInput(changed, "apply", "-f", "-", "--as", "initial", "--yes", "--output", "json")
-	if !strings.Contains(s.stderr, "1 updated") {
-		s.missed = append(s.missed, "a plan does not report 1 updated but "+s.stderr)
-	}
+	s.expect("a plan", s.stderr, "1 updated")
 }

@@ -143,9 +143,7 @@ func (s *search) session(logFormat string) {
 func (s *search) scanProcess() {
 	for _, name := range []string{"cmdline", "comm", "status"} {
 		content, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", s.server.Command.Process.Pid, name))
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		providerdtest.Check(s.t, err)
 		s.scan("the "+name+" of the process", content)
 	}
 }
@@ -224,6 +222,13 @@ func (s *search) runWithInput(input string, arguments ...string) string {
 	return string(output)
 }
 
+// expect notes that the search has missed something unless a text says what it should.
+func (s *search) expect(what, text, want string) {
+	if !strings.Contains(text, want) {
+		s.missed = append(s.missed, what+" does not say "+want+" but "+text)
+	}
+}
+
 // anyStatus is a status that is not checked.
 const anyStatus = 0
 
@@ -244,13 +249,9 @@ func (s *search) send(status int, method, path, token, body string, header ...st
 		request.Header.Set(header[i], header[i+1])
 	}
 	response, err := s.client.Do(request)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	providerdtest.Check(s.t, err)
 	text, err := io.ReadAll(response.Body)
-	if err := errors.Join(err, response.Body.Close()); err != nil {
-		s.t.Fatal(err)
-	}
+	providerdtest.Check(s.t, errors.Join(err, response.Body.Close()))
 	if response.StatusCode == http.StatusCreated {
 		text = s.withoutSecrets(text)
 	}
@@ -264,9 +265,7 @@ func (s *search) send(status int, method, path, token, body string, header ...st
 
 func (s *search) withoutSecrets(text []byte) []byte {
 	var record map[string]any
-	if err := json.Unmarshal(text, &record); err != nil {
-		s.t.Fatal(err)
-	}
+	providerdtest.Check(s.t, json.Unmarshal(text, &record))
 	delete(record, "client_secret")
 	delete(record, "credentials")
 	return must(json.Marshal(record))

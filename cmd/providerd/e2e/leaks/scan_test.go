@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
 // scanner searches for canaries in what leaves the program or reaches the disk.
@@ -95,7 +97,5 @@ func (s *scanner) scanFiles(t *testing.T, dir string) {
 		s.scan("the file "+entry.Name(), append(content, path...), allowed...)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, err)
 }

@@ -1,16 +1,13 @@
 package serving_test
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -19,6 +16,7 @@ import (
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // startRelay starts a proxy that checks every response of a server against the contract. It passes the number of each
@@ -26,9 +24,7 @@ import (
 func startRelay(t *testing.T, server string, onAnswer func(number int64) bool) string {
 	t.Helper()
 	target, err := url.Parse(server)
-	if err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, err)
 	var answers atomic.Int64
 	proxy := httputil.NewSingleHostReverseProxy(target)
 	proxy.Transport = contracttest.ClientOver(t, &http.Transport{MaxIdleConnsPerHost: 256}).Transport
@@ -80,37 +76,32 @@ func (r *applyRig) write(t *testing.T, edit func(text string) string) {
 		_, _ = fmt.Fprintf(&text, "  - {name: Directory %d, delegated_subject: admin@example.com, credentials: {n: %d}, "+
 			"default_group_email_domain: example.com}\n", i, i)
 	}
-	if err := os.WriteFile(filepath.Join(r.dir, "providers.yaml"), []byte(edit(text.String())), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, os.WriteFile(filepath.Join(r.dir, "providers.yaml"), []byte(edit(text.String())), 0o600))
 }
 
-func (r *applyRig) command(t *testing.T) (command *exec.Cmd, stdout, stderr *bytes.Buffer) {
+// start starts to apply the file.
+func (r *applyRig) start(t *testing.T) *processtest.Child {
 	t.Helper()
-	command = providerdtest.Command(t.Context(), r.dir, "PROVIDERD_TOKEN"+"="+r.token,
-		"apply", "-f", "providers.yaml", "--server", r.url, "--output", "json")
-	stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}
-	command.Stdout, command.Stderr = stdout, stderr
-	return command, stdout, stderr
+	child, err := processtest.Start(providerdtest.Command(t.Context(), r.dir, "PROVIDERD_TOKEN"+"="+r.token,
+		"apply", "-f", "providers.yaml", "--server", r.url, "--output", "json"))
+	providerdtest.Check(t, err)
+	return child
 }
 
 // apply applies the file, and returns how many entries had each outcome.
 func (r *applyRig) apply(t *testing.T, wantStatus int) (counts map[string]int, messages string) {
 	t.Helper()
-	command, stdout, stderr := r.command(t)
-	err := command.Run()
-	if command.ProcessState == nil || command.ProcessState.ExitCode() != wantStatus {
-		t.Fatalf("%v, want status %d: %s", err, wantStatus, stderr)
+	child := r.start(t)
+	if err := child.Wait(); child.Command.ProcessState.ExitCode() != wantStatus {
+		t.Fatalf("%v, want status %d: %s", err, wantStatus, child.Stderr)
 	}
 	var entries []struct{ Outcome string }
-	if err := json.Unmarshal(stdout.Bytes(), &entries); err != nil {
-		t.Fatalf("%v: %s", err, stdout)
-	}
+	providerdtest.Check(t, json.Unmarshal([]byte(child.Stdout.String()), &entries))
 	counts = map[string]int{}
 	for _, entry := range entries {
 		counts[entry.Outcome]++
 	}
-	return counts, stderr.String() + stdout.String()
+	return counts, child.Stderr.String() + child.Stdout.String()
 }
 
 func (r *applyRig) wantCounts(t *testing.T, counts map[string]int, created, unchanged, drifted int) {
@@ -134,7 +125,8 @@ func TestApplyCreatesEachEntryOnce(t *testing.T) {
 	counts, _ = r.apply(t, 0)
 	r.wantCounts(t, counts, 0, applyEntries, 0)
 
-	r.renewToken(t)
+	r.token = providerdtest.CreateToken(t, r.dir, "initial", "providers_workspace_directory_create")
+	providerdtest.RunCommand(t, r.dir, "token", "revoke", "1")
 	counts, _ = r.apply(t, 0)
 	r.wantCounts(t, counts, 0, applyEntries, 0)
 
@@ -143,23 +135,6 @@ func TestApplyCreatesEachEntryOnce(t *testing.T) {
 	r.wantCounts(t, counts, 0, applyEntries-1, 1)
 	if !strings.Contains(printed, "\"line\": 430,\n    \"column\": 76,\n    \"outcome\": \"drifted\",") {
 		t.Errorf("apply printed %s", printed)
-	}
-}
-
-// renewToken creates a new token of the same name, and revokes the previous one.
-func (r *applyRig) renewToken(t *testing.T) {
-	t.Helper()
-	for _, arguments := range [][]string{
-		{"create", "--name", "initial", "--allow", "providers_oauth2_create", "--allow", "providers_workspace_directory_create"},
-		{"revoke", "1"},
-	} {
-		output, err := providerdtest.Command(t.Context(), r.dir, append([]string{"token"}, arguments...)...).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(output) > 0 {
-			r.token = string(output)
-		}
 	}
 }
 
@@ -177,21 +152,12 @@ func TestApplyEndsWellHoweverItIsStopped(t *testing.T) {
 				}
 				return true
 			})
-			command, _, stderr := r.command(t)
-			if err := command.Start(); err != nil {
-				t.Fatal(err)
-			}
+			child := r.start(t)
 			<-middle
-			if err := command.Process.Signal(signal); err != nil {
-				t.Fatal(err)
-			}
-			var exit *exec.ExitError
-			if err := command.Wait(); !errors.As(err, &exit) {
-				t.Fatalf("apply exited with %v", err)
-			}
-			if signal != os.Kill && (exit.ExitCode() != providerdtest.ExitFailed ||
-				!strings.Contains(stderr.String(), "interrupted; run the command again to continue")) {
-				t.Errorf("%v: %s", exit, stderr)
+			err := child.Stop(signal)
+			if signal != os.Kill && (child.Command.ProcessState.ExitCode() != providerdtest.ExitFailed ||
+				!strings.Contains(child.Stderr.String(), "interrupted; run the command again to continue")) {
+				t.Errorf("%v: %s", err, child.Stderr)
 			}
 			counts, _ := r.apply(t, 0)
 			if counts["unchanged"] < 100 || counts["created"] == 0 {

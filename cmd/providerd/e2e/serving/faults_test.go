@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -75,50 +74,32 @@ func TestDiskFull(t *testing.T) {
 	dir := t.TempDir()
 	mount(t, dir, "-t", "tmpfs", "-o", "size=16m", "tmpfs")
 	filler := filepath.Join(dir, "filler")
-	if err := os.WriteFile(filler, bytes.Repeat([]byte("x"), 8<<20), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, os.WriteFile(filler, bytes.Repeat([]byte("x"), 8<<20), 0o600))
 	server := providerdtest.Serve(t, dir)
 	client := contracttest.Client(t)
 	send := func(query, key string, want int) {
 		t.Helper()
-		status, text, err := server.PostWithKey(client, providerdtest.OAuth2Path+query, providerdtest.OAuth2Body, key)
-		if err != nil || status != want {
-			t.Errorf("%s: status is %d, want %d, %v: %s", query, status, want, err, text)
-		}
+		server.ExpectPost(t, client, want, providerdtest.OAuth2Path+query, providerdtest.OAuth2Body, key)
 	}
 	const validation, key = "?validate_only=true", `"replayed"`
 	send("", key, http.StatusCreated)
 	result := tally{acknowledged: 1}
 	for range 3 {
 		result.createUntil(t, server, http.StatusServiceUnavailable)
-		wantReady(t, server, http.StatusServiceUnavailable)
+		server.ExpectReadiness(t, "unavailable")
 		// A replay stores nothing, so it does not make the server ready.
 		send(validation, "", http.StatusServiceUnavailable)
 		send("", key, http.StatusCreated)
-		wantReady(t, server, http.StatusServiceUnavailable)
+		server.ExpectReadiness(t, "unavailable")
 	}
-	if err := os.Remove(filler); err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, os.Remove(filler))
 	// The server becomes ready again without a create.
 	send(validation, "", http.StatusOK)
-	wantReady(t, server, http.StatusOK)
+	server.ExpectReadiness(t, "ready")
 	for range 5 {
 		result.createUntil(t, server, http.StatusCreated)
 	}
 	result.account(t, server, dir, "disk full, then not")
-}
-
-func wantReady(t *testing.T, server *providerdtest.Server, want int) {
-	t.Helper()
-	response, err := contracttest.Client(t).Get(server.URL + "/readyz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := response.Body.Close(); err != nil || response.StatusCode != want {
-		t.Errorf("readyz: status is %d, want %d, %v", response.StatusCode, want, err)
-	}
 }
 
 // TestDatabaseReadOnly starts a server with a database that nobody can write to, not even root.
@@ -143,11 +124,6 @@ func TestSecondServerIsRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	server := providerdtest.Serve(t, dir)
-	command := providerdtest.Command(t.Context(), dir, "serve", "--listen", "127.0.0.1:0")
-	output, _ := command.CombinedOutput()
-	want := regexp.MustCompile(fmt.Sprintf("lock database: process %d of .* serves data/providerd.db; stop it, or use PostgreSQL",
-		server.Command.Process.Pid))
-	if status := command.ProcessState.ExitCode(); status != 1 || !want.Match(output) {
-		t.Errorf("exit status is %d, output %s", status, output)
-	}
+	providerdtest.ExpectExit(t, providerdtest.ServeCommand(t.Context(), dir), providerdtest.ExitFailed,
+		fmt.Sprintf("lock database: process %d of .* serves data/providerd.db; stop it, or use PostgreSQL", server.Command.Process.Pid))
 }

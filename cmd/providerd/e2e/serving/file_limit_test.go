@@ -20,9 +20,7 @@ const fileLimit = 4 << 20
 func startWithFileLimit(t *testing.T, dir string) *providerdtest.Server {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "providerd")
-	if err := os.Symlink(os.Args[0], program); err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, os.Symlink(os.Args[0], program))
 	const block = 512
 	command := exec.CommandContext(t.Context(), "sh", "-c", fmt.Sprintf(`ulimit -f %d && exec "$@"`, fileLimit/block),
 		"sh", program, "serve", "--listen", "127.0.0.1:0", "--log-level", "error")

@@ -1,7 +1,6 @@
 package serving_test
 
 import (
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,15 +22,11 @@ func TestLifeCycle(t *testing.T) {
 		"NOTIFY_SOCKET="+manager.LocalAddr().String(), "WATCHDOG_USEC=20000", "--drain-delay", "3s")
 	providerdtest.ExpectState(t, manager, "READY=1\nSTATUS=serving on "+server.URL)
 	providerdtest.ExpectState(t, manager, "WATCHDOG=1")
-	if status, readiness := providerdtest.Readiness(t, server); status != http.StatusOK || readiness != "ready" {
-		t.Errorf("before shutdown, /readyz is %d, %s", status, readiness)
-	}
+	server.ExpectReadiness(t, "ready")
 	told := time.Now()
 	server.Signal(t, syscall.SIGTERM)
 	providerdtest.ExpectState(t, manager, providerdtest.StateDraining(3*time.Second))
-	if status, readiness := providerdtest.Readiness(t, server); status != http.StatusServiceUnavailable || readiness != "draining" {
-		t.Errorf("during the drain delay, /readyz is %d, %s", status, readiness)
-	}
+	server.ExpectReadiness(t, "draining")
 	server.Create(t, client)
 	providerdtest.ExpectState(t, manager, "WATCHDOG=1")
 	providerdtest.ExpectState(t, manager, providerdtest.StateEnding)
@@ -63,9 +58,7 @@ func TestHealthChecksLocalServer(t *testing.T) {
 		port := server.URL[strings.LastIndexByte(server.URL, ':')+1:]
 		address := "PROVIDERD_LISTEN=" + strings.TrimSuffix(listen, "0") + port
 		expectHealth(t, dir, "ready\n", address)
-		if err := os.Remove(filepath.Join(dir, "data", "keyset.json")); err != nil {
-			t.Fatal(err)
-		}
+		providerdtest.Check(t, os.Remove(filepath.Join(dir, "data", "keyset.json")))
 		expectHealth(t, dir, "/readyz responds 503 ", address)
 		server.Stop(t)
 		expectHealth(t, dir, "does not respond: ", address)

@@ -52,9 +52,7 @@ func TestHostileOpsConnections(t *testing.T) {
 		t.Errorf("status is %d: %s", status, text)
 	}
 	// Without the limit, it would be closed after the header timeout of 10 seconds.
-	if err := first.SetReadDeadline(time.Now().Add(8 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, first.SetReadDeadline(time.Now().Add(8*time.Second)))
 	if _, err := first.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Error("the first connection is still open")
 	}

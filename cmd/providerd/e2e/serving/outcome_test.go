@@ -3,7 +3,6 @@ package serving_test
 import (
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -26,26 +25,19 @@ func newFaultyDisk(t *testing.T) *faultyDisk {
 	t.Helper()
 	dir := t.TempDir()
 	library := filepath.Join(dir, "faults.so")
-	compile := exec.CommandContext(t.Context(), "cc", "-shared", "-fPIC", "-o", library, "testdata/faults.c")
-	if output, err := compile.CombinedOutput(); err != nil {
-		t.Fatalf("compile faults.c: %v: %s", err, output)
-	}
+	providerdtest.Run(t, "cc", "-shared", "-fPIC", "-o", library, "testdata/faults.c")
 	return &faultyDisk{dir: dir, environment: []string{"LD_PRELOAD=" + library, "FAULTS=" + dir}}
 }
 
 // fail makes a disk call fail until heal. See faults.c for the calls.
 func (d *faultyDisk) fail(t *testing.T, call string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(d.dir, call), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, os.WriteFile(filepath.Join(d.dir, call), nil, 0o600))
 }
 
 func (d *faultyDisk) heal(t *testing.T, call string) {
 	t.Helper()
-	if err := os.Remove(filepath.Join(d.dir, call)); err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, os.Remove(filepath.Join(d.dir, call)))
 }
 
 // TestFailedCommit makes the disk fail during a commit. The response is outcome-unknown, and a retry with the same key
@@ -113,14 +105,6 @@ func TestFailedCheckpoint(t *testing.T) {
 // want.
 func createNamed(t *testing.T, server *providerdtest.Server, name string, want int) string {
 	t.Helper()
-	status, text, err := server.PostWithKey(contracttest.Client(t), "/api/v3/providers/workspace_directory/",
-		`{"name":"`+name+`","delegated_subject":"admin@example.com","credentials":{},`+
-			`"default_group_email_domain":"example.com"}`, name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if status != want {
-		t.Fatalf("status is %d, not %d: %s", status, want, text)
-	}
-	return text
+	body := `{"name":"` + name + `","delegated_subject":"admin@example.com","credentials":{},"default_group_email_domain":"example.com"}`
+	return server.ExpectPost(t, contracttest.Client(t), want, providerdtest.DirectoryPath, body, name)
 }

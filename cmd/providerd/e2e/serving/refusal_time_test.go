@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -25,10 +24,9 @@ func TestRefusalsMeetDeadline(t *testing.T) {
 	// documented is the limit in the README of store/postgres, and slack is for a busy machine.
 	const documented, slack = 5 * time.Second, 4 * time.Second
 	cluster := postgrestest.NewCluster(t)
-	f := providerdtest.StartFleet(t, os.Args[0], cluster.CreateDatabase(t), 1)
-	if _, err := createWithRetry(f, "before"); err != nil {
-		t.Fatal(err)
-	}
+	f := providerdtest.StartFleet(t, cluster.CreateDatabase(t), 1)
+	_, err := createWithRetry(f, "before")
+	providerdtest.Check(t, err)
 	cluster.Freeze()
 	took := make([]time.Duration, callers*rounds)
 	var group sync.WaitGroup
@@ -66,13 +64,11 @@ func TestReplicasShareFewConnections(t *testing.T) {
 	cluster := postgrestest.NewCluster(t)
 	address := cluster.CreateDatabase(t)
 	location, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, err)
 	cluster.Exec(t, "postgres", "CREATE ROLE providerd LOGIN PASSWORD 'example' CONNECTION LIMIT 20",
 		"ALTER DATABASE "+location.Path[1:]+" OWNER TO providerd")
 	location.User = url.UserPassword("providerd", "example")
-	f := providerdtest.StartFleet(t, os.Args[0], location.String(), replicas)
+	f := providerdtest.StartFleet(t, location.String(), replicas)
 	var group sync.WaitGroup
 	for caller := range callers {
 		group.Go(func() {
@@ -81,9 +77,7 @@ func TestReplicasShareFewConnections(t *testing.T) {
 				if status, _, err := f.Create((caller+i)%replicas, key, ""); err != nil || status != http.StatusCreated {
 					t.Errorf("status is %d, %v", status, err)
 				}
-				if status := f.Replica((caller+i)%replicas).Send(t, f.Client, http.MethodGet, "/readyz", "", "", nil); status != http.StatusOK {
-					t.Errorf("readyz: status is %d", status)
-				}
+				f.Replica((caller+i)%replicas).ExpectReadiness(t, "ready")
 			}
 		})
 	}

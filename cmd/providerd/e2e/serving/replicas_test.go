@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"sync"
 	"testing"
 
@@ -19,7 +18,7 @@ import (
 func TestReplicasRace(t *testing.T) {
 	t.Parallel()
 	const replicas, keys, tries = 3, 40, 6
-	f := providerdtest.StartFleet(t, os.Args[0], postgrestest.NewCluster(t).CreateDatabase(t), replicas)
+	f := providerdtest.StartFleet(t, postgrestest.NewCluster(t).CreateDatabase(t), replicas)
 	journal := providerdtest.NewJournal()
 	// A replica that has no time for a create refuses it; send it again.
 	create := func(try int, name, clientID string) (status int, record providerdtest.Record, err error) {
@@ -77,7 +76,7 @@ func createWithRetry(f *providerdtest.Fleet, name string) (record providerdtest.
 func TestReplicasDieUnderLoad(t *testing.T) {
 	t.Parallel()
 	const replicas, callers, creates = 3, 12, 100
-	f := providerdtest.StartFleet(t, os.Args[0], postgrestest.NewCluster(t).CreateDatabase(t), replicas)
+	f := providerdtest.StartFleet(t, postgrestest.NewCluster(t).CreateDatabase(t), replicas)
 	journal := providerdtest.NewJournal()
 	load := journal.Load(callers, "k", func(name string) (providerdtest.Record, error) {
 		return createWithRetry(f, name)

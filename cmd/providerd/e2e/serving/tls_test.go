@@ -51,9 +51,7 @@ func TestTLS(t *testing.T) {
 			return err
 		}, 3},
 	} {
-		if err := step.change(); err != nil {
-			t.Fatal(err)
-		}
+		providerdtest.Check(t, step.change())
 		if serial := providerdtest.ServedSerial(t, address); serial != step.serial {
 			t.Errorf("certificate %d is served %s, want %d", serial, step.when, step.serial)
 		}

@@ -58,16 +58,14 @@ func (c tracedCall) send(t *testing.T, server *providerdtest.Server) {
 }
 
 // check checks the spans and the log line of the request.
-func (c tracedCall) check(t *testing.T, spans []providerdtest.Span, line map[string]any) {
+func (c tracedCall) check(t *testing.T, spans []span, line map[string]any) {
 	t.Helper()
 	logged, _ := line["trace_id"].(string)
 	isNew := logged != "" && logged != clientTrace
 	if isWanted := logged == c.trace || c.trace == "new" && isNew; !isWanted {
 		t.Errorf("%s: the log has the trace %q, want %q", c.name, logged, c.trace)
 	}
-	at := slices.IndexFunc(spans, func(span providerdtest.Span) bool {
-		return span.Attributes["providerd.request_id"] == c.name
-	})
+	at := slices.IndexFunc(spans, func(sent span) bool { return sent.Attributes["providerd.request_id"] == c.name })
 	if c.parts == "untraced" {
 		if at >= 0 {
 			t.Errorf("%s: unexpected span %+v", c.name, spans[at])
@@ -97,7 +95,7 @@ func (c tracedCall) check(t *testing.T, spans []providerdtest.Span, line map[str
 	c.checkParts(t, spans, root)
 }
 
-func (c tracedCall) checkParts(t *testing.T, spans []providerdtest.Span, root providerdtest.Span) {
+func (c tracedCall) checkParts(t *testing.T, spans []span, root span) {
 	t.Helper()
 	var names string
 	for _, part := range spans {
@@ -167,20 +165,16 @@ func TestTracesOfRequests(t *testing.T) {
 		call.send(t, server)
 	}
 	keyset := filepath.Join(dir, "data", "keyset.json")
-	if err := os.Rename(keyset, keyset+".away"); err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, os.Rename(keyset, keyset+".away"))
 	// Then the server finds out.
-	if status, text := providerdtest.Get(t, server.URL+"/readyz"); status != http.StatusServiceUnavailable {
-		t.Errorf("readiness is %d %s", status, text)
-	}
+	server.ExpectReadiness(t, "unavailable")
 	calls = append(calls, tracedCall{
 		"unsealed", http.MethodPost, providerdtest.OAuth2Path, token, "", providerdtest.OAuth2Body, nil, 503, "new", "validate ",
 		map[string]string{"providerd.problem": "storage-unavailable", "error.type": "503"},
 	})
 	calls[len(calls)-1].send(t, server)
 	server.Stop(t)
-	spans, lines := collector.Spans(t), map[any]map[string]any{}
+	spans, lines := spansOf(t, collector), map[any]map[string]any{}
 	for _, line := range logLines(t, server.Stderr.String()) {
 		lines[line["request_id"]] = line
 	}
@@ -220,7 +214,7 @@ func TestTracesOfSharedTransactions(t *testing.T) {
 	server.Stop(t)
 	// A create that must be looked up ends after the others of its transaction, but begins with them.
 	sizes, count := map[time.Time]int{}, map[string]int{}
-	for _, span := range collector.Spans(t) {
+	for _, span := range spansOf(t, collector) {
 		count[span.Name]++
 		if span.Name == "commit" {
 			sizes[span.Start]++
@@ -231,7 +225,7 @@ func TestTracesOfSharedTransactions(t *testing.T) {
 		t.Errorf("spans are %v, want %v", count, want)
 	}
 	largest := 0
-	for _, span := range collector.Spans(t) {
+	for _, span := range spansOf(t, collector) {
 		if size := sizes[span.Start]; span.Name == "commit" &&
 			span.Attributes["providerd.batch_size"] != strconv.Itoa(size) {
 			t.Errorf("%d creates share the transaction of %+v", size, span)
@@ -242,7 +236,7 @@ func TestTracesOfSharedTransactions(t *testing.T) {
 	if largest < 2 {
 		t.Error("no creates shared a transaction")
 	}
-	if name := collector.Spans(t)[0].Resource["service.name"]; name != "mine" {
+	if name := spansOf(t, collector)[0].Resource["service.name"]; name != "mine" {
 		t.Errorf("the service name is %q", name)
 	}
 }

@@ -27,34 +27,19 @@ func TestCaddyForwards(t *testing.T) {
 	text = regexp.MustCompile(`dynamic a api 8080 \{[^}]*\}`).ReplaceAllString(text, "to "+server.URL)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "Caddyfile")
-	if err := os.WriteFile(path, []byte("{\n\tadmin off\n}\n"+text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, os.WriteFile(path, []byte("{\n\tadmin off\n}\n"+text), 0o600))
 	command := exec.CommandContext(t.Context(), "caddy", "run", "--adapter", "caddyfile", "--config", path)
 	command.Env = append(os.Environ(), "HOME="+dir)
 	caddy, err := processtest.Start(command)
-	if err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, err)
 	t.Cleanup(func() { _ = caddy.Kill() })
 	// The client has another address than the proxy.
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
 	client := &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext}}
+	token, header := providerdtest.Token(t, server.Dir), http.Header{"Content-Type": {"application/json"}, "X-Forwarded-For": {"192.0.2.1"}}
 	processtest.WaitUntil(t, "Caddy forwards", func() bool {
-		header := http.Header{"Content-Type": {"application/json"}, "X-Forwarded-For": {"192.0.2.1"}}
-		body := strings.NewReader(providerdtest.OAuth2Body)
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, proxy+providerdtest.OAuth2Path, body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		header.Set("Authorization", "Bearer "+providerdtest.Token(t, server.Dir))
-		request.Header = header
-		response, err := client.Do(request)
-		if err != nil {
-			return false
-		}
-		_ = response.Body.Close()
-		return response.StatusCode == http.StatusCreated
+		status, _, err := (&providerdtest.Server{URL: proxy}).Do(client, http.MethodPost, providerdtest.OAuth2Path, token, providerdtest.OAuth2Body, header)
+		return err == nil && status == http.StatusCreated
 	})
 	server.Stop(t)
 	if log := server.Stderr.String(); !strings.Contains(log, " client=127.0.0.2 ") || strings.Contains(log, "192.0.2.1") {

@@ -30,14 +30,7 @@ func (b builder) command(t *testing.T, arguments ...string) *exec.Cmd {
 
 func (b builder) run(t *testing.T, arguments ...string) string {
 	t.Helper()
-	var stderr strings.Builder
-	command := b.command(t, arguments...)
-	command.Stderr = &stderr
-	output, err := command.Output()
-	if err != nil {
-		t.Fatalf("%v: %v: %s", arguments, err, &stderr)
-	}
-	return strings.TrimSpace(string(output))
+	return strings.TrimSpace(providerdtest.Output(t, b.command(t, arguments...)))
 }
 
 // stages returns the commands of the first stage of the Dockerfile, and the text of the last one.
@@ -68,11 +61,7 @@ func runFirstStage(t *testing.T, commands []string, out string) (commit string) 
 	source := t.TempDir()
 	bash := func(script string) string {
 		t.Helper()
-		output, err := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", script).CombinedOutput()
-		if err != nil {
-			t.Fatalf("%s: %v: %s", script, err, output)
-		}
-		return strings.TrimSpace(string(output))
+		return strings.TrimSpace(processtest.Run(t, exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", script)))
 	}
 	bash(fmt.Sprintf(`cd ../../../..
 git ls-files -z --cached --others --exclude-standard |
@@ -92,9 +81,7 @@ func buildContext(t *testing.T) (dir, commit string) {
 	commands, last := stages(t)
 	commit = runFirstStage(t, commands, filepath.Join(dir, "out"))
 	dockerfile := "FROM scratch AS build\nCOPY out /out\n\nFROM scratch\n" + last
-	if err := os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte(dockerfile), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte(dockerfile), 0o644))
 	return dir, commit
 }
 
@@ -118,7 +105,7 @@ func (b builder) checkConfig(t *testing.T, image string) {
 // TestDistImage builds the image and runs it as a user other than root.
 func TestDistImage(t *testing.T) {
 	processtest.NeedPrograms(t, "buildah", "buildah")
-	example := providerdtest.Examples(t, "service.md", 1)[0]
+	example := providerdtest.Examples(t, "service.md", 1)[0].Commands
 	for _, option := range []string{"--file cmd/providerd/deploy/Dockerfile ", "--read-only ", ":/data "} {
 		if !strings.Contains(example, option) {
 			t.Errorf("the manual runs the image without %q, which is tested", option)
@@ -142,12 +129,8 @@ func TestDistImage(t *testing.T) {
 	server := providerdtest.MustStart(t, b.command(t, inContainer("serve --listen 127.0.0.1:0")...))
 	dir = t.TempDir()
 	token := b.run(t, inContainer("token create --name ci --allow all")...)
-	if err := os.Mkdir(filepath.Join(dir, "data"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "data", "initial-token"), []byte(token), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, os.Mkdir(filepath.Join(dir, "data"), 0o700))
+	providerdtest.Check(t, os.WriteFile(filepath.Join(dir, "data", "initial-token"), []byte(token), 0o600))
 	server.Dir = dir
 	server.Create(t, contracttest.Client(t))
 	for _, line := range []string{"health --listen " + strings.TrimPrefix(server.URL, "http://"), "provider list", "doctor"} {
@@ -180,12 +163,8 @@ exec chroot --userspec=65532:65532 "$1" /bin/providerd "${@:3}"`
 	for _, line := range []string{
 		"health --listen " + strings.TrimPrefix(server.URL, "http://"), "key rotate", "key reseal", "backup /data/backup.db", "doctor",
 	} {
-		if output, err := inReadOnly(line).CombinedOutput(); err != nil {
-			t.Errorf("%s with a read-only root: %v: %s", line, err, output)
-		}
+		processtest.Run(t, inReadOnly(line))
 	}
-	if output, err := inReadOnly("backup /backup.db").CombinedOutput(); err == nil || !strings.Contains(string(output), "read-only") {
-		t.Errorf("the root is not read-only: %s", output)
-	}
+	providerdtest.ExpectExit(t, inReadOnly("backup /backup.db"), providerdtest.ExitFailed, "read-only")
 	server.Stop(t)
 }

@@ -17,7 +17,7 @@ import (
 // they install.
 func TestShippedFilesInstall(t *testing.T) {
 	t.Parallel()
-	install := strings.ReplaceAll(providerdtest.Examples(t, "service.md", 1)[0], "amd64", runtime.GOARCH)
+	install := strings.ReplaceAll(providerdtest.Examples(t, "service.md", 1)[0].Commands, "amd64", runtime.GOARCH)
 	for name, use := range map[string]struct{ commands, want string }{
 		"program":     {"providerd version", "schema version"},
 		"unit":        {"$(sed -n 's/^ExecStart=\\(.*\\) serve$/\\1/p' /etc/systemd/system/providerd.service) version", "schema version"},
@@ -53,14 +53,8 @@ done
 (cd ../../../..; eval "$2") >&2
 cd "$HOME"
 eval "$3"`
-	var stderr strings.Builder
 	command := exec.CommandContext(t.Context(), "unshare", "--mount", "--propagation", "private",
 		"bash", "-euo", "pipefail", "-c", script, "bash", t.TempDir(), install, commands)
 	command.Env = append(os.Environ(), "PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME="+t.TempDir())
-	command.Stderr = &stderr
-	output, err := command.Output()
-	if err != nil {
-		t.Errorf("%v: %s", err, &stderr)
-	}
-	return string(output)
+	return providerdtest.Output(t, command)
 }

@@ -40,9 +40,7 @@ func TestDist(t *testing.T) {
 func builtBinaries(t *testing.T) map[string]string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(distDir(t), "providerd-linux-*[46]"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, err)
 	binaries := map[string]string{}
 	for _, path := range paths {
 		binaries[strings.TrimPrefix(filepath.Base(path), "providerd-linux-")] = path
@@ -57,9 +55,7 @@ func builtBinaries(t *testing.T) map[string]string {
 func checkStatic(t *testing.T, path string) {
 	t.Helper()
 	file, err := elf.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, err)
 	defer func() { _ = file.Close() }()
 	libraries, err := file.ImportedLibraries()
 	if err != nil || len(libraries) > 0 {
@@ -87,11 +83,7 @@ func checkServes(t *testing.T, runner []string) {
 	for _, line := range []string{
 		"version", "health --listen " + strings.TrimPrefix(server.URL, "http://"), "doctor", "provider list",
 	} {
-		output, err := command(strings.Fields(line)...).CombinedOutput()
-		if err != nil {
-			t.Errorf("%s: %v: %s", line, err, output)
-		}
-		t.Logf("%s: %s", line, output)
+		t.Logf("%s: %s", line, processtest.Run(t, command(strings.Fields(line)...)))
 	}
 	server.Stop(t)
 	if _, err := os.Stat(filepath.Join(dir, "data", "providerd.db-wal")); !os.IsNotExist(err) {
@@ -113,16 +105,11 @@ func TestShippedFilesHaveDigests(t *testing.T) {
 	t.Parallel()
 	command := exec.CommandContext(t.Context(), "sha256sum", "--check", "--strict", "SHA256SUMS")
 	command.Dir = distDir(t)
-	output, err := command.CombinedOutput()
-	if err != nil {
-		t.Errorf("%v: %s", err, output)
-	}
+	output := processtest.Run(t, command)
 	files, err := os.ReadDir(distDir(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, err)
 	for _, file := range files {
-		if name := file.Name(); name != "SHA256SUMS" && !strings.Contains("\n"+string(output), "\n"+name+": OK\n") {
+		if name := file.Name(); name != "SHA256SUMS" && !strings.Contains("\n"+output, "\n"+name+": OK\n") {
 			t.Errorf("SHA256SUMS does not list %s", name)
 		}
 	}
@@ -133,18 +120,12 @@ func TestShippedSBOMsListModules(t *testing.T) {
 	t.Parallel()
 	for processor, binary := range builtBinaries(t) {
 		build, err := buildinfo.ReadFile(binary)
-		if err != nil {
-			t.Fatal(err)
-		}
+		providerdtest.Check(t, err)
 		file, err := os.Open(binary + ".cdx.json")
-		if err != nil {
-			t.Fatal(err)
-		}
+		providerdtest.Check(t, err)
 		t.Cleanup(func() { _ = file.Close() })
 		var sbom cyclonedx.BOM
-		if err := cyclonedx.NewBOMDecoder(file, cyclonedx.BOMFileFormatJSON).Decode(&sbom); err != nil {
-			t.Fatal(err)
-		}
+		providerdtest.Check(t, cyclonedx.NewBOMDecoder(file, cyclonedx.BOMFileFormatJSON).Decode(&sbom))
 		want, got := map[string]string{"std": build.GoVersion}, map[string]string{}
 		for _, module := range build.Deps {
 			want[module.Path] = module.Version

@@ -20,9 +20,7 @@ func TestRunbookQueriesWork(t *testing.T) {
 	for _, command := range matches(t, `(?m)^(psql .*)`) {
 		shell := exec.CommandContext(t.Context(), "bash", "-euc", command)
 		shell.Env = append(os.Environ(), "PROVIDERD_DATABASE="+url)
-		if output, err := shell.CombinedOutput(); err != nil {
-			t.Errorf("%s: %v: %s", command, err, output)
-		}
+		processtest.Run(t, shell)
 		ran++
 	}
 	if ran == 0 {

@@ -34,9 +34,7 @@ func TestPrometheusTool(t *testing.T) {
 	} {
 		tool := exec.CommandContext(t.Context(), "promtool", arguments...)
 		tool.Stdin = strings.NewReader(input)
-		if output, err := tool.CombinedOutput(); err != nil {
-			t.Errorf("promtool %s: %v: %s", strings.Join(arguments, " "), err, output)
-		}
+		processtest.Run(t, tool)
 	}
 }
 
@@ -64,9 +62,7 @@ func TestPrometheusScrapes(t *testing.T) {
 		query = strings.NewReplacer("$__rate_interval", "30s", "$job", ".*", "$instance", ".*").Replace(query)
 		processtest.WaitUntil(t, origin+" has a result", func() bool {
 			server.Create(t, client)
-			if status, text, err := server.Post(client, providerdtest.OAuth2Path, "{}"); status != http.StatusBadRequest {
-				t.Fatalf("status is %d, %v: %s", status, err, text)
-			}
+			server.ExpectPost(t, client, http.StatusBadRequest, providerdtest.OAuth2Path, "{}", "")
 			var data struct{ Result []any }
 			getPrometheus(t, prometheus+"/api/v1/query?query="+url.QueryEscape(query), &data)
 			return len(data.Result) > 0
@@ -108,15 +104,11 @@ func startPrometheus(t *testing.T, targets ...string) string {
 		strings.ReplaceAll(strings.Join(targets, `", "`), "http://", "")).Replace(config)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "prometheus.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, os.WriteFile(path, []byte(text), 0o600))
 	command := exec.CommandContext(t.Context(), "prometheus", "--config.file", path, "--web.listen-address", "127.0.0.1:0",
 		"--storage.tsdb.path", filepath.Join(dir, "data"))
 	prometheus, err := processtest.Start(command)
-	if err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, err)
 	t.Cleanup(func() {
 		if _ = prometheus.Kill(); t.Failed() {
 			t.Log(prometheus.Stderr)

@@ -15,28 +15,21 @@ import (
 func TestRequestsOfRelease(t *testing.T) {
 	t.Parallel()
 	server, client := providerdtest.Serve(t, t.TempDir()), contracttest.Client(t)
-	file, err := exec.CommandContext(t.Context(), "go", "run", "../../../requests").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := strings.NewReplacer("{{host}}", server.URL, "{{token}}", providerdtest.Token(t, server.Dir)).Replace(string(file))
+	file := providerdtest.Output(t, exec.CommandContext(t.Context(), "go", "run", "../../../requests"))
+	text := strings.NewReplacer("{{host}}", server.URL, "{{token}}", providerdtest.Token(t, server.Dir)).Replace(file)
 	requests := strings.Split(text, "\n### ")[1:]
 	for _, request := range requests {
 		head, body, _ := strings.Cut(request, "\n\n")
 		url := regexp.MustCompile(`(?m)^POST (\S+)$`).FindStringSubmatch(head)
 		sent, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url[1], strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		providerdtest.Check(t, err)
 		for _, header := range regexp.MustCompile(`(?m)^([\w-]+): (.+)$`).FindAllStringSubmatch(head, -1) {
 			sent.Header.Set(header[1], header[2])
 		}
 		// The variable is another one for each request.
 		sent.Header.Del("Idempotency-Key")
 		response, err := client.Do(sent)
-		if err != nil {
-			t.Fatal(err)
-		}
+		providerdtest.Check(t, err)
 		_ = response.Body.Close()
 		if response.StatusCode != http.StatusCreated && response.StatusCode != http.StatusOK {
 			t.Errorf("%s: status is %d", head, response.StatusCode)

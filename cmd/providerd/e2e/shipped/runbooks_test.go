@@ -130,14 +130,10 @@ func TestRunbooksFindLogMessages(t *testing.T) {
 	var sources strings.Builder
 	for _, dir := range []string{"cmd/providerd/command", "cmd/providerd/serve", "store", "store/*"} {
 		files, err := filepath.Glob(providerdtest.Path(t, dir) + "/*.go")
-		if err != nil {
-			t.Fatal(err)
-		}
+		providerdtest.Check(t, err)
 		for _, file := range files {
 			source, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			providerdtest.Check(t, err)
 			sources.Write(source)
 		}
 	}
@@ -187,9 +183,7 @@ func TestRunbookCommands(t *testing.T) {
 			dir := t.TempDir()
 			server, ops := providerdtest.ServeWithOps(t, dir)
 			server.Create(t, http.DefaultClient)
-			if _, _, err := server.Post(http.DefaultClient, providerdtest.OAuth2Path, "{}"); err != nil {
-				t.Fatal(err)
-			}
+			server.ExpectPost(t, http.DefaultClient, http.StatusBadRequest, providerdtest.OAuth2Path, "{}", "")
 			shown := strings.NewReplacer(
 				"http://127.0.0.1:9464", ops, "http://127.0.0.1:8080", server.URL,
 				"sqlite:/var/lib/providerd/", "sqlite:data/",

@@ -3,7 +3,6 @@
 package shipped_test
 
 import (
-	"net/http"
 	"regexp"
 	"strings"
 	"testing"
@@ -37,7 +36,5 @@ func (s service) checkRunbooks(t *testing.T) {
 	if ran < 17 {
 		t.Errorf("ran %d blocks, want at least 17", ran)
 	}
-	if status, _ := providerdtest.Readiness(t, s.process(t)); status != http.StatusOK {
-		t.Errorf("after the runbooks, /readyz returns %d", status)
-	}
+	s.process(t).ExpectReadiness(t, "ready")
 }

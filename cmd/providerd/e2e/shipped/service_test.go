@@ -33,9 +33,7 @@ type service struct {
 func startService(t *testing.T, client *http.Client) service {
 	t.Helper()
 	s := service{bootedSystemd: bootSystemd(t), dir: t.TempDir(), client: client}
-	if err := os.Symlink(s.path(serviceDir), filepath.Join(s.dir, "data")); err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, os.Symlink(s.path(serviceDir), filepath.Join(s.dir, "data")))
 	s.run(t, "systemctl start providerd")
 	return s
 }
@@ -64,9 +62,9 @@ func TestServiceUnderSystemd(t *testing.T) {
 	providerdtest.WriteCertificate(t, second, 2)
 	trusting := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: providerdtest.CertPool(t, first, second)}}
 	s := startService(t, contracttest.ClientOver(t, trusting))
-	examples, restore := providerdtest.Examples(t, "service.md", 3), providerdtest.Examples(t, "backup.md", 1)[0]
-	enable, operate, install := examples[0], examples[1], examples[2]
-	upgrade := providerdtest.Examples(t, "upgrading.md", 1)[0]
+	examples, restore := providerdtest.Examples(t, "service.md", 3), providerdtest.Examples(t, "backup.md", 1)[0].Commands
+	enable, operate, install := examples[0].Commands, examples[1].Commands, examples[2].Commands
+	upgrade := providerdtest.Examples(t, "upgrading.md", 1)[0].Commands
 
 	s.expectConfined(t)
 	s.expectCreates(t)
@@ -142,9 +140,7 @@ func (s service) expectDrained(t *testing.T) {
 	server := s.process(t)
 	s.run(t, "systemctl stop --no-block providerd")
 	processtest.WaitUntil(t, "the service is draining", func() bool { return strings.HasPrefix(s.property(t, "StatusText"), "draining") })
-	if status, readiness := providerdtest.Readiness(t, server); status != http.StatusServiceUnavailable || readiness != "draining" {
-		t.Errorf("while draining, /readyz returns %d, %s", status, readiness)
-	}
+	server.ExpectReadiness(t, "draining")
 	server.Create(t, s.client)
 	processtest.WaitUntil(t, "the service has stopped", func() bool { return s.property(t, "ActiveState") != "deactivating" })
 	if result := s.property(t, "Result"); result != "success" {

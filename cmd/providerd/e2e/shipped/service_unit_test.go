@@ -19,13 +19,9 @@ func TestServiceUnit(t *testing.T) {
 	t.Parallel()
 	processtest.NeedPrograms(t, "systemd", "systemd-analyze")
 	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, err)
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "providerd-backup.service.d"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, os.Mkdir(filepath.Join(dir, "providerd-backup.service.d"), 0o700))
 	place := strings.NewReplacer("/usr/local/bin/providerd", program, "/usr/bin/rsync", program)
 	for name, path := range map[string]string{
 		"providerd.service": "providerd.service", "providerd-audit.service": "providerd-audit.service",
@@ -33,18 +29,16 @@ func TestServiceUnit(t *testing.T) {
 		"providerd-backup-ship.conf": "providerd-backup.service.d/providerd-backup-ship.conf",
 	} {
 		text := providerdtest.ReadFile(t, "cmd/providerd/deploy/"+name)
-		if err := os.WriteFile(filepath.Join(dir, path), []byte(place.Replace(text)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		providerdtest.Check(t, os.WriteFile(filepath.Join(dir, path), []byte(place.Replace(text)), 0o600))
 	}
 	unit := filepath.Join(dir, "providerd.service")
 	for _, arguments := range [][]string{
 		{"verify", "--man=no", unit, filepath.Join(dir, "providerd-backup.service"), filepath.Join(dir, "providerd-backup.timer"), filepath.Join(dir, "providerd-audit.service")},
 		{"security", "--no-pager", "--offline=true", "--threshold=15", unit},
 	} {
-		output, err := exec.CommandContext(t.Context(), "systemd-analyze", arguments...).CombinedOutput()
-		if err != nil || strings.Contains(string(output), dir) {
-			t.Errorf("systemd-analyze %s: %v: %s", arguments[0], err, output)
+		output := processtest.Run(t, exec.CommandContext(t.Context(), "systemd-analyze", arguments...))
+		if strings.Contains(output, dir) {
+			t.Errorf("systemd-analyze %s: %s", arguments[0], output)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/store/storetest/processtest"
 )
 
@@ -59,9 +60,7 @@ func changeCertificate(t *testing.T, s *soak) {
 	t.Helper()
 	dir := s.server.dir
 	for _, name := range []string{"cert.pem", "key.pem"} {
-		if err := os.Rename(filepath.Join(dir, nextCertificate, name), filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		providerdtest.Check(t, os.Rename(filepath.Join(dir, nextCertificate, name), filepath.Join(dir, name)))
 	}
 	processtest.WaitUntil(t, "callers get the new certificate", func() bool { return s.journal.certificate.Load() == 2 })
 }

@@ -117,9 +117,7 @@ type soakCaller struct {
 func newSDK(t *testing.T, server *service, token string, doer client.HttpRequestDoer) *client.Providers {
 	t.Helper()
 	providers, err := client.New(server.process.URL, token, client.WithDoer(doer), client.WithRetries(soakRetries))
-	if err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, err)
 	return providers
 }
 

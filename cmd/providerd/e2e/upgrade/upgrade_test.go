@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -37,16 +36,12 @@ ALTER TABLE providers ADD COLUMN later text;
 CREATE TABLE later (pk integer PRIMARY KEY);
 UPDATE keyset SET version = ` + version + ";\n"
 		file := filepath.Join(dir, database+".sql")
-		if err := os.WriteFile(file, []byte(migration), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		providerdtest.Check(t, os.WriteFile(file, []byte(migration), 0o600))
 		replaced[providerdtest.Path(t, "store/"+database+"/migrations/99999_later.sql")] = file
 	}
 	overlay, err := json.Marshal(map[string]map[string]string{"Replace": replaced})
 	file := filepath.Join(dir, "overlay.json")
-	if err := errors.Join(err, os.WriteFile(file, overlay, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, errors.Join(err, os.WriteFile(file, overlay, 0o600)))
 	newer = providerdtest.Build(t, "-overlay", file)
 	versions := run(t, newer, "", "version")
 	if !strings.Contains(versions, "schema version 99999, over PostgreSQL 99999") {
@@ -58,9 +53,19 @@ UPDATE keyset SET version = ` + version + ";\n"
 // run runs a command of a program in dir.
 func run(t *testing.T, program, dir string, words ...string) string {
 	t.Helper()
-	command := providerdtest.Command(t.Context(), dir, words...)
+	return processtest.Run(t, as(program, providerdtest.Command(t.Context(), dir, words...)))
+}
+
+// runOver runs a command of a program over the database of replicas.
+func runOver(t *testing.T, program string, f *providerdtest.Fleet, words ...string) string {
+	t.Helper()
+	return processtest.Run(t, as(program, f.Command(t.Context(), words...)))
+}
+
+// as returns a command that a program runs.
+func as(program string, command *exec.Cmd) *exec.Cmd {
 	command.Path = program
-	return processtest.Run(t, command)
+	return command
 }
 
 // rollout replaces replicas under load. A replica that is being replaced gets no requests, as behind a load balancer
@@ -98,7 +103,7 @@ func TestRollingUpgrade(t *testing.T) {
 	const replicas, creates = 2, 200
 	old, newer := programs(t)
 	journal := providerdtest.NewJournal()
-	r := &rollout{providerdtest.StartFleet(t, old, postgrestest.NewCluster(t).CreateDatabase(t), replicas), make([]sync.RWMutex, replicas)}
+	r := &rollout{providerdtest.StartFleet(t, postgrestest.NewCluster(t).CreateDatabase(t), replicas), make([]sync.RWMutex, replicas)}
 	load := journal.Load(8, "upgrade", r.create)
 	var follower *providerdtest.Follower
 	for _, program := range []string{newer, old, newer} {
@@ -112,7 +117,7 @@ func TestRollingUpgrade(t *testing.T) {
 	}
 	load.Stop()
 	follower.Verify(t)
-	if lines := strings.Count(r.RunCommand(t, old, "provider", "list"), "\n") - headings; lines != len(journal.Creates) {
+	if lines := strings.Count(runOver(t, old, r.Fleet, "provider", "list"), "\n") - headings; lines != len(journal.Creates) {
 		t.Errorf("this build reads %d records, want %d", lines, len(journal.Creates))
 	}
 	r.Stop(t)
@@ -135,10 +140,7 @@ func TestUpgradeOverSQLite(t *testing.T) {
 		t.Errorf("the older program started: %v", err)
 	}
 	restore := providerdtest.Command(t.Context(), dir, "restore", "before.db", "--replace")
-	restore.Path = newer
-	if output, err := restore.CombinedOutput(); err == nil || !strings.Contains(string(output), "schema version is 1") {
-		t.Errorf("the newer program restores an older backup: %v, %s", err, output)
-	}
+	providerdtest.ExpectExit(t, as(newer, restore), providerdtest.ExitFailed, "schema version is 1")
 	run(t, old, dir, "restore", "before.db", "--replace")
 	if stored := providerdtest.StoredPKs(t, dir); !slices.Equal(stored, []int64{1}) {
 		t.Errorf("stored pks are %v, want those from before the upgrade", stored)
@@ -149,35 +151,23 @@ func TestUpgradeOverSQLite(t *testing.T) {
 // expectOlder checks that a program refuses a database of this build, but its doctor only warns of it.
 func expectOlder(t *testing.T, newer string, command func(words ...string) *exec.Cmd) {
 	t.Helper()
-	list := command("token", "list")
-	list.Path = newer
 	const refusal = `its schema version is 1 but this program needs 99999; run "providerd serve" of this version to migrate it`
-	if output, err := list.CombinedOutput(); err == nil || !strings.Contains(string(output), refusal) {
-		t.Errorf("the newer program lists tokens: %v, %s", err, output)
-	}
-	doctor := command("doctor")
-	doctor.Path = newer
+	providerdtest.ExpectExit(t, as(newer, command("token", "list")), providerdtest.ExitFailed, refusal)
 	const warning = `(?m)^warn +schema +.*its schema version is 1 but this program needs 99999; "providerd serve" migrates it`
-	if output, err := doctor.CombinedOutput(); err != nil || !regexp.MustCompile(warning).Match(output) {
-		t.Errorf("the newer program's doctor reports: %v, %s", err, output)
-	}
+	providerdtest.ExpectExit(t, as(newer, command("doctor")), 0, warning)
 }
 
 // start starts a program that serves the database in dir.
 func start(t *testing.T, program, dir string) (*providerdtest.Server, error) {
 	t.Helper()
-	command := providerdtest.ServeCommand(t.Context(), dir)
-	command.Path = program
-	return providerdtest.Start(command)
+	return providerdtest.Start(as(program, providerdtest.ServeCommand(t.Context(), dir)))
 }
 
 // createWith creates a provider with a program that serves the database in dir.
 func createWith(t *testing.T, client *http.Client, program, dir string) {
 	t.Helper()
 	server, err := start(t, program, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Check(t, err)
 	server.Create(t, client)
 	server.Stop(t)
 }
@@ -186,21 +176,19 @@ func createWith(t *testing.T, client *http.Client, program, dir string) {
 // serves. It reads the updated record, refuses a retry of the first body, and creates what was deleted again.
 func TestChangesDuringUpgrade(t *testing.T) {
 	old, newer := programs(t)
-	f := providerdtest.StartFleet(t, old, postgrestest.NewCluster(t).CreateDatabase(t), 2)
+	f := providerdtest.StartFleet(t, postgrestest.NewCluster(t).CreateDatabase(t), 2)
 	created := map[string]providerdtest.Record{}
 	for _, name := range []string{"updated", "deleted"} {
 		record, err := providerdtest.ErrorUnlessCreated(f.Create(0, name, ""))
-		if err != nil {
-			t.Fatal(err)
-		}
+		providerdtest.Check(t, err)
 		created[name] = record
 	}
 	expectOlder(t, newer, func(words ...string) *exec.Cmd { return f.Command(t.Context(), words...) })
 	f.Program = newer
 	f.Restart(t, 0, func() {})
-	f.RunCommand(t, f.Program, "provider", "update", fmt.Sprint(created["updated"].PK),
+	runOver(t, newer, f, "provider", "update", fmt.Sprint(created["updated"].PK),
 		"redirect_uris=https://app.example.com/callback", "--yes")
-	f.RunCommand(t, f.Program, "provider", "delete", fmt.Sprint(created["deleted"].PK), "--yes")
+	runOver(t, newer, f, "provider", "delete", fmt.Sprint(created["deleted"].PK), "--yes")
 	for number := range f.Replicas {
 		if status, _, err := f.Create(number, "updated", ""); err != nil || status != http.StatusUnprocessableEntity {
 			t.Errorf("replica %d: a retry of the first body is %d, %v", number, status, err)
@@ -210,12 +198,12 @@ func TestChangesDuringUpgrade(t *testing.T) {
 	if err != nil || again.PK == created["deleted"].PK {
 		t.Errorf("created again as %v, %v", again, err)
 	}
-	if listed := f.RunCommand(t, old, "provider", "show", fmt.Sprint(created["updated"].PK)); !strings.Contains(listed, "/callback") {
+	if listed := runOver(t, old, f, "provider", "show", fmt.Sprint(created["updated"].PK)); !strings.Contains(listed, "/callback") {
 		t.Errorf("this build shows %s", listed)
 	}
-	f.RunCommand(t, old, "audit")
-	f.RunCommand(t, f.Program, "provider", "delete", fmt.Sprint(again.PK), "--yes")
-	audit := f.RunCommand(t, f.Program, "audit")
+	runOver(t, old, f, "audit")
+	runOver(t, newer, f, "provider", "delete", fmt.Sprint(again.PK), "--yes")
+	audit := runOver(t, newer, f, "audit")
 	for event, want := range map[string]int{" provider updated ": 1, " provider deleted ": 2, " provider created ": 3} {
 		if count := strings.Count(audit, event); count != want {
 			t.Errorf("the audit has %d of%s, want %d: %s", count, event, want, audit)
