@@ -93,7 +93,7 @@ func (f *certificateFiles) current(*tls.ClientHelloInfo) (*tls.Certificate, erro
 			f.problem = problem
 			f.logger.Error("keeping the previous certificate", slog.String("error", problem))
 		}
-		return f.certificate, nil //nolint:nilerr // The previous certificate is served.
+		return f.certificate, nil
 	}
 	if !slices.EqualFunc(loaded.Certificate, f.certificate.Certificate, bytes.Equal) {
 		f.logger.Info("reloaded certificate", slog.String("path", f.certPath))
