@@ -20,7 +20,6 @@ import (
 
 	"example.com/providerd/cmd/providerd/apply/manifest"
 	"example.com/providerd/cmd/providerd/console"
-	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/gen/client"
 	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
@@ -29,23 +28,23 @@ import (
 
 // Command is "providerd apply" with its flags.
 type Command struct {
-	Files            []string          `name:"file" short:"f" sep:"none" placeholder:"FILE" help:"YAML file, directory of such files, or - for standard input; repeatable."`
-	Recursive        bool              `short:"R" help:"Also read subdirectories, except hidden ones."`
-	Server           string            `env:"PROVIDERD_SERVER" placeholder:"URL" help:"URL of the server, such as http://127.0.0.1:8080 (${env})."`
-	TokenFile        string            `env:"PROVIDERD_TOKEN_FILE" type:"path" placeholder:"PATH" help:"File with the access token, which overrides PROVIDERD_TOKEN (${env})."`
-	DryRun           bool              `help:"Show the outcome of each entry and store nothing. Without --server and --as, only check the files."`
-	DetailedExitcode bool              `help:"In a dry run, exit with status 3 also if entries would be created."`
-	As               *flags.Label      `placeholder:"NAME" help:"Write to the database instead of sending requests, as the caller NAME, whose tokens apply the files over HTTP."`
-	Database         flags.DatabaseURL `default:"${database}" env:"PROVIDERD_DATABASE" placeholder:"URL" help:"With --as, the database: sqlite:PATH or postgres://USER@HOST/DATABASE (${env}; default ${default})."`
-	Keyset           string            `env:"PROVIDERD_KEYSET" type:"path" placeholder:"PATH" help:"With --as, the keyset file of the database (${env}; default keyset.json next to a SQLite database)."`
-	Prune            int               `placeholder:"N" help:"With --as, delete the records of NAME that have no entry, if they are at most N."`
-	Adopt            bool              `help:"With --as, take over any caller's records that have the client_id of an entry."`
-	Yes              bool              `help:"With --as, do not ask for confirmation. Required if stdin is not a terminal."`
-	Strict           bool              `help:"Store nothing if there is advice for any entry."`
-	Parallel         int               `default:"16" placeholder:"N" help:"Number of parallel creates over HTTP, 1 to 256 (default ${default})."`
-	Timeout          time.Duration     `default:"30s" placeholder:"TIME" help:"Time after which a request to --server is retried (default ${default})."`
-	Output           string            `short:"o" default:"table" enum:"table,json" help:"Output format: ${enum} (default ${default}). The table omits unchanged entries, except in a dry run."`
-	Schema           bool              `help:"Print the JSON Schema of the files, for completion in editors, and exit."`
+	Files            []string            `name:"file" short:"f" sep:"none" placeholder:"FILE" help:"YAML file, directory of such files, or - for standard input; repeatable."`
+	Recursive        bool                `short:"R" help:"Also read subdirectories, except hidden ones."`
+	Server           string              `env:"PROVIDERD_SERVER" placeholder:"URL" help:"URL of the server, such as http://127.0.0.1:8080 (${env})."`
+	TokenFile        string              `env:"PROVIDERD_TOKEN_FILE" type:"path" placeholder:"PATH" help:"File with the access token, which overrides PROVIDERD_TOKEN (${env})."`
+	DryRun           bool                `help:"Show the outcome of each entry and store nothing. Without --server and --as, only check the files."`
+	DetailedExitcode bool                `help:"In a dry run, exit with status 3 also if entries would be created."`
+	As               *console.Label      `placeholder:"NAME" help:"Write to the database instead of sending requests, as the caller NAME, whose tokens apply the files over HTTP."`
+	Database         console.DatabaseURL `default:"${database}" env:"PROVIDERD_DATABASE" placeholder:"URL" help:"With --as, the database: sqlite:PATH or postgres://USER@HOST/DATABASE (${env}; default ${default})."`
+	Keyset           string              `env:"PROVIDERD_KEYSET" type:"path" placeholder:"PATH" help:"With --as, the keyset file of the database (${env}; default keyset.json next to a SQLite database)."`
+	Prune            int                 `placeholder:"N" help:"With --as, delete the records of NAME that have no entry, if they are at most N."`
+	Adopt            bool                `help:"With --as, take over any caller's records that have the client_id of an entry."`
+	Yes              bool                `help:"With --as, do not ask for confirmation. Required if stdin is not a terminal."`
+	Strict           bool                `help:"Store nothing if there is advice for any entry."`
+	Parallel         int                 `default:"16" placeholder:"N" help:"Number of parallel creates over HTTP, 1 to 256 (default ${default})."`
+	Timeout          time.Duration       `default:"30s" placeholder:"TIME" help:"Time after which a request to --server is retried (default ${default})."`
+	Output           string              `short:"o" default:"table" enum:"table,json" help:"Output format: ${enum} (default ${default}). The table omits unchanged entries, except in a dry run."`
+	Schema           bool                `help:"Print the JSON Schema of the files, for completion in editors, and exit."`
 
 	// token is the access token.
 	token string
@@ -87,8 +86,8 @@ func (c *Command) AfterApply(command *kong.Context) error {
 }
 
 // connection returns the flags that open the database.
-func (c *Command) connection() flags.DatabaseFlags {
-	return flags.DatabaseFlags{Database: c.Database, Keyset: c.Keyset}
+func (c *Command) connection() console.DatabaseFlags {
+	return console.DatabaseFlags{Database: c.Database, Keyset: c.Keyset}
 }
 
 // Validate refuses invalid or missing flags.
@@ -103,7 +102,7 @@ func (c *Command) Validate() error {
 		return err
 	}
 	if c.As != nil && !c.DryRun {
-		return flags.ConsentFlag{Yes: c.Yes}.Validate()
+		return console.ConsentFlag{Yes: c.Yes}.Validate()
 	}
 	if !c.needsServer() {
 		return nil
@@ -220,7 +219,7 @@ func (r *report) runOverHTTP(ctx context.Context) error {
 func (c *Command) read(
 	ctx context.Context, contract *contract.Document, out *console.Output, messages *console.Messages,
 ) ([]manifest.Entry, error) {
-	flags.KeepHeapSmall()
+	console.KeepHeapSmall()
 	inputs, unread, err := readFiles(c.Files, c.Recursive)
 	if err != nil {
 		return nil, err

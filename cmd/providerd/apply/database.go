@@ -11,7 +11,6 @@ import (
 	"syscall"
 
 	"example.com/providerd/cmd/providerd/console"
-	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
 )
@@ -137,7 +136,7 @@ func (p *plan) ask() error {
 	if deleted := p.counts()[outcomeDelete]; deleted > 0 {
 		question += fmt.Sprintf(", %d of them deletions", deleted)
 	}
-	return flags.ConsentFlag{Yes: p.Yes}.Ask(question)
+	return console.ConsentFlag{Yes: p.Yes}.Ask(question)
 }
 
 // write makes the changes of the plan if it is still the same.

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"example.com/providerd/cmd/providerd/console"
-	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/store"
 )
 
@@ -22,9 +21,9 @@ type applicationCommands struct {
 const listOfApplications = `"providerd application list"`
 
 type applicationCreateCommand struct {
-	flags.DatabaseFlags
-	Slug flags.Slug  `arg:"" placeholder:"SLUG" help:"Internal name, used in URLs; must be unique."`
-	Name flags.Label `required:"" placeholder:"NAME" help:"Display name."`
+	console.DatabaseFlags
+	Slug console.Slug  `arg:"" placeholder:"SLUG" help:"Internal name, used in URLs; must be unique."`
+	Name console.Label `required:"" placeholder:"NAME" help:"Display name."`
 	linkFlags
 }
 
@@ -34,7 +33,7 @@ type linkFlags struct {
 	Backchannel []int64 `sep:"none" placeholder:"PK" help:"pk of a provider that serves the application as a backchannel; repeatable."`
 }
 
-func (f linkFlags) application(slug flags.Slug, name flags.Label) store.Application {
+func (f linkFlags) application(slug console.Slug, name console.Label) store.Application {
 	application := store.Application{Slug: string(slug), Name: string(name), ProviderPK: f.Provider}
 	for _, pk := range f.Backchannel {
 		application.Backchannels = append(application.Backchannels, store.Backchannel{ProviderPK: pk})
@@ -51,8 +50,8 @@ func (c *applicationCreateCommand) Run(ctx context.Context, out *console.Output,
 }
 
 type applicationListCommand struct {
-	flags.DatabaseFlags
-	flags.ListFormat
+	console.DatabaseFlags
+	console.ListFormat
 }
 
 // Run lists the applications.
@@ -64,8 +63,8 @@ func (c *applicationListCommand) Run(ctx context.Context, out *console.Output, m
 
 // changedLinks are the flags of commands that change the links of an application.
 type changedLinks struct {
-	flags.DatabaseFlags
-	Slug flags.Slug `arg:"" placeholder:"SLUG" help:"The application."`
+	console.DatabaseFlags
+	Slug console.Slug `arg:"" placeholder:"SLUG" help:"The application."`
 	linkFlags
 }
 
@@ -109,9 +108,9 @@ func (c *applicationUnlinkCommand) Run(ctx context.Context, out *console.Output,
 }
 
 type applicationDeleteCommand struct {
-	flags.DatabaseFlags
-	flags.ConsentFlag
-	Slugs []flags.Slug `arg:"" name:"slug" help:"Slugs of the applications. If one does not exist, none is deleted."`
+	console.DatabaseFlags
+	console.ConsentFlag
+	Slugs []console.Slug `arg:"" name:"slug" help:"Slugs of the applications. If one does not exist, none is deleted."`
 }
 
 // Run deletes the applications.

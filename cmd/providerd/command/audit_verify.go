@@ -12,7 +12,6 @@ import (
 	"os"
 
 	"example.com/providerd/cmd/providerd/console"
-	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/store"
 )
 
@@ -20,9 +19,9 @@ import (
 var errAuditDiffers = errors.New("the database differs")
 
 type auditVerifyCommand struct {
-	flags.DatabaseFlags
+	console.DatabaseFlags
 	File string `arg:"" type:"path" help:"Lines that \"audit list --output jsonl\" has printed."`
-	flags.ListFormat
+	console.ListFormat
 }
 
 // Help is the long help text.

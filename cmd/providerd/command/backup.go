@@ -11,18 +11,17 @@ import (
 	"github.com/alecthomas/kong"
 
 	"example.com/providerd/cmd/providerd/console"
-	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/sqlite"
 )
 
 type backupCommand struct {
-	flags.DatabaseFlags
-	File        string         `arg:"" type:"path" help:"The file to write, which must not exist; with --every, the directory for the files."`
-	Every       flags.Duration `and:"schedule" placeholder:"TIME" help:"Keep running, and write a backup to a directory at this interval, such as 6h."`
-	MetricsFile string         `type:"path" placeholder:"FILE" help:"File for the outcome of each backup, for node_exporter's textfile collector; its name must end in .prom."`
-	Keep        int            `and:"schedule" placeholder:"N" help:"With --every, the number of backups to keep; older ones are removed once a new one is verified."`
+	console.DatabaseFlags
+	File        string           `arg:"" type:"path" help:"The file to write, which must not exist; with --every, the directory for the files."`
+	Every       console.Duration `and:"schedule" placeholder:"TIME" help:"Keep running, and write a backup to a directory at this interval, such as 6h."`
+	MetricsFile string           `type:"path" placeholder:"FILE" help:"File for the outcome of each backup, for node_exporter's textfile collector; its name must end in .prom."`
+	Keep        int              `and:"schedule" placeholder:"N" help:"With --every, the number of backups to keep; older ones are removed once a new one is verified."`
 }
 
 // Help is the long help text.
@@ -47,13 +46,13 @@ func (c *backupCommand) AfterApply(*kong.Context) error {
 		if filepath.Ext(c.MetricsFile) != ".prom" {
 			return errors.New("--metrics-file must end in .prom")
 		}
-		if err := flags.CheckDistinctPaths(c.Database, c.Keyset, c.MetricsFile); err != nil {
+		if err := console.CheckDistinctPaths(c.Database, c.Keyset, c.MetricsFile); err != nil {
 			return err
 		}
 	}
 	switch {
 	case c.Every == 0 && c.Keep == 0:
-		return flags.CheckDistinctPaths(c.Database, c.Keyset, c.File)
+		return console.CheckDistinctPaths(c.Database, c.Keyset, c.File)
 	case time.Duration(c.Every) < time.Second:
 		// The names of backups contain seconds.
 		return errors.New("--every must be at least 1s")

@@ -7,7 +7,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"example.com/providerd/cmd/providerd/apply"
-	"example.com/providerd/cmd/providerd/flags"
+	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/cmd/providerd/serve"
 )
 
@@ -44,10 +44,10 @@ func newParser(root *cli) (*kong.Kong, error) {
 		kong.Description(description),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),
 		kong.Help(printHelp),
-		kong.NamedMapper("path", kong.MapperFunc(flags.DecodePath)),
+		kong.NamedMapper("path", kong.MapperFunc(console.DecodePath)),
 		kong.Vars{
 			"operations": strings.Join(apply.Operations(), ","), "listed": strings.Join(apply.Operations(), ", "),
-			databaseFlag: flags.DefaultDatabase,
+			databaseFlag: console.DefaultDatabase,
 		},
 	)
 	if err != nil {

@@ -1,5 +1,5 @@
 // Package command is the command line of providerd: the parser and the short commands. The large ones are packages of
-// their own: serve and apply. Package console prints, and package flags parses values.
+// their own: serve and apply. Package console parses values and prints.
 //
 // Start with cli.go, which lists the commands, and with Main, which runs one.
 package command

@@ -10,16 +10,15 @@ import (
 	"github.com/alecthomas/kong"
 
 	"example.com/providerd/cmd/providerd/console"
-	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/files"
 )
 
 type copyCommand struct {
-	From   flags.DatabaseURL `required:"" env:"PROVIDERD_FROM" placeholder:"URL" help:"The database to copy: sqlite:PATH or postgres://USER@HOST/DATABASE (${env})."`
-	To     flags.DatabaseURL `required:"" env:"PROVIDERD_TO" placeholder:"URL" help:"The database to copy to. It must be empty; a SQLite file is created (${env})."`
-	Keyset string            `env:"PROVIDERD_KEYSET" type:"path" placeholder:"PATH" help:"Keyset file of both databases (${env}; default keyset.json next to the SQLite database to copy)."`
+	From   console.DatabaseURL `required:"" env:"PROVIDERD_FROM" placeholder:"URL" help:"The database to copy: sqlite:PATH or postgres://USER@HOST/DATABASE (${env})."`
+	To     console.DatabaseURL `required:"" env:"PROVIDERD_TO" placeholder:"URL" help:"The database to copy to. It must be empty; a SQLite file is created (${env})."`
+	Keyset string              `env:"PROVIDERD_KEYSET" type:"path" placeholder:"PATH" help:"Keyset file of both databases (${env}; default keyset.json next to the SQLite database to copy)."`
 }
 
 // Help is the long help text.
@@ -31,7 +30,7 @@ func (copyCommand) Help() string {
 		"the number of rows and the SHA-256 of each table are printed."
 }
 
-// AfterApply makes the checks of flags.DatabaseFlags for both databases.
+// AfterApply makes the checks of console.DatabaseFlags for both databases.
 func (c *copyCommand) AfterApply(command *kong.Context) error {
 	if c.Keyset == "" && (c.From.DefaultKeyset() == "" || c.To.DefaultKeyset() == "") {
 		return errors.New("--keyset is required with a PostgreSQL database; pass the keyset file of the database to copy")
@@ -39,10 +38,10 @@ func (c *copyCommand) AfterApply(command *kong.Context) error {
 	if err := errors.Join(c.From.CheckPassword("from", command.Args), c.To.CheckPassword("to", command.Args)); err != nil {
 		return err
 	}
-	if err := flags.CheckDistinctPaths(c.From, c.Keyset, ""); err != nil {
+	if err := console.CheckDistinctPaths(c.From, c.Keyset, ""); err != nil {
 		return err
 	}
-	return flags.CheckDistinctPaths(c.To, c.keysetPath(), "")
+	return console.CheckDistinctPaths(c.To, c.keysetPath(), "")
 }
 
 // keysetPath returns the path of the keyset of both databases.

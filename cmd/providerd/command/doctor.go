@@ -13,7 +13,6 @@ import (
 	"github.com/alecthomas/kong"
 
 	"example.com/providerd/cmd/providerd/console"
-	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/cmd/providerd/serve"
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
@@ -25,7 +24,7 @@ import (
 // doctorCommand has the flags of "serve", so that a server's command line and environment are checked as they are.
 type doctorCommand struct {
 	serve.Command
-	flags.ListFormat
+	console.ListFormat
 }
 
 const (
@@ -33,7 +32,7 @@ const (
 	databaseFlag = "database"
 	checkKeyset  = "keyset"
 	// expiryNotice is how long before their expiry tokens and certificates are warned of.
-	expiryNotice = 14 * flags.Day
+	expiryNotice = 14 * console.Day
 	// postgresTimeout is how long the checks of a server may take.
 	postgresTimeout = 10 * time.Second
 )
@@ -131,7 +130,7 @@ func (c *doctorCommand) database(ctx context.Context, found *findings) {
 	}
 }
 
-func (f *findings) openSQLite(ctx context.Context, url flags.DatabaseURL, keyset string) (database.View, error) {
+func (f *findings) openSQLite(ctx context.Context, url console.DatabaseURL, keyset string) (database.View, error) {
 	path, dir := url.Path(), url.Dir()
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
@@ -153,7 +152,7 @@ func (f *findings) openSQLite(ctx context.Context, url flags.DatabaseURL, keyset
 	return view, nil
 }
 
-func (f *findings) openPostgreSQL(ctx context.Context, url flags.DatabaseURL, keyset string) (database.View, error) {
+func (f *findings) openPostgreSQL(ctx context.Context, url console.DatabaseURL, keyset string) (database.View, error) {
 	// Root may check on behalf of any user.
 	_, owner, _ := stat(keyset)
 	if os.Geteuid() != 0 {

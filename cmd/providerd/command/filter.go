@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"example.com/providerd/cmd/providerd/console"
-	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/store"
 )
 
@@ -23,7 +22,7 @@ type providerFlags struct {
 	ClientID  filterText   `placeholder:"ID" help:"Only the OAuth2 provider with exactly this client_id."`
 	CreatedBy filterText   `placeholder:"NAME" help:"Only providers created with a token of this name."`
 	Limit     positive     `placeholder:"N" help:"Print at most N; standard error then has the --after of the next page."`
-	Since     flags.Time   `placeholder:"TIME" help:"Only providers created within this duration, such as 30d, or since this time, such as 2026-01-31T08:00:00Z."`
+	Since     console.Time `placeholder:"TIME" help:"Only providers created within this duration, such as 30d, or since this time, such as 2026-01-31T08:00:00Z."`
 	After     positive     `placeholder:"PK" help:"Only providers with a pk above this one."`
 }
 

@@ -11,7 +11,6 @@ import (
 	"syscall"
 
 	"example.com/providerd/cmd/providerd/console"
-	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/store/sqlite"
 )
 
@@ -80,7 +79,7 @@ func (f *findings) files(path, dir, keyset string) {
 			"that name", name)
 	}
 	f.file("keyset file", keyset, owner, exposedKeyset)
-	f.file("initial token", filepath.Join(dir, flags.InitialTokenFile), owner, exposedToken)
+	f.file("initial token", filepath.Join(dir, console.InitialTokenFile), owner, exposedToken)
 	f.disk(dir, path, path+"-wal")
 }
 

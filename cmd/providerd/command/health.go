@@ -12,13 +12,12 @@ import (
 	"time"
 
 	"example.com/providerd/cmd/providerd/console"
-	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/store/files"
 )
 
 type healthCommand struct {
-	Listen  flags.ListenAddress `default:"127.0.0.1:8080" env:"PROVIDERD_LISTEN" placeholder:"HOST:PORT" help:"Address that the server listens on (${env}; default ${default})."`
-	TLSCert string              `env:"PROVIDERD_TLS_CERT" type:"path" placeholder:"PATH" help:"PEM certificate chain of the server (${env}; default none)."`
+	Listen  console.ListenAddress `default:"127.0.0.1:8080" env:"PROVIDERD_LISTEN" placeholder:"HOST:PORT" help:"Address that the server listens on (${env}; default ${default})."`
+	TLSCert string                `env:"PROVIDERD_TLS_CERT" type:"path" placeholder:"PATH" help:"PEM certificate chain of the server (${env}; default none)."`
 }
 
 // Help is the long help text.

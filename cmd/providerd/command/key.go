@@ -7,7 +7,6 @@ import (
 	"os"
 
 	"example.com/providerd/cmd/providerd/console"
-	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/store"
 	"example.com/providerd/store/files"
 	"example.com/providerd/store/seal"
@@ -80,8 +79,8 @@ func (c *keyCreateCommand) keys() (keys *seal.MasterKeys, owner files.Owner, err
 }
 
 type keyListCommand struct {
-	flags.DatabaseFlags
-	flags.ListFormat
+	console.DatabaseFlags
+	console.ListFormat
 }
 
 // Run lists the keys.
@@ -114,7 +113,7 @@ func keyRow(key store.Key) []string {
 }
 
 type keyRotateCommand struct {
-	flags.DatabaseFlags
+	console.DatabaseFlags
 	Reseal bool `help:"Then run \"key reseal\"."`
 }
 
@@ -135,7 +134,7 @@ func (c *keyRotateCommand) Run(ctx context.Context, messages *console.Messages) 
 }
 
 type keyResealCommand struct {
-	flags.DatabaseFlags
+	console.DatabaseFlags
 }
 
 // Help is the long help text.
@@ -169,7 +168,7 @@ func reseal(ctx context.Context, database *store.Store, messages *console.Messag
 }
 
 type keyRewrapCommand struct {
-	flags.DatabaseFlags
+	console.DatabaseFlags
 }
 
 // Help is the long help text.

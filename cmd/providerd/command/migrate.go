@@ -7,14 +7,13 @@ import (
 	"strconv"
 
 	"example.com/providerd/cmd/providerd/console"
-	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/store/database"
 )
 
 type migrateCommand struct {
-	flags.DatabaseFlags
+	console.DatabaseFlags
 	To positive `placeholder:"VERSION" help:"Apply the migrations up to this schema version; none is undone."`
-	flags.ListFormat
+	console.ListFormat
 }
 
 // Help is the long help text.

@@ -11,7 +11,6 @@ import (
 
 	"example.com/providerd/cmd/providerd/apply"
 	"example.com/providerd/cmd/providerd/console"
-	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/gen/model"
 	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
@@ -27,9 +26,9 @@ type providerCommands struct {
 }
 
 type providerListCommand struct {
-	flags.DatabaseFlags
+	console.DatabaseFlags
 	providerFlags
-	flags.ListFormat
+	console.ListFormat
 	Reveal bool `xor:"what" help:"Print secrets, which are masked otherwise."`
 	Advice bool `xor:"what" help:"List what deviates from best practice instead, without values."`
 }
@@ -94,8 +93,8 @@ func (c *providerListCommand) rows(record store.Record) [][]string {
 }
 
 type providerShowCommand struct {
-	flags.DatabaseFlags
-	flags.ListFormat
+	console.DatabaseFlags
+	console.ListFormat
 	Reveal   bool       `help:"Print secrets, which are masked otherwise."`
 	PK       providerPK `arg:"" optional:"" help:"pk of the provider."`
 	ClientID string     `placeholder:"ID" help:"client_id of the provider, instead of its pk."`

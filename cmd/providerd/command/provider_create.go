@@ -6,16 +6,15 @@ import (
 
 	"example.com/providerd/cmd/providerd/apply"
 	"example.com/providerd/cmd/providerd/console"
-	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
 )
 
 type providerCreateCommand struct {
-	flags.DatabaseFlags
-	As    flags.Label  `required:"" placeholder:"NAME" help:"Name of the tokens whose callers own the provider."`
-	Kind  providerKind `arg:"" help:"Kind of provider: oauth2 or workspace_directory."`
-	Items items        `arg:"" optional:"" name:"item" help:"Fields: NAME=TEXT, NAME:=JSON, NAME=@FILE or NAME:=@FILE. A secret must be in a file."`
+	console.DatabaseFlags
+	As    console.Label `required:"" placeholder:"NAME" help:"Name of the tokens whose callers own the provider."`
+	Kind  providerKind  `arg:"" help:"Kind of provider: oauth2 or workspace_directory."`
+	Items items         `arg:"" optional:"" name:"item" help:"Fields: NAME=TEXT, NAME:=JSON, NAME=@FILE or NAME:=@FILE. A secret must be in a file."`
 }
 
 // Help is the long help text.

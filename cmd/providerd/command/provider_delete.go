@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"example.com/providerd/cmd/providerd/console"
-	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/store"
 )
 
@@ -14,8 +13,8 @@ import (
 const maxDeleted = 1000
 
 type providerDeleteCommand struct {
-	flags.DatabaseFlags
-	flags.ConsentFlag
+	console.DatabaseFlags
+	console.ConsentFlag
 	PKs []providerPK `arg:"" name:"pk" help:"pks of up to 1000 providers. If one does not exist or is linked to an application, none is deleted."`
 }
 

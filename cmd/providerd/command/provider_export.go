@@ -17,14 +17,13 @@ import (
 	"example.com/providerd/cmd/providerd/apply"
 	"example.com/providerd/cmd/providerd/apply/manifest"
 	"example.com/providerd/cmd/providerd/console"
-	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
 	"example.com/providerd/store/files"
 )
 
 type providerExportCommand struct {
-	flags.DatabaseFlags
+	console.DatabaseFlags
 	providerFlags
 	IDs    []string `name:"ids" sep:"none" placeholder:"FILE" help:"Keep the ids of the entries in this file or directory; repeatable."`
 	To     string   `type:"path" placeholder:"FILE" help:"New file for the output, readable only by its owner, instead of standard output."`
@@ -47,7 +46,7 @@ func (c *providerExportCommand) Validate() error {
 	if c.Limit > 0 && c.Kind == "" {
 		return errors.New("--limit requires --kind")
 	}
-	return flags.CheckDistinctPaths(c.Database, c.Keyset, c.To)
+	return console.CheckDistinctPaths(c.Database, c.Keyset, c.To)
 }
 
 // Run writes the file.

@@ -7,14 +7,13 @@ import (
 
 	"example.com/providerd/cmd/providerd/apply"
 	"example.com/providerd/cmd/providerd/console"
-	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
 )
 
 type providerUpdateCommand struct {
-	flags.DatabaseFlags
-	flags.ConsentFlag
+	console.DatabaseFlags
+	console.ConsentFlag
 	PK    providerPK `arg:"" help:"pk of the provider."`
 	Items items      `arg:"" optional:"" name:"item" help:"Fields: NAME=TEXT, NAME:=JSON, NAME=@FILE or NAME:=@FILE. A secret must be in a file."`
 }

@@ -8,14 +8,13 @@ import (
 	"github.com/alecthomas/kong"
 
 	"example.com/providerd/cmd/providerd/console"
-	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/sqlite"
 )
 
 type restoreCommand struct {
-	flags.DatabaseFlags
+	console.DatabaseFlags
 	File    string `arg:"" type:"path" help:"The backup."`
 	Replace bool   `help:"Replace an existing database; it is kept under a name with the time."`
 }

@@ -12,7 +12,6 @@ import (
 
 	"example.com/providerd/cmd/providerd/apply"
 	"example.com/providerd/cmd/providerd/console"
-	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/store"
 )
 
@@ -25,8 +24,8 @@ type tokenCommands struct {
 
 // tokenFlags are the flags of commands that print a new token.
 type tokenFlags struct {
-	ExpiresIn flags.Duration `default:"90d" placeholder:"TIME" help:"Lifetime of the token, such as 90d or 12h (default ${default})."`
-	Output    string         `short:"o" default:"text" enum:"text,json" help:"Output format: ${enum} (default ${default})."`
+	ExpiresIn console.Duration `default:"90d" placeholder:"TIME" help:"Lifetime of the token, such as 90d or 12h (default ${default})."`
+	Output    string           `short:"o" default:"text" enum:"text,json" help:"Output format: ${enum} (default ${default})."`
 }
 
 // Validate refuses a token that would expire before it can be used.
@@ -38,9 +37,9 @@ func (f tokenFlags) Validate() error {
 }
 
 type tokenCreateCommand struct {
-	flags.DatabaseFlags
-	Name  flags.Label `required:"" placeholder:"NAME" help:"Name of the caller, to whom all tokens of this name belong."`
-	Allow []string    `required:"" sep:"none" enum:"${operations},all" placeholder:"OPERATION" help:"Operation that the token allows: ${listed} or all; repeatable."`
+	console.DatabaseFlags
+	Name  console.Label `required:"" placeholder:"NAME" help:"Name of the caller, to whom all tokens of this name belong."`
+	Allow []string      `required:"" sep:"none" enum:"${operations},all" placeholder:"OPERATION" help:"Operation that the token allows: ${listed} or all; repeatable."`
 	tokenFlags
 }
 
@@ -116,9 +115,9 @@ func revokeUnprinted(ctx context.Context, database *store.Store, id int64, cause
 }
 
 type tokenRenewCommand struct {
-	flags.DatabaseFlags
-	ID      positive       `arg:"" help:"id of the token, from \"providerd token list\"."`
-	Overlap flags.Duration `default:"24h" placeholder:"TIME" help:"How long the old token stays valid, at most until it expires; 0s revokes it immediately (default ${default})."`
+	console.DatabaseFlags
+	ID      positive         `arg:"" help:"id of the token, from \"providerd token list\"."`
+	Overlap console.Duration `default:"24h" placeholder:"TIME" help:"How long the old token stays valid, at most until it expires; 0s revokes it immediately (default ${default})."`
 	tokenFlags
 }
 
@@ -150,9 +149,9 @@ func (c *tokenRenewCommand) Run(ctx context.Context, out *console.Output, messag
 const listOfTokens = `"providerd token list"`
 
 type tokenRevokeCommand struct {
-	flags.DatabaseFlags
-	ID   positive    `arg:"" optional:"" help:"id of the token, from \"providerd token list\"."`
-	Name flags.Label `placeholder:"NAME" help:"Revoke all tokens of this caller instead."`
+	console.DatabaseFlags
+	ID   positive      `arg:"" optional:"" help:"id of the token, from \"providerd token list\"."`
+	Name console.Label `placeholder:"NAME" help:"Revoke all tokens of this caller instead."`
 }
 
 // Validate requires either an id or a name.
@@ -186,8 +185,8 @@ func (c *tokenRevokeCommand) Run(ctx context.Context, messages *console.Messages
 }
 
 type tokenListCommand struct {
-	flags.DatabaseFlags
-	flags.ListFormat
+	console.DatabaseFlags
+	console.ListFormat
 }
 
 // shownToken is a token in JSON.

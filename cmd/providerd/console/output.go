@@ -1,7 +1,7 @@
-// Package console prints the output of commands: data on standard output, as tables or JSON, and messages,
-// progress and remedies on standard error.
+// Package console is what commands share: the values of their flags, the database that they open, data on standard
+// output, as tables or JSON, and messages, progress and remedies on standard error.
 //
-// Start with Output for data and Messages for people.
+// Start with DatabaseFlags, which most commands have, Output for data, and Messages for people.
 package console
 
 import (

@@ -10,7 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"example.com/providerd/cmd/providerd/flags"
+	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/store"
 	"example.com/providerd/store/files"
 )
@@ -34,7 +34,7 @@ func (c *Command) ensureInitialToken(
 		log.notify(slog.LevelWarn, `the database has no access token; create one with "providerd token create"`)
 		return nil
 	}
-	path := filepath.Join(dir, flags.InitialTokenFile)
+	path := filepath.Join(dir, console.InitialTokenFile)
 	err = createInitialToken(ctx, database, path, operations)
 	if errors.Is(err, store.ErrTokensExist) {
 		// Another server was faster.
@@ -50,7 +50,7 @@ func (c *Command) ensureInitialToken(
 // createInitialToken creates a token unless the database has one, and writes it to the file at path, which gets the
 // owner of its directory even when root starts the server.
 func createInitialToken(ctx context.Context, database *store.Store, path string, operations []string) error {
-	grant := store.TokenGrant{Name: initialTokenName, Operations: operations, ExpiresIn: initialTokenDays * flags.Day}
+	grant := store.TokenGrant{Name: initialTokenName, Operations: operations, ExpiresIn: initialTokenDays * console.Day}
 	return files.WithLock(ctx, filepath.Dir(path), func() error {
 		return database.CreateFirstToken(ctx, grant, func(text string) error {
 			owner, err := files.OwnerFor(path)

@@ -8,14 +8,14 @@ import (
 	"log/slog"
 	"os"
 
-	"example.com/providerd/cmd/providerd/flags"
+	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/store"
 	"example.com/providerd/store/sqlite"
 )
 
 // createStore opens the server's store, and creates a SQLite database that does not exist. It then tells the operator,
 // who may have lost the previous one.
-func createStore(ctx context.Context, f flags.DatabaseFlags, log *serveLog) (*store.Store, error) {
+func createStore(ctx context.Context, f console.DatabaseFlags, log *serveLog) (*store.Store, error) {
 	// The keyset of a new database is created after the database, so one that exists now is older.
 	_, err := os.Stat(f.KeysetPath())
 	hadKeyset := err == nil
@@ -37,7 +37,7 @@ func createStore(ctx context.Context, f flags.DatabaseFlags, log *serveLog) (*st
 	return opened, nil
 }
 
-func reportCreated(f flags.DatabaseFlags, log *serveLog, hadKeyset bool) {
+func reportCreated(f console.DatabaseFlags, log *serveLog, hadKeyset bool) {
 	path, keyset := f.Database.Path(), f.KeysetPath()
 	log.notify(slog.LevelInfo, "created the database %s with the keyset %s", path, keyset)
 	if hadKeyset {

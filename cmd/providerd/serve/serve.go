@@ -23,7 +23,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"example.com/providerd/cmd/providerd/console"
-	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/server"
 	"example.com/providerd/server/contract"
 	"example.com/providerd/server/listener"
@@ -31,18 +30,18 @@ import (
 
 // Command has the flags of "providerd serve".
 type Command struct {
-	flags.DatabaseFlags
-	Listen         flags.ListenAddress `default:"127.0.0.1:8080" env:"PROVIDERD_LISTEN" placeholder:"HOST:PORT" help:"Address to listen on; port 0 picks a free port (${env}; default ${default})."`
-	MaxConnections int                 `default:"1024" env:"PROVIDERD_MAX_CONNECTIONS" placeholder:"N" help:"Maximum number of connections; at the limit, the one that has been idle longest is closed (${env}; default ${default})."`
-	FailedAttempts int                 `default:"20" env:"PROVIDERD_FAILED_ATTEMPTS" placeholder:"N" help:"Invalid tokens that a client address may send per minute before it is refused with 429 (${env}; default ${default})."`
-	RateLimit      flags.RateLimit     `env:"PROVIDERD_RATE_LIMIT" placeholder:"N/s" help:"Requests that all tokens of one name may send per second (100/s), minute (100/m) or hour (100/h) (${env}; default no limit)."`
-	TLSCert        string              `env:"PROVIDERD_TLS_CERT" and:"tls" type:"path" placeholder:"PATH" help:"PEM certificate chain for HTTPS; reloaded when it changes (${env}; default none)."`
-	TLSKey         string              `env:"PROVIDERD_TLS_KEY" and:"tls" type:"path" placeholder:"PATH" help:"PEM private key of the certificate; reloaded when it changes (${env}; default none)."`
-	TrustedProxy   []flags.Network     `env:"PROVIDERD_TRUSTED_PROXY" placeholder:"CIDR" help:"Network of proxies that report client addresses in X-Forwarded-For, such as 10.0.0.0/8; repeatable (${env}; default none)."`
-	DrainDelay     time.Duration       `default:"0s" env:"PROVIDERD_DRAIN_DELAY" placeholder:"TIME" help:"How long to keep serving after a stop signal while /readyz fails; at most 10m (${env}; default ${default})."`
-	LogFormat      string              `default:"text" enum:"text,json" env:"PROVIDERD_LOG_FORMAT" help:"Format of the log on standard error: ${enum} (${env}; default ${default})."`
-	LogLevel       slog.Level          `default:"info" env:"PROVIDERD_LOG_LEVEL" placeholder:"LEVEL" help:"Minimum log level: debug, info, warn or error (${env}; default ${default})."`
-	OpsListen      flags.ListenAddress `env:"PROVIDERD_OPS_LISTEN" placeholder:"HOST:PORT" help:"Address for operators: metrics, health, the manual, and pprof profiles for loopback clients (${env}; default none)."`
+	console.DatabaseFlags
+	Listen         console.ListenAddress `default:"127.0.0.1:8080" env:"PROVIDERD_LISTEN" placeholder:"HOST:PORT" help:"Address to listen on; port 0 picks a free port (${env}; default ${default})."`
+	MaxConnections int                   `default:"1024" env:"PROVIDERD_MAX_CONNECTIONS" placeholder:"N" help:"Maximum number of connections; at the limit, the one that has been idle longest is closed (${env}; default ${default})."`
+	FailedAttempts int                   `default:"20" env:"PROVIDERD_FAILED_ATTEMPTS" placeholder:"N" help:"Invalid tokens that a client address may send per minute before it is refused with 429 (${env}; default ${default})."`
+	RateLimit      console.RateLimit     `env:"PROVIDERD_RATE_LIMIT" placeholder:"N/s" help:"Requests that all tokens of one name may send per second (100/s), minute (100/m) or hour (100/h) (${env}; default no limit)."`
+	TLSCert        string                `env:"PROVIDERD_TLS_CERT" and:"tls" type:"path" placeholder:"PATH" help:"PEM certificate chain for HTTPS; reloaded when it changes (${env}; default none)."`
+	TLSKey         string                `env:"PROVIDERD_TLS_KEY" and:"tls" type:"path" placeholder:"PATH" help:"PEM private key of the certificate; reloaded when it changes (${env}; default none)."`
+	TrustedProxy   []console.Network     `env:"PROVIDERD_TRUSTED_PROXY" placeholder:"CIDR" help:"Network of proxies that report client addresses in X-Forwarded-For, such as 10.0.0.0/8; repeatable (${env}; default none)."`
+	DrainDelay     time.Duration         `default:"0s" env:"PROVIDERD_DRAIN_DELAY" placeholder:"TIME" help:"How long to keep serving after a stop signal while /readyz fails; at most 10m (${env}; default ${default})."`
+	LogFormat      string                `default:"text" enum:"text,json" env:"PROVIDERD_LOG_FORMAT" help:"Format of the log on standard error: ${enum} (${env}; default ${default})."`
+	LogLevel       slog.Level            `default:"info" env:"PROVIDERD_LOG_LEVEL" placeholder:"LEVEL" help:"Minimum log level: debug, info, warn or error (${env}; default ${default})."`
+	OpsListen      console.ListenAddress `env:"PROVIDERD_OPS_LISTEN" placeholder:"HOST:PORT" help:"Address for operators: metrics, health, the manual, and pprof profiles for loopback clients (${env}; default none)."`
 }
 
 // Validate reports flags that are out of range, or that contradict each other.
@@ -193,9 +192,9 @@ func (c *Command) proxies() (proxies server.Proxies) {
 }
 
 // listenOn listens on the address of a flag.
-func listenOn(ctx context.Context, address flags.ListenAddress, flag string) (net.Listener, error) {
+func listenOn(ctx context.Context, address console.ListenAddress, flag string) (net.Listener, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", string(address))
-	source := flags.Source(flag, string(address))
+	source := console.Source(flag, string(address))
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, fmt.Errorf("%s: %s is in use; stop the other process or use another port", source, address)

@@ -15,7 +15,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"example.com/providerd/cmd/providerd/console"
-	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/store/files"
 )
 
@@ -57,8 +56,8 @@ func LoadCertificate(certPath, keyPath string) (tls.Certificate, error) {
 		certificate, err = tls.X509KeyPair(chain, key)
 	}
 	if err != nil {
-		err = fmt.Errorf("%w: %s and %s: %w", console.ErrCertificate, flags.Source("tls-cert", certPath),
-			flags.Source("tls-key", keyPath), err)
+		err = fmt.Errorf("%w: %s and %s: %w", console.ErrCertificate, console.Source("tls-cert", certPath),
+			console.Source("tls-key", keyPath), err)
 	}
 	return certificate, err
 }

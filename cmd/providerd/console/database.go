@@ -1,8 +1,4 @@
-// Package flags parses and checks the values of flags and environment variables: the database and its keyset,
-// addresses, durations, names, paths, certificates and files to write.
-//
-// Start with DatabaseFlags, which most commands have.
-package flags
+package console
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package flags
+package console
 
 import (
 	"bufio"
@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	"github.com/mattn/go-isatty"
-
-	"example.com/providerd/cmd/providerd/console"
 )
 
 // ConsentFlag is the flag of commands that change or destroy data.
@@ -33,7 +31,7 @@ func (f ConsentFlag) Ask(what string) error {
 	if f.Yes {
 		return nil
 	}
-	fmt.Fprintf(os.Stderr, "%s? [y/N] ", console.Printable(what))
+	fmt.Fprintf(os.Stderr, "%s? [y/N] ", Printable(what))
 	// An answer that cannot be read is not yes.
 	answer, _ := bufio.NewReader(os.Stdin).ReadString('\n')
 	switch strings.ToLower(strings.TrimSpace(answer)) {
