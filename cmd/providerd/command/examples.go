@@ -28,7 +28,6 @@ func examples() map[string][]string {
 		"providerd provider export": {
 			"providerd provider export >providers.yaml",
 			"providerd provider export --reveal --to providers.yaml",
-			"providerd provider export --ids providers/ --to exported.yaml",
 		},
 		"providerd provider create": {
 			"providerd provider create oauth2 --as ci name=Wiki authorization_flow=3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01",

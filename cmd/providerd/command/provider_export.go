@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -25,19 +24,17 @@ import (
 type providerExportCommand struct {
 	console.DatabaseFlags
 	providerFlags
-	IDs    []string `name:"ids" sep:"none" placeholder:"FILE" help:"Keep the ids of the entries in this file or directory; repeatable."`
-	To     string   `type:"path" placeholder:"FILE" help:"New file for the output, readable only by its owner, instead of standard output."`
-	Reveal bool     `help:"Write secrets instead of references such as $${NAME}, which are listed on standard error."`
+	To     string `type:"path" placeholder:"FILE" help:"New file for the output, readable only by its owner, instead of standard output."`
+	Reveal bool   `help:"Write secrets instead of references such as $${NAME}, which are listed on standard error."`
 }
 
 // Help is the long help text.
 func (*providerExportCommand) Help() string {
 	return "The id of an entry is its kind and pk, such as oauth2-17, because the id that it may have been applied with " +
-		"is not stored; with --ids, it is that id. References are named after kind and pk, such as " +
-		"OAUTH2_17_CLIENT_SECRET; the variable for credentials must contain JSON. Links to applications are not exported. " +
-		"Apply the file to another database, or delete the providers first: otherwise OAuth2 entries are refused because " +
-		"their client_id is taken, and directories are created twice. Damaged providers are reported and omitted, and the " +
-		"exit status is 1."
+		"is not stored. References are named after both, such as OAUTH2_17_CLIENT_SECRET; the variable for credentials " +
+		"must contain JSON. Links to applications are not exported. Apply the file to another database, or delete the " +
+		"providers first: otherwise OAuth2 entries are refused because their client_id is taken, and directories are " +
+		"created twice. Damaged providers are reported and omitted, and the exit status is 1."
 }
 
 // Validate refuses --limit without --kind, because the file contains one kind after the other, and a path that the
@@ -55,16 +52,7 @@ func (c *providerExportCommand) Run(
 ) error {
 	ctx, stop := untilInterrupted(ctx)
 	defer stop()
-	to := exporter{contract: contract, messages: messages, reveal: c.Reveal, used: map[string]bool{}}
-	if len(c.IDs) > 0 {
-		var err error
-		if to.ids, err = apply.IDs(contract, c.IDs, os.LookupEnv); err != nil {
-			return fmt.Errorf("--ids: %w", err)
-		}
-		for _, id := range to.ids {
-			to.used[id] = false
-		}
-	}
+	to := exporter{contract: contract, messages: messages, reveal: c.Reveal}
 	err := c.WithStore(ctx, func(database *store.Store) error {
 		if c.To == "" {
 			return c.write(ctx, database, &to, out)
@@ -113,9 +101,6 @@ type exporter struct {
 	contract *contract.Document
 	messages *console.Messages
 	reveal   bool
-	// ids are the ids of entries by idempotency key. used has each of them, and whether it was exported.
-	ids  map[string]string
-	used map[string]bool
 	// exported, references and damaged are counts.
 	exported, references, damaged int
 }
@@ -135,45 +120,22 @@ func (e *exporter) add(kind apply.Kind, record store.Record) error {
 		e.messages.Note("%s replaces the %s of provider %d", variable, secret, pk)
 		e.references++
 	}
-	body, err := inOrder(e.id(record, name), fields)
-	if err != nil {
-		return fmt.Errorf("render provider %d: %w", pk, err)
-	}
 	e.exported++
-	return e.writer.Entry(kind.Name, body, func(at jsontext.Pointer) bool {
+	return e.writer.Entry(kind.Name, inOrder(name, fields), func(at jsontext.Pointer) bool {
 		return isReference && string(at) == "/"+secret
 	})
 }
 
-// id returns the id of the entry that created a record. If that is unknown, or was used for the record of another
-// caller, it returns a name that is not the id of any entry.
-func (e *exporter) id(record store.Record, name string) string {
-	if key := record.Common().IdempotencyKey; key != nil {
-		if id, ok := e.ids[*key]; ok && !e.used[id] {
-			e.used[id] = true
-			return id
-		}
-	}
-	for _, isID := e.used[name]; isID; _, isID = e.used[name] {
-		name += "-pk"
-	}
-	return name
-}
-
 // inOrder writes the id, the name and then the other fields.
-func inOrder(id string, fields map[string]json.RawMessage) ([]byte, error) {
-	quoted, err := json.Marshal(id)
-	if err != nil {
-		return nil, fmt.Errorf("write id: %w", err)
-	}
+func inOrder(id string, fields map[string]json.RawMessage) []byte {
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(fields)), func(name string) bool { return name == "name" })
 	var body bytes.Buffer
-	fmt.Fprintf(&body, `{"id":%s,"name":%s`, quoted, fields["name"])
+	fmt.Fprintf(&body, `{"id":%q,"name":%s`, id, fields["name"])
 	for _, name := range names {
 		fmt.Fprintf(&body, `,%q:%s`, name, fields[name])
 	}
 	body.WriteByte('}')
-	return body.Bytes(), nil
+	return body.Bytes()
 }
 
 // sum prints what was exported.
