@@ -2,6 +2,7 @@ package console
 
 import (
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/mattn/go-isatty"
@@ -19,7 +20,7 @@ const (
 )
 
 // paint colors a string if output is a terminal.
-func (c Color) paint(output *os.File, text string) string {
+func (c Color) paint(output io.Writer, text string) string {
 	if c == NoColor || !takesColor(output) {
 		return text
 	}
@@ -27,6 +28,7 @@ func (c Color) paint(output *os.File, text string) string {
 }
 
 // takesColor reports whether output shows colors and NO_COLOR is not set (no-color.org).
-func takesColor(output *os.File) bool {
-	return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && isatty.IsTerminal(output.Fd())
+func takesColor(output io.Writer) bool {
+	file, isFile := output.(*os.File)
+	return isFile && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && isatty.IsTerminal(file.Fd())
 }

@@ -1,38 +1,44 @@
 package console
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"os"
+	"io"
+	"log/slog"
 )
 
 // ErrReported means that a command failed and already printed why.
 var ErrReported = errors.New("failed, already reported")
 
-// ErrorPrefix begins the message of an error.
-const ErrorPrefix = "providerd: "
-
-// Messages prints messages for people on standard error.
+// Messages prints messages for people on standard error or, if there is a log, logs them.
 type Messages struct {
-	File    *os.File
+	File    io.Writer
+	Log     *slog.Logger
 	IsQuiet bool
 }
 
 // Note prints what was done or what to do next, unless the output is quiet.
 func (m *Messages) Note(format string, values ...any) {
 	if !m.IsQuiet {
-		_, _ = fmt.Fprintln(m.File, Visible(fmt.Sprintf(format, values...)))
+		m.print(slog.LevelInfo, NoColor, "", fmt.Sprintf(format, values...))
 	}
 }
 
 // Warn prints a warning.
 func (m *Messages) Warn(format string, values ...any) {
-	_, _ = fmt.Fprintln(m.File, Yellow.paint(m.File, "warning:")+" "+Visible(fmt.Sprintf(format, values...)))
+	m.print(slog.LevelWarn, Yellow, "warning: ", fmt.Sprintf(format, values...))
 }
 
 // Error prints an error.
-func (m *Messages) Error(err error) {
-	_, _ = fmt.Fprintln(m.File, Red.paint(m.File, ErrorPrefix)+Visible(err.Error()))
+func (m *Messages) Error(err error) { m.print(slog.LevelError, Red, "providerd: ", err.Error()) }
+
+func (m *Messages) print(level slog.Level, color Color, prefix, text string) {
+	if m.Log != nil {
+		m.Log.Log(context.Background(), level, text)
+		return
+	}
+	_, _ = fmt.Fprintln(m.File, color.paint(m.File, prefix)+Visible(text))
 }
 
 // At prints a problem or a piece of advice at a place in a file.

@@ -27,8 +27,7 @@ const (
 // table aligns columns of text for people. It shortens cells and wraps the last column if a terminal is too narrow, and
 // omits columns without any text if all rows fit in memory.
 type table struct {
-	output      io.Writer
-	hasHeadings bool
+	output io.Writer
 	// limit is the width of the terminal; 0 for output that is not a terminal.
 	limit  int
 	widths []int
@@ -44,8 +43,8 @@ type tableRow struct {
 
 // NewTable returns a new table, with a line of headings if there are any. All its rows have equally many cells.
 func NewTable(output io.Writer, headings ...string) *table {
-	result := &table{output: output, hasHeadings: len(headings) > 0, limit: terminalWidth()}
-	if result.hasHeadings {
+	result := &table{output: output, limit: terminalWidth()}
+	if len(headings) > 0 {
 		result.Row(slices.Clone(headings)...)
 	}
 	return result
@@ -78,14 +77,14 @@ func (t *table) ColoredRow(color Color, cells ...string) {
 
 // Flush prints the buffered rows.
 func (t *table) Flush() error {
-	if t.widths == nil && t.hasHeadings && len(t.rows) > 1 {
+	if t.widths == nil && len(t.rows) > 1 {
 		t.omitEmpty()
 	}
 	t.print()
 	return t.err
 }
 
-// omitEmpty removes the columns that have only a heading.
+// omitEmpty removes the columns that have only a heading, or nothing.
 func (t *table) omitEmpty() {
 	for column := range slices.Backward(t.rows[0].cells) {
 		if slices.ContainsFunc(t.rows[1:], func(row tableRow) bool { return row.cells[column] != "" }) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 
@@ -31,7 +30,7 @@ func (c *Command) ensureInitialToken(
 	}
 	dir := c.Database.Dir()
 	if dir == "" {
-		log.notify(slog.LevelWarn, `the database has no access token; create one with "providerd token create"`)
+		log.messages.Warn(`the database has no access token; create one with "providerd token create"`)
 		return nil
 	}
 	path := filepath.Join(dir, console.InitialTokenFile)
@@ -41,7 +40,7 @@ func (c *Command) ensureInitialToken(
 		return nil
 	}
 	if err == nil {
-		log.notify(slog.LevelInfo, `wrote an access token to %s; it allows all operations and expires in %d days; create `+
+		log.messages.Note(`wrote an access token to %s; it allows all operations and expires in %d days; create `+
 			`others with "providerd token create"`, path, initialTokenDays)
 	}
 	return err

@@ -2,21 +2,18 @@ package serve
 
 import (
 	"bytes"
-	"context"
-	"fmt"
 	"io"
 	"log/slog"
 
 	"example.com/providerd/cmd/providerd/console"
 )
 
-// serveLog is the server's log and its notices to the operator, both on standard error. Writing to it never blocks.
+// serveLog is the server's log and its messages to the operator, both on standard error. Writing to it never blocks.
 type serveLog struct {
 	*slog.Logger
-	output *logWriter
-	// notices logs notices as records, regardless of the level of the log, if the log is JSON; otherwise it is nil.
-	notices *slog.Logger
-	isQuiet bool
+	// messages are logged, whatever the level of the log, if the log is JSON.
+	messages *console.Messages
+	output   *logWriter
 }
 
 func newServeLog(messages *console.Messages, format string, level slog.Level) *serveLog {
@@ -35,23 +32,9 @@ func newServeLog(messages *console.Messages, format string, level slog.Level) *s
 		slog.New(handler(&line, slog.LevelWarn)).Warn("log lines dropped", slog.Int64("count", dropped))
 		return line.Bytes()
 	})
-	log := &serveLog{Logger: slog.New(handler(writer, level)), output: writer, isQuiet: messages.IsQuiet}
+	log := &serveLog{slog.New(handler(writer, level)), &console.Messages{File: writer, IsQuiet: messages.IsQuiet}, writer}
 	if format == console.FormatJSON {
-		log.notices = slog.New(handler(writer, slog.LevelDebug))
+		log.messages.Log = slog.New(handler(writer, slog.LevelDebug))
 	}
 	return log
-}
-
-// notify tells the operator something, whatever the level of the log. A notice of level info is suppressed by --quiet.
-func (l *serveLog) notify(level slog.Level, format string, values ...any) {
-	if l.isQuiet && level < slog.LevelWarn {
-		return
-	}
-	text := fmt.Sprintf(format, values...)
-	if l.notices != nil {
-		l.notices.Log(context.Background(), level, text)
-		return
-	}
-	prefixes := map[slog.Level]string{slog.LevelWarn: "warning: ", slog.LevelError: console.ErrorPrefix}
-	_, _ = io.WriteString(l.output, prefixes[level]+console.Visible(text)+"\n")
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 
 	"example.com/providerd/cmd/providerd/console"
@@ -39,9 +38,9 @@ func createStore(ctx context.Context, f console.DatabaseFlags, log *serveLog) (*
 
 func reportCreated(f console.DatabaseFlags, log *serveLog, hadKeyset bool) {
 	path, keyset := f.Database.Path(), f.KeysetPath()
-	log.notify(slog.LevelInfo, "created the database %s with the keyset %s", path, keyset)
+	log.messages.Note("created the database %s with the keyset %s", path, keyset)
 	if hadKeyset {
-		log.notify(slog.LevelWarn, "the keyset %s is older than the new database; if %s was lost, stop the server and "+
+		log.messages.Warn("the keyset %s is older than the new database; if %s was lost, stop the server and "+
 			"restore a backup", keyset, path)
 	}
 }

@@ -63,7 +63,7 @@ func serveOps(
 			log.Warn("ops listener failed", slog.String("error", err.Error()))
 		}
 	}()
-	log.notify(slog.LevelInfo, "serving metrics, health and pprof profiles on http://%s", ops.Addr())
+	log.messages.Note("serving metrics, health and pprof profiles on http://%s", ops.Addr())
 	return func() {
 		cancel()
 		<-ended

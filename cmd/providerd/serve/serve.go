@@ -97,10 +97,10 @@ func (c *Command) Run(
 	log := newServeLog(messages, c.LogFormat, c.LogLevel)
 	defer log.output.close()
 	for _, warning := range warnings {
-		log.notify(slog.LevelWarn, "%s", warning)
+		log.messages.Warn("%s", warning)
 	}
 	if err := c.open(ctx, contract, version, log); err != nil {
-		log.notify(slog.LevelError, "%v", console.Explain(err))
+		log.messages.Error(console.Explain(err))
 		return console.ErrReported
 	}
 	return nil
@@ -246,7 +246,7 @@ func (c *Command) serve(
 	defer unwatch()
 	go manager.watch(watching)
 	manager.notify(daemon.SdNotifyReady + "\nSTATUS=serving on " + at.url())
-	log.notify(slog.LevelInfo, "serving the API at %s/api/v3/; its documentation is at %[1]s/docs/", at.url())
+	log.messages.Note("serving the API at %s/api/v3/; its documentation is at %[1]s/docs/", at.url())
 	go printListenURL(at.url(), log)
 	limits := listener.DefaultLimits()
 	limits.Connections = c.MaxConnections

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -83,7 +82,7 @@ func readLockFile(path string) (server string, err error) {
 func (c *Command) waitForLock(ctx context.Context, lock *flock.Flock, server string, log *serveLog) error {
 	wait := c.DrainDelay + stopTimeout
 	database := c.Database.Path()
-	log.notify(slog.LevelWarn, "%s serves %s; waiting up to %s for it to stop", server, database, wait)
+	log.messages.Warn("%s serves %s; waiting up to %s for it to stop", server, database, wait)
 	const retry = 100 * time.Millisecond
 	limited, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()

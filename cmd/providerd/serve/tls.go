@@ -106,6 +106,6 @@ func warnOfPlainHTTP(log *serveLog, address net.Addr) {
 	if tcp, ok := address.(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
 		return
 	}
-	log.notify(slog.LevelWarn, "tokens and secrets cross the network in plain HTTP, because %s is not a loopback "+
+	log.messages.Warn("tokens and secrets cross the network in plain HTTP, because %s is not a loopback "+
 		"address; pass --tls-cert and --tls-key, or listen on 127.0.0.1 behind a TLS proxy", address)
 }

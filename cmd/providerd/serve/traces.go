@@ -47,10 +47,10 @@ func startTraces(
 		provider, err = newTracerProvider(ctx, endpoint, version, log.Logger)
 	}
 	if err != nil {
-		log.notify(slog.LevelWarn, "traces are not exported: %v", err)
+		log.messages.Warn("traces are not exported: %v", err)
 		return nil, func() {}
 	}
-	log.notify(slog.LevelInfo, "exporting traces to %s", originOf(endpoint))
+	log.messages.Note("exporting traces to %s", originOf(endpoint))
 	return provider, func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), collectorTimeout)
 		defer cancel()
