@@ -11,7 +11,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -21,45 +20,17 @@ import (
 	"example.com/providerd/cmd/providerd/console"
 )
 
-const (
-	// The first firstSDKErrors are logged immediately, later ones once per sdkErrorInterval.
-	firstSDKErrors   = 3
-	sdkErrorInterval = time.Minute
-	// maxSDKError is the length in bytes at which an error is cut.
-	maxSDKError = 512
-)
-
 var errRedirected = errors.New("the collector redirects; redirects are not followed")
 
-// sdkErrors logs errors of the trace export.
-type sdkErrors struct {
-	logger *slog.Logger
-	// collector is the URL without its path, which may hold a key.
-	collector string
-	limit     rate.Sometimes
-	mutex     sync.Mutex
-	// omitted counts the errors that were not logged since the last one that was.
-	omitted int
-}
-
-var _ otel.ErrorHandler = (*sdkErrors)(nil)
-
-func newSDKErrors(collector *url.URL, logger *slog.Logger) *sdkErrors {
-	return &sdkErrors{
-		logger: logger, collector: originOf(collector),
-		limit: rate.Sometimes{First: firstSDKErrors, Interval: sdkErrorInterval},
-	}
-}
-
-// Handle logs an error, or counts it as omitted.
-func (e *sdkErrors) Handle(err error) {
-	e.mutex.Lock()
-	defer e.mutex.Unlock()
-	e.omitted++
-	e.limit.Do(func() {
-		e.logger.Warn("trace export failed", slog.String("collector", e.collector),
-			slog.String("error", console.Truncate(reasonOfFailure(err), maxSDKError)), slog.Int("omitted", e.omitted-1))
-		e.omitted = 0
+// logSDKErrors returns a handler that logs errors of the export to a collector: the first three, and then one a minute.
+func logSDKErrors(collector *url.URL, logger *slog.Logger) otel.ErrorHandler {
+	const first, maxBytes = 3, 512
+	limit := rate.Sometimes{First: first, Interval: time.Minute}
+	return otel.ErrorHandlerFunc(func(err error) {
+		limit.Do(func() {
+			logger.Warn("trace export failed", slog.String("collector", originOf(collector)),
+				slog.String("error", console.Truncate(reasonOfFailure(err), maxBytes)))
+		})
 	})
 }
 

@@ -67,7 +67,7 @@ func newTracerProvider(
 ) (*sdktrace.TracerProvider, error) {
 	// The SDK reports errors only to these process-wide handlers, which write to standard error by default.
 	otel.SetLogger(logr.FromSlogHandler(messagesOnly{logger.Handler()}))
-	otel.SetErrorHandler(newSDKErrors(endpoint, logger))
+	otel.SetErrorHandler(logSDKErrors(endpoint, logger))
 	// Without an explicit URL, OTEL_EXPORTER_OTLP_INSECURE, which is for gRPC, would send the collector's key unencrypted.
 	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(endpoint.String()),
 		otlptracehttp.WithProxy(proxyExceptRedirects),
