@@ -19,16 +19,16 @@ type auditCommands struct {
 
 type auditCommand struct {
 	console.DatabaseFlags
-	Since      *console.Time `placeholder:"TIME" help:"Only events within this duration, such as 30d, or since this time, such as 2026-01-31T08:00:00Z (default 1d; no limit with --pk, --request, --after or --output jsonl)."`
-	Kind       providerKind  `placeholder:"KIND" help:"Only events of this kind of provider: oauth2 or workspace_directory."`
-	PK         positive      `placeholder:"PK" help:"Only events of this provider."`
-	By         filterText    `placeholder:"NAME" help:"Only what a token of this name, or this user of the operating system, did."`
-	Request    filterText    `placeholder:"ID" help:"Only what the request with this X-Request-Id did."`
-	After      positive      `placeholder:"ID" help:"Only events after the one with this id."`
-	Limit      positive      `placeholder:"N" help:"Print at most N; standard error then has the --after of the next page."`
-	Follow     bool          `help:"With --output jsonl, wait for more events until a signal arrives."`
-	CursorFile string        `type:"path" placeholder:"FILE" help:"With --output jsonl, continue after the event whose id is in this file, and update it."`
-	Output     string        `short:"o" default:"table" enum:"table,json,jsonl" help:"Output format: ${enum} (default ${default}). jsonl prints an object for each event, with what verify needs unless there is a filter."`
+	Since      *console.Time    `placeholder:"TIME" help:"Only events within this duration, such as 30d, or since this time, such as 2026-01-31T08:00:00Z (default 1d; no limit with --pk, --request, --after or --output jsonl)."`
+	Kind       providerKind     `placeholder:"KIND" help:"Only events of this kind of provider: oauth2 or workspace_directory."`
+	PK         console.Positive `placeholder:"PK" help:"Only events of this provider."`
+	By         filterText       `placeholder:"NAME" help:"Only what a token of this name, or this user of the operating system, did."`
+	Request    filterText       `placeholder:"ID" help:"Only what the request with this X-Request-Id did."`
+	After      console.Positive `placeholder:"ID" help:"Only events after the one with this id."`
+	Limit      console.Positive `placeholder:"N" help:"Print at most N; standard error then has the --after of the next page."`
+	Follow     bool             `help:"With --output jsonl, wait for more events until a signal arrives."`
+	CursorFile string           `type:"path" placeholder:"FILE" help:"With --output jsonl, continue after the event whose id is in this file, and update it."`
+	Output     string           `short:"o" default:"table" enum:"table,json,jsonl" help:"Output format: ${enum} (default ${default}). jsonl prints an object for each event, with what verify needs unless there is a filter."`
 }
 
 const formatJSONL = "jsonl"

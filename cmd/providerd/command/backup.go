@@ -21,7 +21,7 @@ type backupCommand struct {
 	File        string           `arg:"" type:"path" help:"The file to write, which must not exist; with --every, the directory for the files."`
 	Every       console.Duration `and:"schedule" placeholder:"TIME" help:"Keep running, and write a backup to a directory at this interval, such as 6h."`
 	MetricsFile string           `type:"path" placeholder:"FILE" help:"File for the outcome of each backup, for node_exporter's textfile collector; its name must end in .prom."`
-	Keep        int              `and:"schedule" placeholder:"N" help:"With --every, the number of backups to keep; older ones are removed once a new one is verified."`
+	Keep        console.Positive `and:"schedule" placeholder:"N" help:"With --every, the number of backups to keep; older ones are removed once a new one is verified."`
 }
 
 // Help is the long help text.
@@ -56,8 +56,6 @@ func (c *backupCommand) AfterApply(*kong.Context) error {
 	case time.Duration(c.Every) < time.Second:
 		// The names of backups contain seconds.
 		return errors.New("--every must be at least 1s")
-	case c.Keep < 1:
-		return errors.New("--keep must be at least 1")
 	default:
 		return nil
 	}

@@ -74,7 +74,7 @@ func (s backupSchedule) round() error {
 		return fmt.Errorf("list backups: %w", err)
 	}
 	older := slices.DeleteFunc(names, func(name string) bool { return name == newest })
-	for _, name := range older[:max(0, len(older)+1-s.Keep)] {
+	for _, name := range older[:max(0, len(older)+1-int(s.Keep))] {
 		if err := os.Remove(filepath.Join(s.File, name)); err != nil {
 			return fmt.Errorf("remove old backup: %w", err)
 		}

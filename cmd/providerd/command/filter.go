@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math"
-	"strconv"
 	"time"
 
 	"example.com/providerd/cmd/providerd/console"
@@ -17,13 +15,13 @@ const listOfProviders = `"providerd provider list"`
 
 // providerFlags select providers.
 type providerFlags struct {
-	Kind      providerKind `placeholder:"KIND" help:"Only this kind of provider: oauth2 or workspace_directory."`
-	Name      filterText   `placeholder:"NAME" help:"Only providers with exactly this name."`
-	ClientID  filterText   `placeholder:"ID" help:"Only the OAuth2 provider with exactly this client_id."`
-	CreatedBy filterText   `placeholder:"NAME" help:"Only providers created with a token of this name."`
-	Limit     positive     `placeholder:"N" help:"Print at most N; standard error then has the --after of the next page."`
-	Since     console.Time `placeholder:"TIME" help:"Only providers created within this duration, such as 30d, or since this time, such as 2026-01-31T08:00:00Z."`
-	After     positive     `placeholder:"PK" help:"Only providers with a pk above this one."`
+	Kind      providerKind     `placeholder:"KIND" help:"Only this kind of provider: oauth2 or workspace_directory."`
+	Name      filterText       `placeholder:"NAME" help:"Only providers with exactly this name."`
+	ClientID  filterText       `placeholder:"ID" help:"Only the OAuth2 provider with exactly this client_id."`
+	CreatedBy filterText       `placeholder:"NAME" help:"Only providers created with a token of this name."`
+	Limit     console.Positive `placeholder:"N" help:"Print at most N; standard error then has the --after of the next page."`
+	Since     console.Time     `placeholder:"TIME" help:"Only providers created within this duration, such as 30d, or since this time, such as 2026-01-31T08:00:00Z."`
+	After     console.Positive `placeholder:"PK" help:"Only providers with a pk above this one."`
 }
 
 // records returns the providers that the flags select.
@@ -71,21 +69,8 @@ type providerPK int64
 
 // UnmarshalText parses a pk.
 func (p *providerPK) UnmarshalText(text []byte) error {
-	if err := (*positive)(p).UnmarshalText(text); err != nil {
+	if err := (*console.Positive)(p).UnmarshalText(text); err != nil {
 		return fmt.Errorf("%w; \"providerd provider list --name NAME\" shows the pk of a provider", err)
 	}
-	return nil
-}
-
-// positive is a whole number of at least 1, such as a pk; 0 if the flag is absent.
-type positive int64
-
-// UnmarshalText parses a positive number.
-func (p *positive) UnmarshalText(text []byte) error {
-	number, err := strconv.ParseUint(string(text), 10, 63)
-	if err != nil || number == 0 {
-		return fmt.Errorf("%q is not a whole number from 1 to %d", text, math.MaxInt64)
-	}
-	*p = positive(number)
 	return nil
 }

@@ -41,7 +41,7 @@ func (c *healthCommand) Run(ctx context.Context, out *console.Output) error {
 		}
 		scheme, transport.TLSClientConfig = "https", security
 	}
-	url := scheme + "://" + c.Listen.Local() + "/readyz"
+	url := scheme + "://" + string(c.Listen) + "/readyz"
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return fmt.Errorf("create request: %w", err)

@@ -12,7 +12,7 @@ import (
 
 type migrateCommand struct {
 	console.DatabaseFlags
-	To positive `placeholder:"VERSION" help:"Apply the migrations up to this schema version; none is undone."`
+	To console.Positive `placeholder:"VERSION" help:"Apply the migrations up to this schema version; none is undone."`
 	console.ListFormat
 }
 

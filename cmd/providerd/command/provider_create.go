@@ -38,7 +38,7 @@ func (c *providerCreateCommand) Run(
 		changes := []store.Change{{Requested: requested}}
 		pks, err := database.Change(ctx, func(*store.Store) ([]store.Change, error) { return changes, nil })
 		if err != nil {
-			return explainConflict(err)
+			return err
 		}
 		noteAdvice(messages, requested)
 		messages.Note("created provider %d (%s)", pks[0], console.Printable(requested.Common().Name))

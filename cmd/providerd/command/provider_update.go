@@ -77,20 +77,8 @@ func (c *providerUpdateCommand) write(
 		return err
 	}
 	if err := database.ChangeProviders(ctx, []store.Change{change}); err != nil {
-		return explainConflict(err)
+		return err
 	}
 	messages.Note("updated provider %d", c.PK)
 	return nil
-}
-
-// explainConflict adds what to do if another program or record prevents a change.
-func explainConflict(err error) error {
-	switch {
-	case errors.Is(err, store.ErrChanged):
-		return fmt.Errorf("%w; run the command again", err)
-	case errors.Is(err, store.ErrClientIDTaken):
-		return fmt.Errorf("%w; see \"providerd provider list --client-id\"", err)
-	default:
-		return err
-	}
 }

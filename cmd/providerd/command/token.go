@@ -116,7 +116,7 @@ func revokeUnprinted(ctx context.Context, database *store.Store, id int64, cause
 
 type tokenRenewCommand struct {
 	console.DatabaseFlags
-	ID      positive         `arg:"" help:"id of the token, from \"providerd token list\"."`
+	ID      console.Positive `arg:"" help:"id of the token, from \"providerd token list\"."`
 	Overlap console.Duration `default:"24h" placeholder:"TIME" help:"How long the old token stays valid, at most until it expires; 0s revokes it immediately (default ${default})."`
 	tokenFlags
 }
@@ -150,8 +150,8 @@ const listOfTokens = `"providerd token list"`
 
 type tokenRevokeCommand struct {
 	console.DatabaseFlags
-	ID   positive      `arg:"" optional:"" help:"id of the token, from \"providerd token list\"."`
-	Name console.Label `placeholder:"NAME" help:"Revoke all tokens of this caller instead."`
+	ID   console.Positive `arg:"" optional:"" help:"id of the token, from \"providerd token list\"."`
+	Name console.Label    `placeholder:"NAME" help:"Revoke all tokens of this caller instead."`
 }
 
 // Validate requires either an id or a name.

@@ -45,7 +45,6 @@ func describeUsageError(err error) string {
 		{`: expected .* \(short flag\); perhaps try (--[\w-]+)=.*$`, ": write a value that begins with a hyphen as $1=VALUE"},
 		{`expected duration but got (".*"): time: .*$`, "$1 is not a duration such as 5s"},
 		{`slog: level string (".*"): unknown name`, "$1 is not a level: debug, info, warn or error"},
-		{`expected a valid \d+ bit u?int but got`, "must be a whole number in its range, not"},
 	} {
 		text = regexp.MustCompile(reworded[0]).ReplaceAllString(text, reworded[1])
 	}

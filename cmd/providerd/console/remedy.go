@@ -26,6 +26,8 @@ func Explain(err error) error {
 		{database.ErrForeign, "use another path or database"},
 		{database.ErrCorrupt, "restore a backup, or use another file"},
 		{database.ErrFull, "free space on the disk of the database"},
+		{store.ErrChanged, "run the command again"},
+		{store.ErrClientIDTaken, `see "providerd provider list --client-id"`},
 		{store.ErrProviderInUse, `run "providerd application unlink" first`},
 		{store.ErrApplicationLinked, `run "providerd application unlink" first`},
 		{store.ErrTokenRevoked, `create another with "providerd token create"`},

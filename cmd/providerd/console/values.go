@@ -40,18 +40,6 @@ func (a *ListenAddress) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Local returns the address at which the server can be reached from its own host.
-func (a ListenAddress) Local() string {
-	host, port, _ := net.SplitHostPort(string(a))
-	switch ip := net.ParseIP(host); {
-	case host == "" || ip.Equal(net.IPv4zero):
-		host = "127.0.0.1"
-	case ip.Equal(net.IPv6zero):
-		host = "::1"
-	}
-	return net.JoinHostPort(host, port)
-}
-
 // Network is a range of IP addresses.
 type Network netip.Prefix
 
@@ -153,5 +141,18 @@ func (s *Slug) UnmarshalText(text []byte) error {
 		return fmt.Errorf("%q is not a slug: 1 to 100 letters, digits, hyphens and underscores", text)
 	}
 	*s = Slug(text)
+	return nil
+}
+
+// Positive is a whole number of at least 1, such as a pk; 0 if the flag is absent.
+type Positive int64
+
+// UnmarshalText parses a positive number.
+func (p *Positive) UnmarshalText(text []byte) error {
+	number, err := strconv.ParseUint(string(text), 10, 63)
+	if err != nil || number == 0 {
+		return fmt.Errorf("%q is not a whole number from 1 to %d", text, math.MaxInt64)
+	}
+	*p = Positive(number)
 	return nil
 }

@@ -32,8 +32,8 @@ import (
 type Command struct {
 	console.DatabaseFlags
 	Listen         console.ListenAddress `default:"127.0.0.1:8080" env:"PROVIDERD_LISTEN" placeholder:"HOST:PORT" help:"Address to listen on; port 0 picks a free port (${env}; default ${default})."`
-	MaxConnections int                   `default:"1024" env:"PROVIDERD_MAX_CONNECTIONS" placeholder:"N" help:"Maximum number of connections; at the limit, the one that has been idle longest is closed (${env}; default ${default})."`
-	FailedAttempts int                   `default:"20" env:"PROVIDERD_FAILED_ATTEMPTS" placeholder:"N" help:"Invalid tokens that a client address may send per minute before it is refused with 429 (${env}; default ${default})."`
+	MaxConnections console.Positive      `default:"1024" env:"PROVIDERD_MAX_CONNECTIONS" placeholder:"N" help:"Maximum number of connections; at the limit, the one that has been idle longest is closed (${env}; default ${default})."`
+	FailedAttempts console.Positive      `default:"20" env:"PROVIDERD_FAILED_ATTEMPTS" placeholder:"N" help:"Invalid tokens that a client address may send per minute before it is refused with 429 (${env}; default ${default})."`
 	RateLimit      console.RateLimit     `env:"PROVIDERD_RATE_LIMIT" placeholder:"N/s" help:"Requests that all tokens of one name may send per second (100/s), minute (100/m) or hour (100/h) (${env}; default no limit)."`
 	TLSCert        string                `env:"PROVIDERD_TLS_CERT" and:"tls" type:"path" placeholder:"PATH" help:"PEM certificate chain for HTTPS; reloaded when it changes (${env}; default none)."`
 	TLSKey         string                `env:"PROVIDERD_TLS_KEY" and:"tls" type:"path" placeholder:"PATH" help:"PEM private key of the certificate; reloaded when it changes (${env}; default none)."`
@@ -46,12 +46,6 @@ type Command struct {
 
 // Validate reports flags that are out of range, or that contradict each other.
 func (c Command) Validate() error {
-	if c.MaxConnections < 1 {
-		return errors.New("--max-connections must be at least 1")
-	}
-	if c.FailedAttempts < 1 {
-		return errors.New("--failed-attempts must be at least 1")
-	}
 	if _, port, _ := net.SplitHostPort(string(c.Listen)); c.OpsListen == c.Listen && port != "0" {
 		return errors.New("--listen and --ops-listen must differ")
 	}
@@ -176,8 +170,8 @@ func (c *Command) open(
 	err = c.ensureInitialToken(ctx, database, contract.OperationIDs(), log)
 	if err == nil {
 		err = c.serve(ctx, server.Config{
-			Contract: contract, Store: database, Version: string(version), Logger: log.Logger, FailedAttempts: c.FailedAttempts,
-			RateLimit: server.RateLimit(c.RateLimit), Proxies: c.proxies(),
+			Contract: contract, Store: database, Version: string(version), Logger: log.Logger, Proxies: c.proxies(),
+			FailedAttempts: int(c.FailedAttempts), RateLimit: server.RateLimit(c.RateLimit),
 		}, at, log)
 	}
 	return errors.Join(err, database.Close())
@@ -249,7 +243,7 @@ func (c *Command) serve(
 	log.messages.Note("serving the API at %s/api/v3/; its documentation is at %[1]s/docs/", at.url())
 	go printListenURL(at.url(), log)
 	limits := listener.DefaultLimits()
-	limits.Connections = c.MaxConnections
+	limits.Connections = int(c.MaxConnections)
 	if err := listener.Serve(ctx, at, api, limits, at.security, log.Logger); err != nil {
 		return err
 	}
