@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -30,8 +31,8 @@ type cli struct {
 	Man         manCommand          `cmd:"" hidden:"" help:"Print the manual page."`
 	Completion  completionCommand   `cmd:"" group:"Help" help:"Print a shell completion script."`
 
-	PrintVersion versionFlag `name:"version" group:"Flags of all commands:" help:"Print the version."`
-	Quiet        bool        `short:"q" group:"Flags of all commands:" help:"Print and log only warnings and errors."`
+	PrintVersion kong.VersionFlag `name:"version" group:"Flags of all commands:" help:"Print the version."`
+	Quiet        bool             `short:"q" group:"Flags of all commands:" help:"Print and log only warnings and errors."`
 }
 
 const description = "Provider configuration server: creates OAuth2 and workspace directory-sync providers over an " +
@@ -39,6 +40,7 @@ const description = "Provider configuration server: creates OAuth2 and workspace
 	"for failure, 2 for incorrect usage, and 3 if apply or audit verify finds records that differ."
 
 func newParser(root *cli) (*kong.Kong, error) {
+	version, _ := builtFrom()
 	parser, err := kong.New(root,
 		kong.Name("providerd"),
 		kong.Description(description),
@@ -47,7 +49,7 @@ func newParser(root *cli) (*kong.Kong, error) {
 		kong.NamedMapper("path", kong.MapperFunc(console.DecodePath)),
 		kong.Vars{
 			"operations": strings.Join(apply.Operations(), ","), "listed": strings.Join(apply.Operations(), ", "),
-			databaseFlag: console.DefaultDatabase,
+			databaseFlag: console.DefaultDatabase, "version": "providerd " + version + " " + runtime.Version(),
 		},
 	)
 	if err != nil {

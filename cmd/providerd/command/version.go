@@ -2,13 +2,9 @@ package command
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"runtime/debug"
-
-	"github.com/alecthomas/kong"
 
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/store/postgres"
@@ -70,17 +66,4 @@ func builtFrom() (version, commit string) {
 		}
 	}
 	return version, commit
-}
-
-// versionFlag is the flag that does what the version command does.
-type versionFlag bool
-
-// BeforeReset prints the version and ends the program.
-func (versionFlag) BeforeReset(app *kong.Kong) error {
-	out := console.NewOutput(os.Stdout)
-	if err := errors.Join(versionCommand{}.Run(out), out.Flush()); err != nil {
-		return err
-	}
-	app.Exit(0)
-	return nil
 }
