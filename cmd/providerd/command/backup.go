@@ -37,7 +37,7 @@ func (backupCommand) Help() string {
 
 // AfterApply refuses a PostgreSQL database, an invalid schedule, and a path that the database or its keyset uses.
 func (c *backupCommand) AfterApply(*kong.Context) error {
-	if c.Database.Path() == "" {
+	if c.Database.Path == "" {
 		return errors.New("use PostgreSQL's own tools to back up a PostgreSQL database: pg_basebackup with WAL archiving " +
 			"for point-in-time recovery, or pg_dump for a single dump; neither contains the keyset file, so keep a copy of " +
 			"that elsewhere")
@@ -97,7 +97,7 @@ func (c *backupCommand) write(
 func (c *backupCommand) backUp(
 	ctx context.Context, out *console.Output, messages *console.Messages, path string,
 ) (err error) {
-	db, err := sqlite.OpenForBackup(ctx, c.Database.Path(), slog.New(slog.DiscardHandler))
+	db, err := sqlite.OpenForBackup(ctx, c.Database.Path, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}

@@ -84,7 +84,7 @@ func (s backupSchedule) round() error {
 
 // prefix begins the names of backups of the database.
 func (s backupSchedule) prefix() string {
-	name := filepath.Base(s.Database.Path())
+	name := filepath.Base(s.Database.Path)
 	return strings.TrimSuffix(name, filepath.Ext(name)) + "-"
 }
 

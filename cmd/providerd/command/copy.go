@@ -52,7 +52,7 @@ func (c *copyCommand) Run(ctx context.Context, out *console.Output, messages *co
 	ctx, stop := untilInterrupted(ctx)
 	defer stop()
 	// A process that closes a second handle of a SQLite file loses its locks.
-	if path := c.From.Path(); path != "" && files.Resolve(path) == files.Resolve(c.To.Path()) {
+	if path := c.From.Path; path != "" && files.Resolve(path) == files.Resolve(c.To.Path) {
 		return errors.New("--from and --to are the same file")
 	}
 	from, err := c.From.Open(ctx, slog.New(slog.DiscardHandler))

@@ -111,7 +111,7 @@ func (f *findings) certificate(certPath, keyPath string) {
 // database checks the database, its files and its content.
 func (c *doctorCommand) database(ctx context.Context, found *findings) {
 	open := found.openPostgreSQL
-	if c.Database.Path() != "" {
+	if c.Database.Path != "" {
 		open = found.openSQLite
 	}
 	view, err := open(ctx, c.Database, c.KeysetPath())
@@ -131,7 +131,7 @@ func (c *doctorCommand) database(ctx context.Context, found *findings) {
 }
 
 func (f *findings) openSQLite(ctx context.Context, url console.DatabaseURL, keyset string) (database.View, error) {
-	path, dir := url.Path(), url.Dir()
+	path, dir := url.Path, url.Dir()
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}
@@ -161,11 +161,11 @@ func (f *findings) openPostgreSQL(ctx context.Context, url console.DatabaseURL, 
 	f.file("keyset file", keyset, owner, exposedKeyset)
 	ctx, cancel := context.WithTimeout(ctx, postgresTimeout)
 	defer cancel()
-	view, err := postgres.OpenReadOnly(ctx, url.Postgres())
+	view, err := postgres.OpenReadOnly(ctx, url.Postgres)
 	if err != nil {
 		return nil, err
 	}
-	f.add(healthOK, databaseFlag, "connected to %s", url.Postgres())
+	f.add(healthOK, databaseFlag, "connected to %s", url.Postgres)
 	faults, err := view.Faults(ctx)
 	safeguards, safeguardsErr := view.Safeguards(ctx)
 	if err = cmp.Or(err, safeguardsErr); err != nil {

@@ -30,7 +30,7 @@ func (restoreCommand) Help() string {
 
 // AfterApply refuses a PostgreSQL database.
 func (c *restoreCommand) AfterApply(*kong.Context) error {
-	if c.Database.Path() == "" {
+	if c.Database.Path == "" {
 		return errors.New("use PostgreSQL's own tools to restore a PostgreSQL database: start a server on the files of " +
 			"pg_basebackup with the archived WAL, or run pg_restore on the file of pg_dump; restore the keyset file from its " +
 			"own copy")
@@ -44,7 +44,7 @@ func (c *restoreCommand) Run(ctx context.Context, messages *console.Messages) er
 	defer stop()
 	copied := messages.Progress("bytes copied")
 	kept, err := sqlite.Restoration{
-		Backup: c.File, Database: c.Database.Path(), Replace: c.Replace, Progress: copied.Update,
+		Backup: c.File, Database: c.Database.Path, Replace: c.Replace, Progress: copied.Update,
 		Check: func(restored database.Readable) error {
 			copied.Report()
 			err := checkProviders(ctx, restored, c.KeysetPath(), messages)
@@ -64,7 +64,7 @@ func (c *restoreCommand) Run(ctx context.Context, messages *console.Messages) er
 	if kept != "" {
 		messages.Note("kept the previous database as %s", kept)
 	}
-	messages.Note("restored %s to %s", c.File, c.Database.Path())
+	messages.Note("restored %s to %s", c.File, c.Database.Path)
 	return nil
 }
 

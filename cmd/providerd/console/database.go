@@ -72,7 +72,7 @@ func (f DatabaseFlags) NameSource(err error) error {
 	switch {
 	case f.Keyset != "" && (errors.Is(err, store.ErrNoKeyset) || errors.Is(err, store.ErrKeysetUnusable)):
 		return fmt.Errorf("%s: %w", Source("keyset", f.Keyset), err)
-	case f.Database.Path() == "" && errors.Is(err, store.ErrUnavailable):
+	case f.Database.Path == "" && errors.Is(err, store.ErrUnavailable):
 		return fmt.Errorf("%s: %w", Source("database", f.Database.Text), err)
 	default:
 		return err

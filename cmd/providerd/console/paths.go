@@ -42,12 +42,12 @@ func DecodePath(context *kong.DecodeContext, target reflect.Value) error {
 // the output of a command, unless that is "".
 func CheckDistinctPaths(database DatabaseURL, keyset, output string) error {
 	var initialToken string
-	if database.Path() != "" {
-		initialToken = filepath.Join(filepath.Dir(files.Resolve(database.Path())), InitialTokenFile)
+	if database.Path != "" {
+		initialToken = filepath.Join(filepath.Dir(files.Resolve(database.Path)), InitialTokenFile)
 	}
 	used := map[string]string{}
 	for _, file := range [][2]string{
-		{"the database", database.Path()},
+		{"the database", database.Path},
 		{"the initial token", initialToken},
 		{"the keyset", cmp.Or(keyset, database.DefaultKeyset())},
 		{"the output file", output},

@@ -16,23 +16,25 @@ import (
 
 // DatabaseURL is the value of a flag that names a database: a SQLite file, or a database on a PostgreSQL server.
 type DatabaseURL struct {
-	Text     string
-	path     string
-	postgres postgres.URL
+	Text string
+	// Path is the path of a SQLite database; "" for a database on a server.
+	Path string
+	// Postgres is the URL of a database on a server.
+	Postgres postgres.URL
 }
 
 // UnmarshalText parses the URL, or the path of a SQLite database such as data/x.db.
 func (u *DatabaseURL) UnmarshalText(text []byte) (err error) {
 	u.Text = string(text)
 	if postgres.IsURL(u.Text) {
-		u.postgres, err = postgres.ParseURL(u.Text)
+		u.Postgres, err = postgres.ParseURL(u.Text)
 		return err
 	}
 	if !strings.Contains(u.Text, ":") && !strings.Contains(u.Text, "//") && filepath.Ext(u.Text) == ".db" {
 		u.Text = sqlite.Scheme + u.Text
 	}
 	path, err := sqlite.Path(u.Text)
-	switch u.path = path; {
+	switch u.Path = path; {
 	case err != nil:
 		return fmt.Errorf("%w or postgres://USER@HOST/DATABASE", err)
 	case strings.Contains(path, "?"):
@@ -48,7 +50,7 @@ func (u *DatabaseURL) UnmarshalText(text []byte) (err error) {
 // CheckPassword refuses a URL with a password that was passed as an argument.
 func (u DatabaseURL) CheckPassword(flag string, arguments []string) error {
 	isArgument := func(argument string) bool { return strings.Contains(argument, u.Text) }
-	if !u.postgres.HasPassword() || !slices.ContainsFunc(arguments, isArgument) {
+	if !u.Postgres.HasPassword() || !slices.ContainsFunc(arguments, isArgument) {
 		return nil
 	}
 	return fmt.Errorf("--%s: other users can see a password in an argument; set PROVIDERD_%s to the URL, "+
@@ -59,60 +61,54 @@ func (u DatabaseURL) CheckPassword(flag string, arguments []string) error {
 // be alone, a database with tables of other programs is refused.
 func (u DatabaseURL) Create(ctx context.Context, logger *slog.Logger, isAlone bool) (database.Database, error) {
 	switch {
-	case u.path != "":
-		return sqlite.Create(ctx, u.path, logger)
+	case u.Path != "":
+		return sqlite.Create(ctx, u.Path, logger)
 	case isAlone:
-		return postgres.CreateAlone(ctx, u.postgres, logger)
+		return postgres.CreateAlone(ctx, u.Postgres, logger)
 	default:
-		return postgres.Create(ctx, u.postgres, logger)
+		return postgres.Create(ctx, u.Postgres, logger)
 	}
 }
 
 // Open opens the database without migrating it.
 func (u DatabaseURL) Open(ctx context.Context, logger *slog.Logger) (database.Database, error) {
-	if u.path != "" {
-		return sqlite.Open(ctx, u.path, logger)
+	if u.Path != "" {
+		return sqlite.Open(ctx, u.Path, logger)
 	}
-	return postgres.Open(ctx, u.postgres, logger)
+	return postgres.Open(ctx, u.Postgres, logger)
 }
 
 // OpenReadOnly opens the database for reading, even if it is damaged.
 func (u DatabaseURL) OpenReadOnly(ctx context.Context) (database.View, error) {
-	if u.path != "" {
-		return sqlite.OpenReadOnly(ctx, u.path)
+	if u.Path != "" {
+		return sqlite.OpenReadOnly(ctx, u.Path)
 	}
-	return postgres.OpenReadOnly(ctx, u.postgres)
+	return postgres.OpenReadOnly(ctx, u.Postgres)
 }
 
 // Migrate migrates the database to a schema version, and returns its previous version.
 func (u DatabaseURL) Migrate(ctx context.Context, logger *slog.Logger, version int64) (previous int64, err error) {
-	if u.path != "" {
-		return sqlite.Migrate(ctx, u.path, logger, version)
+	if u.Path != "" {
+		return sqlite.Migrate(ctx, u.Path, logger, version)
 	}
-	return postgres.Migrate(ctx, u.postgres, logger, version)
+	return postgres.Migrate(ctx, u.Postgres, logger, version)
 }
-
-// Postgres returns the URL of a PostgreSQL database.
-func (u DatabaseURL) Postgres() postgres.URL { return u.postgres }
-
-// Path returns the path of a SQLite database; "" for a database on a server.
-func (u DatabaseURL) Path() string { return u.path }
 
 // Dir returns the directory of the file that symbolic links lead to; SQLite keeps its other files there. It returns ""
 // for a database on a server.
 func (u DatabaseURL) Dir() string {
-	if u.path == "" {
+	if u.Path == "" {
 		return ""
 	}
-	if target, err := filepath.EvalSymlinks(u.path); err == nil {
+	if target, err := filepath.EvalSymlinks(u.Path); err == nil {
 		return filepath.Dir(target)
 	}
-	return filepath.Dir(u.path)
+	return filepath.Dir(u.Path)
 }
 
 // DefaultKeyset returns the path of the keyset if no flag names it; "" if a flag must.
 func (u DatabaseURL) DefaultKeyset() string {
-	if u.path == "" {
+	if u.Path == "" {
 		return ""
 	}
 	return filepath.Join(u.Dir(), "keyset.json")

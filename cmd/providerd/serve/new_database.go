@@ -18,7 +18,7 @@ func createStore(ctx context.Context, f console.DatabaseFlags, log *serveLog) (*
 	// The keyset of a new database is created after the database, so one that exists now is older.
 	_, err := os.Stat(f.KeysetPath())
 	hadKeyset := err == nil
-	if f.Database.Path() == "" && errors.Is(err, fs.ErrNotExist) {
+	if f.Database.Path == "" && errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: %s; run providerd key create --keyset %s for an empty database, or copy the file from "+
 			"another replica", store.ErrNoKeyset, f.KeysetPath(), f.KeysetPath())
 	}
@@ -37,7 +37,7 @@ func createStore(ctx context.Context, f console.DatabaseFlags, log *serveLog) (*
 }
 
 func reportCreated(f console.DatabaseFlags, log *serveLog, hadKeyset bool) {
-	path, keyset := f.Database.Path(), f.KeysetPath()
+	path, keyset := f.Database.Path, f.KeysetPath()
 	log.messages.Note("created the database %s with the keyset %s", path, keyset)
 	if hadKeyset {
 		log.messages.Warn("the keyset %s is older than the new database; if %s was lost, stop the server and "+

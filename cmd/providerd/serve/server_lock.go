@@ -25,7 +25,7 @@ const stopTimeout = 35 * time.Second
 // lockDatabase waits until no other server serves a SQLite database, and returns a function that lets the next one
 // serve it. It returns an error if the other server does not stop. The lock ends with the process.
 func (c *Command) lockDatabase(ctx context.Context, log *serveLog) (unlock func() error, err error) {
-	database := c.Database.Path()
+	database := c.Database.Path
 	if database == "" {
 		return func() error { return nil }, nil
 	}
@@ -81,7 +81,7 @@ func readLockFile(path string) (server string, err error) {
 // waitForLock waits until the server that has the lock stops.
 func (c *Command) waitForLock(ctx context.Context, lock *flock.Flock, server string, log *serveLog) error {
 	wait := c.DrainDelay + stopTimeout
-	database := c.Database.Path()
+	database := c.Database.Path
 	log.messages.Warn("%s serves %s; waiting up to %s for it to stop", server, database, wait)
 	const retry = 100 * time.Millisecond
 	limited, cancel := context.WithTimeout(ctx, wait)
