@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.com/providerd/server/listener"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // largestBody returns a valid body of 1 MiB for a workspace directory-sync provider, filled with one character.
@@ -74,9 +75,7 @@ func TestHostileBodiesKeepNobodyOut(t *testing.T) {
 				got := h.awaitStatus(t, large, http.StatusServiceUnavailable, func() {
 					for range 10 {
 						caller := connect(t, address)
-						if err := caller.SetReadBuffer(1 << 10); err != nil {
-							t.Fatal(err)
-						}
+						processtest.Must(t, caller.SetReadBuffer(1<<10))
 						caller.send(t, h.directoryHead()+c.request)
 					}
 				})

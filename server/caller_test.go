@@ -9,6 +9,7 @@ import (
 
 	"example.com/providerd/store"
 	"example.com/providerd/store/storetest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // A 401 says what it saw of the header, and nothing that its sender does not know.
@@ -95,9 +96,7 @@ func revokedToken(t *testing.T, h *harness) string {
 	if err == nil {
 		err = h.database.RevokeToken(t.Context(), token.ID)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	return text
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"example.com/providerd/server/listener"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // peer is a caller with its own connection.
@@ -31,13 +32,9 @@ const (
 func connect(t *testing.T, address string) *peer {
 	t.Helper()
 	connection, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	t.Cleanup(func() { _ = connection.Close() })
-	if err := connection.SetDeadline(time.Now().Add(peerTimeout)); err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, connection.SetDeadline(time.Now().Add(peerTimeout)))
 	return &peer{TCPConn: connection.(*net.TCPConn), answers: bufio.NewReader(connection)}
 }
 
@@ -63,13 +60,9 @@ func (p *peer) want(t *testing.T, status int) *http.Response {
 func (p *peer) answer(t *testing.T) *http.Response {
 	t.Helper()
 	response, err := http.ReadResponse(p.answers, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	_ = response.Body.Close()
 	response.Body = io.NopCloser(bytes.NewReader(body))
 	return response
@@ -153,10 +146,8 @@ func TestNobodyKeepsNewcomersOut(t *testing.T) {
 		var group sync.WaitGroup
 		for range c.callers {
 			caller := connect(t, address)
-			if err := errors.Join(caller.SetReadBuffer(smallest),
-				caller.SetWriteDeadline(time.Now().Add(untilStuck))); err != nil {
-				t.Fatal(err)
-			}
+			processtest.Must(t, caller.SetReadBuffer(smallest),
+				caller.SetWriteDeadline(time.Now().Add(untilStuck)))
 			group.Go(func() {
 				if _, err := io.WriteString(caller, c.request); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
 					t.Errorf("%s: %v", name, err)

@@ -18,6 +18,7 @@ import (
 
 	"example.com/providerd/gen/contract"
 	"example.com/providerd/server"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // plansForAFault is how many generated requests a fault may survive.
@@ -88,9 +89,7 @@ func changed(t *testing.T, change func(document map[string]any)) []byte {
 
 func plainContract(t *testing.T) (document map[string]any) {
 	t.Helper()
-	if err := yaml.Unmarshal(contract.YAML(), &document); err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, yaml.Unmarshal(contract.YAML(), &document))
 	return document
 }
 

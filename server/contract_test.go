@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"go.yaml.in/yaml/v4"
 	"pgregory.net/rapid"
 
 	text "example.com/providerd/gen/contract"
@@ -20,6 +21,7 @@ import (
 	"example.com/providerd/server/contract"
 	"example.com/providerd/server/contracttest"
 	"example.com/providerd/store"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // subject is one operation of the contract that generated requests test.
@@ -33,9 +35,7 @@ type subject struct {
 func subjects(t testing.TB) []subject {
 	t.Helper()
 	document, err := openapi3.NewLoader().LoadFromData(text.YAML())
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	var list []subject
 	for path, item := range document.Paths.Map() {
 		request := item.Post.RequestBody.Value.Content["application/json"].Schema.Value
@@ -213,4 +213,32 @@ func TestContract(t *testing.T) {
 				len(of.breaches)+len(of.request.Properties), counts[false], counts[true])
 		})
 	}
+}
+
+// isSubsequence reports whether all lines are in a longer text, in the same order.
+func isSubsequence(lines, of []string) bool {
+	for _, line := range of {
+		if len(lines) > 0 && lines[0] == line {
+			lines = lines[1:]
+		}
+	}
+	return len(lines) == 0
+}
+
+// fieldNames returns the names of all members of a document in YAML, of which JSON is a part, in their order.
+func fieldNames(t *testing.T, document []byte) (names []string) {
+	t.Helper()
+	var root yaml.Node
+	processtest.Must(t, yaml.Unmarshal(document, &root))
+	var collect func(node *yaml.Node)
+	collect = func(node *yaml.Node) {
+		for i, child := range node.Content {
+			if node.Kind == yaml.MappingNode && i%2 == 0 {
+				names = append(names, child.Value)
+			}
+			collect(child)
+		}
+	}
+	collect(&root)
+	return names
 }

@@ -10,6 +10,7 @@ import (
 
 	"example.com/providerd/store"
 	"example.com/providerd/store/storetest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // A record has the constants of its kind, no application, and is kept neither by caches nor for pages of other origins.
@@ -64,9 +65,7 @@ func TestCredentialsAreKeptAsTheyAre(t *testing.T) {
 		t.Errorf("credentials %s come back in %s", sent, got.body)
 	}
 	record, err := h.database.Provider(t.Context(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	if provider, ok := record.(store.WorkspaceDirectoryProvider); !ok || provider.Credentials.Reveal() != want {
 		t.Errorf("stored are %s, want %s", provider.Credentials.Reveal(), want)
 	}

@@ -1,13 +1,20 @@
 package server_test
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/attribute"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
 	"example.com/providerd/server"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 func TestRequestID(t *testing.T) {
@@ -52,9 +59,7 @@ func TestOneLogLineForEachExchange(t *testing.T) {
 		{"level": "INFO", "request_id": "id-2", "status": 400.0, "caller": "test", "problem": "validation-failed"},
 	} {
 		var line map[string]any
-		if err := json.Unmarshal([]byte(lines[i]), &line); err != nil {
-			t.Fatal(err)
-		}
+		processtest.Must(t, json.Unmarshal([]byte(lines[i]), &line))
 		for name, value := range want {
 			if line[name] != value {
 				t.Errorf("line %d: %s is %v, want %v", i, name, line[name], value)
@@ -76,9 +81,7 @@ func TestLogLineIsBounded(t *testing.T) {
 	path := "/" + strings.Repeat("x", 20_000)
 	h.send(t, strings.Repeat("M", 5_000), path, nil).problem(t, http.StatusNotFound, "not-found")
 	var line struct{ Method, Path string }
-	if err := json.Unmarshal([]byte(h.log.String()), &line); err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, json.Unmarshal([]byte(h.log.String()), &line))
 	if line.Path != path[:256]+"…" || line.Method != strings.Repeat("M", 256)+"…" {
 		t.Errorf("the log has %s", h.log)
 	}
@@ -104,4 +107,52 @@ func TestPanicIsAnsweredAndLogged(t *testing.T) {
 	if strings.Contains(string(got.body), "nil pointer") {
 		t.Errorf("the answer has the cause: %s", got.body)
 	}
+}
+
+// The span of a request has its scheme.
+func TestTracesTellTheScheme(t *testing.T) {
+	t.Parallel()
+	exporter := tracetest.NewInMemoryExporter()
+	traces := server.NewTraces(sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter)))
+	target := newTarget(t, func(config *server.Config) { config.Traces = traces })
+	for scheme, security := range map[string]*tls.ConnectionState{"http": nil, "https": {}} {
+		exporter.Reset()
+		target.post(oauth2Path, "{}", func(request *http.Request) { request.TLS = security })
+		spans := exporter.GetSpans()
+		if len(spans) != 2 {
+			t.Fatalf("there are %d spans", len(spans))
+		}
+		attributes := attribute.NewSet(spans[1].Attributes...)
+		if told, _ := attributes.Value("url.scheme"); told.AsString() != scheme {
+			t.Errorf("the scheme is %q, want %q", told.AsString(), scheme)
+		}
+	}
+}
+
+func (h *harness) startCounted(t *testing.T, failedAttempts int) (*server.Server, *prometheus.Registry) {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	return h.serve(t, func(config *server.Config) {
+		config.FailedAttempts = failedAttempts
+		config.Metrics = server.NewMetrics(registry, config.Contract, h.database)
+	}), registry
+}
+
+// seriesOf returns gauges and counters by series, such as providerd_pool_waits_total{readers}.
+func seriesOf(t *testing.T, registry *prometheus.Registry) map[string]float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	processtest.Must(t, err)
+	series := map[string]float64{}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			name := family.GetName()
+			for _, label := range metric.GetLabel() {
+				name += "{" + label.GetValue() + "}"
+			}
+			// One of the two is 0.
+			series[name] = metric.GetGauge().GetValue() + metric.GetCounter().GetValue()
+		}
+	}
+	return series
 }

@@ -13,24 +13,19 @@ import (
 
 	"example.com/providerd/server/listener"
 	"example.com/providerd/store"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // lock locks the database, so that creates wait until unlock is called, at most for 5 s.
 func (h *harness) lock(t *testing.T) (unlock func()) {
 	t.Helper()
 	db, err := sql.Open("sqlite3", h.path+"?_txlock=immediate")
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	lock, err := db.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	return func() {
-		if err := lock.Rollback(); err != nil {
-			t.Fatal(err)
-		}
+		processtest.Must(t, lock.Rollback())
 	}
 }
 
@@ -49,9 +44,7 @@ func TestStorageThatIsTooSlow(t *testing.T) {
 	body := encode(t, minimal(oauth2Path))
 	// The first transaction waits for the lock, and the others wait for it. Its caller leaves.
 	first := connect(t, address).send(t, h.head()+fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body))
-	if err := first.SetReadDeadline(time.Now().Add(500 * time.Millisecond)); err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, first.SetReadDeadline(time.Now().Add(500*time.Millisecond)))
 	if _, err := first.answers.ReadByte(); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Fatalf("there is an answer, %v", err)
 	}
@@ -111,9 +104,7 @@ func (h *harness) count(t *testing.T) int {
 	t.Helper()
 	count := 0
 	for _, err := range h.database.Providers(t.Context(), store.Filter{}, 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		processtest.Must(t, err)
 		count++
 	}
 	return count

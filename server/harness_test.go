@@ -68,9 +68,7 @@ func start(t testing.TB) *harness {
 func (h *harness) openAgain(t testing.TB) *store.Store {
 	t.Helper()
 	opened, err := h.open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	t.Cleanup(func() { _ = opened.Close() })
 	return opened
 }
@@ -102,9 +100,7 @@ func (h *harness) newServer(t testing.TB, changes ...func(*server.Config)) *serv
 		change(&config)
 	}
 	handler, err := server.New(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	return handler
 }
 
@@ -115,18 +111,14 @@ var loadOnce = sync.OnceValues(func() (*contract.Document, error) { return contr
 func load(t testing.TB) *contract.Document {
 	t.Helper()
 	document, err := loadOnce()
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	return document
 }
 
 func parse(t testing.TB, text []byte) *contract.Document {
 	t.Helper()
 	document, err := contract.Parse(t.Context(), text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	return document
 }
 
@@ -134,9 +126,7 @@ func parse(t testing.TB, text []byte) *contract.Document {
 func (h *harness) newToken(t testing.TB, name string, lifetime time.Duration, operations ...string) string {
 	t.Helper()
 	text, _, err := h.database.CreateToken(t.Context(), store.TokenGrant{Name: name, Operations: operations, ExpiresIn: lifetime})
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	return text
 }
 
@@ -160,21 +150,15 @@ func (h *harness) send(
 ) answer {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, h.url+path, body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	for _, change := range changes {
 		change(request)
 	}
 	response, err := h.client.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	return answer{status: response.StatusCode, header: response.Header, body: text}
 }
 
@@ -242,9 +226,7 @@ func minimal(path string) map[string]any {
 func encode(t testing.TB, value any) string {
 	t.Helper()
 	text, err := json.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	return string(text)
 }
 
@@ -258,8 +240,6 @@ func decodeNumbers(text []byte, value any) error {
 // roundTrip encodes and decodes a value.
 func roundTrip(t testing.TB, value any) (decoded any) {
 	t.Helper()
-	if err := decodeNumbers([]byte(encode(t, value)), &decoded); err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, decodeNumbers([]byte(encode(t, value)), &decoded))
 	return decoded
 }

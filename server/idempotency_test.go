@@ -9,6 +9,7 @@ import (
 
 	"example.com/providerd/store"
 	"example.com/providerd/store/storetest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 const keyHeader = "Idempotency-Key"
@@ -30,9 +31,7 @@ func TestRetryGetsTheSameRecord(t *testing.T) {
 	}
 	pk := int64(1)
 	_, err := h.database.CreateApplication(t.Context(), store.Application{Slug: "shop", Name: "Shop", ProviderPK: &pk})
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	record := h.post(t, oauth2Path, encode(t, minimal(oauth2Path)), set(keyHeader, "key")).record(t)
 	if slug := record["assigned_application_slug"]; slug != "shop" {
 		t.Errorf("assigned_application_slug is %q", slug)

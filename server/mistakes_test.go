@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"example.com/providerd/gen/model"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // mistake is a typical mistake of a new user.
@@ -106,12 +108,52 @@ func TestMistakesAreExplained(t *testing.T) {
 		got.WriteString("\n")
 	}
 	if os.Getenv("PROVIDERD_WRITE_GOLDEN") != "" {
-		if err := os.WriteFile(path, []byte(got.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		processtest.Must(t, os.WriteFile(path, []byte(got.String()), 0o600))
 	}
 	want, err := os.ReadFile(path)
 	if err != nil || got.String() != string(want) {
 		t.Errorf("the answers are %v\n%s", err, got.String())
+	}
+}
+
+// foreignRequest is a line of testdata/requests_of_other_systems.jsonl: an input from users of other systems.
+type foreignRequest struct {
+	ID, About, Method, Path, Body string
+	// Headers replaces those of a usual request. $TOKEN stands for a valid token.
+	Headers map[string]string
+	Status  int
+	// Says lists what the body, or the advice, must contain.
+	Says []string
+	// NoAdvice is true if there must be no advice.
+	NoAdvice bool `json:"no_advice"`
+}
+
+// What users of other systems send is accepted or explained.
+func TestRequestsOfOtherSystems(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	text, err := os.ReadFile("testdata/requests_of_other_systems.jsonl")
+	processtest.Must(t, err)
+	for line := range bytes.Lines(text) {
+		var sent foreignRequest
+		if err := json.Unmarshal(line, &sent); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		got := h.send(t, sent.Method, sent.Path, strings.NewReader(sent.Body),
+			set("Authorization", "Bearer "+h.token), set("Content-Type", "application/json"),
+			func(request *http.Request) {
+				for name, value := range sent.Headers {
+					request.Header.Set(name, strings.ReplaceAll(value, "$TOKEN", h.token))
+				}
+			})
+		advice := got.header.Get("Link")
+		if got.status != sent.Status || sent.NoAdvice && advice != "" {
+			t.Errorf("%s, %s: status is %d, want %d; advice is %q: %s", sent.ID, sent.About, got.status, sent.Status, advice, got.body)
+		}
+		for _, want := range sent.Says {
+			if !strings.Contains(string(got.body)+advice, want) {
+				t.Errorf("%s, %s: %q is missing in %s %s", sent.ID, sent.About, want, got.body, advice)
+			}
+		}
 	}
 }

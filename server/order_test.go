@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"example.com/providerd/store/storetest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // TestOneRequestHasOneAnswer sends requests with fewer and fewer mistakes: the first check that fails decides the
@@ -78,9 +79,7 @@ func TestBodyLimit(t *testing.T) {
 func TestStorageUnavailable(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	if err := os.Rename(h.path, h.path+".away"); err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, os.Rename(h.path, h.path+".away"))
 	h.post(t, oauth2Path, "{}").problem(t, http.StatusBadRequest, "validation-failed")
 	// Right after the check that follows a commit, a create could still rely on that check.
 	h.send(t, http.MethodGet, "/readyz", nil).problem(t, http.StatusServiceUnavailable, "storage-unavailable")

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"example.com/providerd/server/advice"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 func pageExample(t *testing.T, page []byte) (bad, good string) {
@@ -68,9 +69,7 @@ func pageResponse(t *testing.T, page []byte) []byte {
 func withoutIDs(t *testing.T, problem []byte) map[string]string {
 	t.Helper()
 	var members map[string]any
-	if err := json.Unmarshal(problem, &members); err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, json.Unmarshal(problem, &members))
 	texts := map[string]string{}
 	for name, value := range members {
 		texts[name] = regexp.MustCompile(`provider \d+`).ReplaceAllString(fmt.Sprint(value), "provider")
@@ -95,9 +94,7 @@ func (h *harness) sendExample(t *testing.T, example string) answer {
 		token = h.newToken(t, "ci", time.Hour, operation)
 	case name == "Content-Length":
 		length, err := strconv.Atoi(value)
-		if err != nil {
-			t.Fatal(err)
-		}
+		processtest.Must(t, err)
 		body += strings.Repeat(" ", length-len(body))
 	case isHeader:
 		headers[name] = value

@@ -17,6 +17,7 @@ import (
 	"example.com/providerd/gen/contract"
 	"example.com/providerd/gen/model"
 	"example.com/providerd/server"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // pageScript is the only script of a page.
@@ -231,9 +232,7 @@ func TestContractIsServed(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	text, err := os.ReadFile("../openapi.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	inYAML, inJSON := h.send(t, http.MethodGet, "/openapi.yaml", nil), h.send(t, http.MethodGet, "/openapi.json", nil)
 	served := strings.Split(string(inYAML.body), "\n")
 	if left := strings.Split(string(text), "\n"); len(served) >= len(left) || !isSubsequence(served, left) {
@@ -249,9 +248,7 @@ func TestContractIsServed(t *testing.T) {
 		t.Error("the fields have another order in JSON than in YAML")
 	}
 	document, err := openapi3.NewLoader().LoadFromData(inJSON.body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	if err := document.Validate(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -269,9 +266,7 @@ func TestEveryProblemHasAPage(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	document, err := openapi3.NewLoader().LoadFromData(contract.YAML())
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	titles := map[string]string{"/problems/not-found": "Not found", "/problems/method-not-allowed": "Method not allowed"}
 	for _, example := range document.Components.Examples {
 		value, _ := example.Value.Value.(map[string]any)

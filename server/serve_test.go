@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"example.com/providerd/server/listener"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // listen serves the harness's store on a real listener with limits until the test ends, and returns the address.
@@ -39,9 +40,7 @@ func (h *harness) serveUntilDrained(
 ) (address string, drain func() error) {
 	t.Helper()
 	open, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	handler, logger := h.newServer(t), slog.New(slog.NewJSONHandler(h.log, nil))
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
@@ -134,9 +133,7 @@ func TestHostileConnections(t *testing.T) {
 func exchangeRaw(t *testing.T, address, text, drip string) string {
 	t.Helper()
 	caller := connect(t, address)
-	if err := caller.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, caller.SetDeadline(time.Now().Add(30*time.Second)))
 	go func() {
 		_, err := io.WriteString(caller, text)
 		for err == nil && drip != "" {

@@ -9,6 +9,7 @@ import (
 
 	"example.com/providerd/server"
 	"example.com/providerd/server/listener"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // TestHostileBodiesOfRefusedRequests sends complete bodies before it reads the response, as many HTTP libraries do,
@@ -53,9 +54,7 @@ func TestHostileBodiesOfRefusedRequests(t *testing.T) {
 			for range 5 {
 				caller := connect(t, c.address)
 				// As over a network, the kernel does not buffer the whole body before the server reads it.
-				if err := caller.SetWriteBuffer(16 << 10); err != nil {
-					t.Fatal(err)
-				}
+				processtest.Must(t, caller.SetWriteBuffer(16<<10))
 				if c.length > 0 {
 					caller.send(t, c.head+fmt.Sprintf("Content-Length: %d\r\n\r\n", c.length)+strings.Repeat(" ", c.length))
 				} else {

@@ -12,6 +12,7 @@ import (
 	"example.com/providerd/store"
 	"example.com/providerd/store/sqlite"
 	"example.com/providerd/store/storetest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // Records with the secret of another record, and those with a value that cannot be read, are yielded as errors in order, also at the
@@ -20,9 +21,7 @@ func TestDamagedRecordsAreYieldedInOrder(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "test.db")
 	const count = 1200
-	if err := storetest.FillSQLite(t.Context(), path, count); err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, storetest.FillSQLite(t.Context(), path, count))
 	const damaged = "pk IN (1, 2, 499, 500, 501, 1000, 1001, 1199, 1200)"
 	storetest.Execute(t, path, "UPDATE providers SET secret = (SELECT secret FROM providers WHERE pk = 3) WHERE "+damaged)
 	storetest.Execute(t, path, "UPDATE providers SET property_mappings = 'no list' WHERE pk IN (2, 500)")
@@ -50,9 +49,7 @@ func TestDamagedSecretsAreNamed(t *testing.T) {
 	t.Parallel()
 	const count, named = 1000, 100
 	path := filepath.Join(t.TempDir(), "test.db")
-	if err := storetest.FillSQLite(t.Context(), path, count); err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, storetest.FillSQLite(t.Context(), path, count))
 	keyset := filepath.Join(filepath.Dir(path), "keyset.json")
 	for _, test := range []struct {
 		damage string
@@ -69,9 +66,7 @@ func TestDamagedSecretsAreNamed(t *testing.T) {
 	} {
 		storetest.Execute(t, path, test.damage)
 		db, err := sqlite.Open(t.Context(), path, slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
+		processtest.Must(t, err)
 		opened := int64(0)
 		_, err = store.Inspect(db).Providers(t.Context(), keyset, func(done, total int64) {
 			if total != count || done < opened {

@@ -12,6 +12,7 @@ import (
 	"example.com/providerd/store"
 	"example.com/providerd/store/seal"
 	"example.com/providerd/store/storetest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // rotateAndReseal rotates the key and reseals every secret with it.
@@ -29,9 +30,7 @@ func rotateAndReseal(t *testing.T, opened *store.Store) {
 func dataKeys(t *testing.T, opened *store.Store) []store.Key {
 	t.Helper()
 	keys, err := opened.Keys(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	return slices.DeleteFunc(keys, func(key store.Key) bool { return key.Kind != "data" })
 }
 
@@ -52,9 +51,7 @@ func TestNothingIsSealedWithRemovedKeys(t *testing.T) {
 	t.Parallel()
 	opened, faulty := newFaulty(t)
 	other, records := create(t, faulty.path), 1
-	if err := add(t.Context(), opened, "first"); err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, add(t.Context(), opened, "first"))
 	interfered := false
 	interfering := func(run func(error) error) error {
 		interfered = true
@@ -63,9 +60,7 @@ func TestNothingIsSealedWithRemovedKeys(t *testing.T) {
 	}
 	faulty.inserts = []fault{interfering}
 	for step := 0; step == 0 || interfered; step++ {
-		if err := add(t.Context(), opened, fmt.Sprint(step)); err != nil {
-			t.Fatal(err)
-		}
+		processtest.Must(t, add(t.Context(), opened, fmt.Sprint(step)))
 		records++
 		expectOneKey(t, opened, records)
 		if _, err := opened.RotateKey(t.Context()); err != nil {
@@ -89,9 +84,7 @@ func TestThousandKeys(t *testing.T) {
 	t.Parallel()
 	const rotations = 1000
 	opened, faulty := newFaulty(t)
-	if err := add(t.Context(), opened, "first"); err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, add(t.Context(), opened, "first"))
 	if err := faulty.Write(t.Context(), func(tx *gorm.DB) error {
 		var row struct {
 			Version, DatabaseID []byte
@@ -135,9 +128,7 @@ func TestResealSkipsDamagedSecrets(t *testing.T) {
 	t.Parallel()
 	opened, faulty := newFaulty(t)
 	for i := range 3 {
-		if err := add(t.Context(), opened, fmt.Sprint(i)); err != nil {
-			t.Fatal(err)
-		}
+		processtest.Must(t, add(t.Context(), opened, fmt.Sprint(i)))
 	}
 	if _, err := opened.RotateKey(t.Context()); err != nil {
 		t.Fatal(err)

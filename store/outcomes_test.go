@@ -13,6 +13,7 @@ import (
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/storetest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // Whatever the outcome of an insert, every caller of the batch gets it, a retry settles it, and nothing is stored twice.
@@ -123,9 +124,7 @@ func TestValidationIsRefusedLikeCreates(t *testing.T) {
 	if err := validate("new"); err != nil {
 		t.Errorf("validation after recovery: %v", err)
 	}
-	if err := os.Rename(faulty.keyset, faulty.keyset+".away"); err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, os.Rename(faulty.keyset, faulty.keyset+".away"))
 	if err := opened.Ready(t.Context()); !errors.Is(err, store.ErrNoKeyset) {
 		t.Errorf("error is %v, want ErrNoKeyset", err)
 	}

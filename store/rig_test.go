@@ -44,9 +44,7 @@ func newFaulty(t *testing.T) (*store.Store, *faultyDatabase) {
 	dir := t.TempDir()
 	path, keyset := filepath.Join(dir, "test.db"), filepath.Join(dir, "keyset.json")
 	db, err := sqlite.Create(t.Context(), path, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	faulty := &faultyDatabase{Database: db, path: path, keyset: keyset}
 	opened, err := store.Create(t.Context(), faulty, keyset)
 	return processtest.Closing(t, opened, err), faulty

@@ -13,6 +13,7 @@ import (
 
 	"example.com/providerd/store"
 	"example.com/providerd/store/storetest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // A caller counts from 14 days before its newest token expires until 14 days after, unless it is renewed or revoked.
@@ -25,9 +26,7 @@ func TestExpiryOfOldTokens(t *testing.T) {
 		"later": 20 * day, "soon": 10 * day, "expired": -10 * day, "abandoned": -20 * day, "renewed": -time.Hour, "revoked": -time.Hour,
 	} {
 		_, token, err := database.CreateToken(t.Context(), store.TokenGrant{Name: name, Operations: []string{"one"}, ExpiresIn: day})
-		if err != nil {
-			t.Fatal(err)
-		}
+		processtest.Must(t, err)
 		storetest.Execute(t, path, fmt.Sprintf("UPDATE tokens SET created_at = 1, expires_at = %d WHERE id = %d",
 			time.Now().Add(left).UnixMicro(), token.ID))
 		switch name {
@@ -36,9 +35,7 @@ func TestExpiryOfOldTokens(t *testing.T) {
 		case "revoked":
 			_, err = database.RevokeTokens(t.Context(), name)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		processtest.Must(t, err)
 	}
 	expiry, err := database.TokenExpiry(t.Context(), 14*day)
 	if err != nil || expiry.Callers != 2 || time.Since(expiry.First).Round(time.Hour) != 10*day {
@@ -101,13 +98,9 @@ func TestTokenInChangedFiles(t *testing.T) {
 	if _, err := database.FindToken(t.Context(), token); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("error is %v, want ErrNotFound", err)
 	}
-	if err := os.Rename(path, path+".moved"); err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, os.Rename(path, path+".moved"))
 	if _, err := database.FindToken(t.Context(), token); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("error is %v, want ErrUnavailable", err)
 	}
-	if err := os.Rename(path+".moved", path); err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, os.Rename(path+".moved", path))
 }

@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"example.com/providerd/gen/client"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // A record that was stored although only a validation was requested is an error, too.
@@ -133,9 +135,7 @@ func TestFurtherViolationsAreLeftOut(t *testing.T) {
 			listed[i].Pointer = strconv.Itoa(i)
 		}
 		text, err := json.Marshal(client.Problem{Status: http.StatusBadRequest, Errors: &listed})
-		if err != nil {
-			t.Fatal(err)
-		}
+		processtest.Must(t, err)
 		_, err = newStranger(t, answering(http.StatusBadRequest, "application/problem+json", string(text))).create(t)
 		refusal, ok := errors.AsType[*client.Error](err)
 		if !ok || len(refusal.Violations()) != want ||
@@ -178,5 +178,89 @@ func TestEachTryHasATimeout(t *testing.T) {
 				t.Errorf("%d tries, want 2", tries)
 			}
 		})
+	}
+}
+
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	t.Parallel()
+	none := func(http.ResponseWriter, *http.Request) {}
+	plain, encrypted := newStranger(t, none), startStranger(t, (*httptest.Server).StartTLS, none)
+	otherName := strings.Replace(plain.URL, "127.0.0.1", "localhost", 1)
+	for _, status := range []int{300, 301, 302, 303, 307, 308} {
+		for _, target := range []string{plain.URL, encrypted.URL, otherName} {
+			for name, options := range map[string][]client.Option{
+				"default": nil,
+				"client":  {client.WithDoer(encrypted.Client())},
+				"doer":    {client.WithDoer(doerFunc(http.DefaultTransport.RoundTrip))},
+			} {
+				t.Run(fmt.Sprint(status, target, name), func(t *testing.T) {
+					t.Parallel()
+					scheme, host, _ := strings.Cut(target, "://")
+					from := newStranger(t, redirecting(status, scheme+"://user:hunter2@"+host+"/hunter2?code=hunter2#hunter2"))
+					from.expectRefusal(t, "redirects to "+host+".", options...)
+				})
+			}
+		}
+	}
+	t.Cleanup(func() {
+		if seen := plain.requests.Load() + encrypted.requests.Load(); seen != 0 {
+			t.Errorf("the targets saw %d requests", seen)
+		}
+	})
+}
+
+// Errors quote only the host of a redirect, without control characters and up to a limit.
+func TestRedirectErrorsQuoteHostOnly(t *testing.T) {
+	t.Parallel()
+	for location, host := range map[string]string{
+		"":                                    "an unknown host.",
+		"/hunter2":                            "127.0.0.1:",
+		"?hunter2":                            "127.0.0.1:",
+		"//other.example/hunter2":             "other.example.",
+		"http://[hunter2":                     "an unknown host.",
+		"http://a.example:hunter2":            "an unknown host.",
+		"http://%zz/hunter2":                  "an unknown host.",
+		"data:hunter2":                        "an unknown host.",
+		"https://a%E2%80%AEb.example/hunter2": "a\uFFFDb.example.",
+		"https://" + strings.Repeat("a", 9_000) + ".example": "aaaa…",
+	} {
+		newStranger(t, redirecting(http.StatusTemporaryRedirect, location)).expectRefusal(t, host)
+	}
+}
+
+// newNewerServer starts a server of a later version, with responses that this package does not know.
+func newNewerServer(t *testing.T, status int, mediaType, answer string) *client.Providers {
+	t.Helper()
+	return newStranger(t, answering(status, mediaType, answer)).providers(t)
+}
+
+func TestRecordWithNewMembersOfEnumsIsReturned(t *testing.T) {
+	t.Parallel()
+	oauth2, err := newNewerServer(t, http.StatusCreated, "application/json", `{
+		"pk": 1, "meta_model_name": "providers_oauth2.oauth2provider", "component": "a-new-form", "client_type": "new_type",
+		"sub_mode": "new_mode", "issuer_mode": "new_issuer", "verbose_name": "New", "a_new_field": {}
+	}`).CreateOAuth2(t.Context(), oauth2Request())
+	if err != nil || oauth2.PK != 1 || oauth2.Component != "a-new-form" || oauth2.ClientType != "new_type" ||
+		oauth2.SubMode != "new_mode" || oauth2.IssuerMode != "new_issuer" || oauth2.VerboseName != "New" {
+		t.Errorf("record is %+v, %v", oauth2, err)
+	}
+	directory, err := newNewerServer(t, http.StatusCreated, "application/json", `{
+		"pk": 1, "meta_model_name": "providers_workspace_directory.workspacedirectoryprovider", "user_delete_action": "archive"
+	}`).CreateWorkspaceDirectory(t.Context(), client.WorkspaceDirectoryProviderRequest{})
+	if err != nil || directory.UserDeleteAction != "archive" || directory.UserDeleteAction.Valid() {
+		t.Errorf("record is %+v, %v", directory, err)
+	}
+}
+
+func TestRefusalWithNewTypeAndCodeIsReturned(t *testing.T) {
+	t.Parallel()
+	_, err := newNewerServer(t, http.StatusBadRequest, "application/problem+json", `{
+		"type": "/problems/new", "title": "New", "status": 400, "detail": "Something new.", "request_id": "r",
+		"errors": [{"pointer": "/name", "code": "too_short", "detail": "Name must be longer."}], "a_new_member": []
+	}`).CreateOAuth2(t.Context(), oauth2Request())
+	refused, ok := errors.AsType[*client.Error](err)
+	if !ok || refused.Type != "/problems/new" || len(refused.Violations()) != 1 ||
+		refused.Violations()[0].Code != "too_short" || !strings.Contains(err.Error(), "Name must be longer.") {
+		t.Errorf("error is %v", err)
 	}
 }

@@ -2,12 +2,17 @@ package client_test
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // blockFrame makes a program of a block of the README.
@@ -38,9 +43,7 @@ func main() {
 func TestBlocksOfTheREADMEAreRun(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile("../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	baseURL, token := startServer(t)
 	blocks := regexp.MustCompile("(?s)```go\n(.*?)```\n").FindAllStringSubmatch(string(readme), -1)
 	for i, block := range blocks {
@@ -49,9 +52,7 @@ func TestBlocksOfTheREADMEAreRun(t *testing.T) {
 		if i > 0 {
 			source = fmt.Sprintf(blockFrame, source)
 		}
-		if err := os.WriteFile(program, []byte(source), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		processtest.Must(t, os.WriteFile(program, []byte(source), 0o600))
 		command := exec.CommandContext(t.Context(), "go", "run", program)
 		command.Env = append(os.Environ(), "PROVIDERD_TOKEN="+token)
 		output, err := command.CombinedOutput()
@@ -61,5 +62,29 @@ func TestBlocksOfTheREADMEAreRun(t *testing.T) {
 	}
 	if !regexp.MustCompile("```text\n1 \\w{40} \\*{8}\n```").Match(readme) || len(blocks) < 3 {
 		t.Error("the README lacks the output of its first block, or the other blocks")
+	}
+}
+
+// The constants match the server's index of problems.
+func TestProblemTypesMatchServer(t *testing.T) {
+	t.Parallel()
+	source, err := os.ReadFile("problem_types.go")
+	processtest.Must(t, err)
+	baseURL, _ := startServer(t)
+	response, err := http.Get(baseURL + "/problems/")
+	processtest.Must(t, err)
+	defer func() { _ = response.Body.Close() }()
+	page, err := io.ReadAll(response.Body)
+	processtest.Must(t, err)
+	types := func(pattern string, text []byte) (found []string) {
+		for _, match := range regexp.MustCompile(pattern).FindAllSubmatch(text, -1) {
+			found = append(found, string(match[1]))
+		}
+		slices.Sort(found)
+		return found
+	}
+	declared, served := types(`"(/problems/[^"]+)"`, source), types(`href="(/problems/[^"]+)"`, page)
+	if !slices.Equal(declared, served) {
+		t.Errorf("the server has the problems %q, the SDK %q", served, declared)
 	}
 }

@@ -32,9 +32,7 @@ func startMock(t *testing.T) string {
 	port := processtest.FreePort(t)
 	mock, err := processtest.Start(exec.CommandContext(t.Context(), program,
 		"mock", "--host", "127.0.0.1", "--port", strconv.Itoa(port), contractPath))
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	t.Cleanup(func() { _ = mock.Kill() })
 	processtest.WaitUntil(t, "the mock listens", func() bool { return strings.Contains(mock.Stdout.String(), "listening") })
 	return "http://" + processtest.Local(port)
@@ -45,23 +43,17 @@ func startMock(t *testing.T) string {
 func TestExamplesAreUsable(t *testing.T) {
 	t.Parallel()
 	document, err := openapi3.NewLoader().LoadFromFile(contractPath)
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	sdk, err := client.NewClientWithResponses(startMock(t), client.WithRequestEditorFn(
 		func(_ context.Context, request *http.Request) error {
 			request.Header.Set("Authorization", "Bearer example")
 			return nil
 		}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	for _, item := range document.Paths.Map() {
 		for name, example := range item.Post.RequestBody.Value.Content["application/json"].Examples {
 			text, err := json.Marshal(example.Value.Value)
-			if err != nil {
-				t.Fatal(err)
-			}
+			processtest.Must(t, err)
 			for code := range item.Post.Responses.Map() {
 				response, err := post(t, sdk, item.Post.OperationID, "code="+code, text)
 				if err != nil || fmt.Sprint(response.StatusCode()) != code || !isUnderstood(response, code) {

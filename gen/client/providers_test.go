@@ -32,24 +32,18 @@ func startServer(t *testing.T) (baseURL, token string) {
 	opened, err := storetest.CreateSQLite(t.Context(), filepath.Join(t.TempDir(), "providerd.db"), "")
 	database := processtest.Closing(t, opened, err)
 	contract, err := contract.Load(t.Context())
-	check(err)
+	processtest.Must(t, err)
 	handler, err := server.New(server.Config{
 		Contract: contract, Store: database, Logger: slog.New(slog.DiscardHandler), FailedAttempts: 1,
 	})
-	check(err)
+	processtest.Must(t, err)
 	token, _, err = database.CreateToken(t.Context(), store.TokenGrant{
 		Name: "sdk", Operations: contract.OperationIDs(), ExpiresIn: time.Hour,
 	})
-	check(err)
+	processtest.Must(t, err)
 	listener := httptest.NewServer(handler)
 	t.Cleanup(listener.Close)
 	return listener.URL, token
-}
-
-func check(err error) {
-	if err != nil {
-		panic(err)
-	}
 }
 
 // wire forwards requests and checks each response against the contract. It can lose or replace responses.
@@ -104,7 +98,7 @@ func newRig(t *testing.T) *rig {
 	baseURL, token := startServer(t)
 	wire := &wire{RoundTripper: contracttest.Client(t).Transport}
 	providers, err := client.New(baseURL, token, client.WithDoer(&http.Client{Transport: wire}))
-	check(err)
+	processtest.Must(t, err)
 	return &rig{wire, providers}
 }
 
@@ -215,9 +209,7 @@ func TestBaseURLWithAndWithoutAPIPath(t *testing.T) {
 				sent = request.URL.String()
 				return nil, io.EOF
 			})))
-		if err != nil {
-			t.Fatal(err)
-		}
+		processtest.Must(t, err)
 		if _, err := providers.CreateOAuth2(t.Context(), oauth2Request()); !errors.Is(err, io.EOF) || sent != want {
 			t.Errorf("%s: the request is sent to %s, want %s: %v", baseURL, sent, want, err)
 		}
@@ -241,7 +233,7 @@ func TestUnsetFlowIsNotSent(t *testing.T) {
 		t.Errorf("%d requests were sent", len(r.wire.keys))
 	}
 	_, err := r.providers.CreateOAuth2(t.Context(), request, client.WithNilAuthorizationFlow(), client.WithValidateOnly())
-	check(err)
+	processtest.Must(t, err)
 	record, err := r.providers.CreateOAuth2(t.Context(), request, client.WithNilAuthorizationFlow())
 	if err != nil || record.AuthorizationFlow != uuid.Nil {
 		t.Errorf("record is %v, %v", record, err)

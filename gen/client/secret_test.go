@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"example.com/providerd/gen/client"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 const (
@@ -75,9 +76,7 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 func TestTokenIsNotPrinted(t *testing.T) {
 	t.Parallel()
 	providers, err := client.New("http://example.com", secretToken)
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	for _, format := range []string{"%v", "%+v", "%#v", "%s", "%x"} {
 		for _, value := range []any{providers, *providers} {
 			text := fmt.Sprintf(format, value)
@@ -101,9 +100,7 @@ func TestSecretsAreMarshaledUnmasked(t *testing.T) {
 		`{"secret":"hunter2 \"ü\" \u0001","optional":"","json":{"n":9007199254740993,"b":[1.50,null]}}`,
 	} {
 		var value both
-		if err := json.Unmarshal([]byte(text), &value); err != nil {
-			t.Fatal(err)
-		}
+		processtest.Must(t, json.Unmarshal([]byte(text), &value))
 		marshaled, err := json.Marshal(value)
 		if err != nil || string(marshaled) != text {
 			t.Errorf("%s is marshaled as %s, %v", text, marshaled, err)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"example.com/providerd/gen/client"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 const (
@@ -82,9 +83,7 @@ func redirecting(status int, location string) http.HandlerFunc {
 func (s *stranger) providers(t *testing.T, options ...client.Option) *client.Providers {
 	t.Helper()
 	providers, err := client.New(s.URL, secretToken, options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	return providers
 }
 

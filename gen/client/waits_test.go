@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"time"
 
 	"example.com/providerd/gen/client"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // pauses sends a create whose tries all end in the same way, on a fake clock, and returns the pauses between the
@@ -35,9 +37,7 @@ func pauses(t *testing.T, retries int, try func(*http.Request) (*http.Response, 
 		return try(request)
 	})}
 	providers, err := client.New("http://example.com", secretToken, client.WithDoer(doer), client.WithRetries(retries))
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	_, err = providers.CreateOAuth2(t.Context(), oauth2Request())
 	if err == nil {
 		t.Error("the create succeeded")
@@ -234,9 +234,7 @@ func TestCallersContextEndsCreate(t *testing.T) {
 					tries++
 					return try(request)
 				})))
-			if err != nil {
-				t.Fatal(err)
-			}
+			processtest.Must(t, err)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			_, err = providers.CreateOAuth2(ctx, oauth2Request())
@@ -245,5 +243,35 @@ func TestCallersContextEndsCreate(t *testing.T) {
 				t.Errorf("%s: %d tries: %v", name, tries, err)
 			}
 		})
+	}
+}
+
+// A create whose response is lost or temporarily refused is sent again with the same key. So is a validation.
+func TestTemporaryFaultsAreRetriedWithOneKey(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.wire.instead = []func(*http.Request, *http.Response) (*http.Response, error){
+		lost, unavailable(http.StatusServiceUnavailable, "1"), unavailable(http.StatusTooManyRequests, "1"),
+	}
+	begun := time.Now()
+	record, err := r.providers.CreateOAuth2(t.Context(), oauth2Request())
+	processtest.Must(t, err)
+	if waited := time.Since(begun); waited < 2*time.Second {
+		t.Errorf("the two Retry-After of a second took %s", waited)
+	}
+	if record.PK != 1 {
+		t.Errorf("pk is %d: the lost create was stored twice", record.PK)
+	}
+	if keys := slices.Compact(slices.Clone(r.wire.keys)); len(r.wire.keys) != 4 || len(keys) != 1 || keys[0] == "" {
+		t.Errorf("keys are %v", r.wire.keys)
+	}
+	if next, err := r.providers.CreateOAuth2(t.Context(), oauth2Request()); err != nil || next.PK != 2 {
+		t.Errorf("the next create gives %v, %v", next, err)
+	}
+	r.wire.instead = []func(*http.Request, *http.Response) (*http.Response, error){lost, unavailable(503, "0")}
+	_, err = r.providers.CreateOAuth2(t.Context(), oauth2Request(), client.WithValidateOnly())
+	processtest.Must(t, err)
+	if keys := slices.Compact(r.wire.keys[5:]); len(r.wire.keys) != 8 || len(keys) != 1 {
+		t.Errorf("keys are %q", r.wire.keys)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"maps"
 	"strings"
 	"testing"
+
+	"example.com/providerd/store/storetest/processtest"
 )
 
 func fieldCases() []ruleCase {
@@ -160,9 +162,7 @@ func serviceAccount(t *testing.T, changes string) string {
 	}
 	maps.DeleteFunc(members, func(_ string, value any) bool { return value == nil })
 	text, err := json.Marshal(members)
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	return `"credentials":` + string(text)
 }
 
@@ -170,9 +170,7 @@ func serviceAccount(t *testing.T, changes string) string {
 func rsaKey(t *testing.T) string {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	block := &pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}
 	return string(pem.EncodeToMemory(block))
 }

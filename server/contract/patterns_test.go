@@ -36,9 +36,7 @@ func TestPatternsMeanTheSame(t *testing.T) {
 		want[i] = string(verdicts)
 	}
 	given, err := json.Marshal(map[string]any{"patterns": patterns, "texts": texts})
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	for _, engine := range []struct {
 		name    string
 		command []string
@@ -82,9 +80,7 @@ func TestPatternsMeanTheSame(t *testing.T) {
 func patternsOf(t *testing.T) (patterns []string) {
 	t.Helper()
 	var document yaml.Node
-	if err := yaml.Unmarshal(contract.YAML(), &document); err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, yaml.Unmarshal(contract.YAML(), &document))
 	seen := map[string]bool{}
 	var collect func(node *yaml.Node)
 	collect = func(node *yaml.Node) {

@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"example.com/providerd/store/files"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // If the draft or the directory cannot be synced, an error is returned, and an existing file still has the name alone.
@@ -21,14 +22,10 @@ func TestSyncErrors(t *testing.T) {
 			dir := t.TempDir()
 			path := filepath.Join(dir, "file")
 			if isTaken {
-				if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				processtest.Must(t, os.WriteFile(path, []byte("old"), 0o600))
 			}
 			draft, err := files.CreateDraftOver(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			processtest.Must(t, err)
 			name := draft.Publish
 			if isTaken {
 				name = func() error { return draft.Replace(filepath.Join(dir, "kept")) }

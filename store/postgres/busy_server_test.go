@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // A program refuses a standby, but finds the primary behind one in the URL. It waits for a primary that is slow to respond
@@ -32,9 +33,7 @@ func TestBusyPrimary(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			location, err := url.Parse(r.url)
-			if err != nil {
-				t.Fatal(err)
-			}
+			processtest.Must(t, err)
 			location.Host = slowLink(t, location.Host, delays) + "," + r.standby.Address()
 			if err := openError(t, location.String()); err != nil {
 				t.Error(err)
@@ -54,9 +53,7 @@ func slowLink(t *testing.T, server string, delays []time.Duration) string {
 func answering(t *testing.T, answer func(caller net.Conn)) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
 	go func() {
 		for {

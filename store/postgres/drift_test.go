@@ -26,9 +26,7 @@ func TestCatalog(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
 	objects, err := viewAfter(t, cluster, newMigrated(t, cluster), "").Objects(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	var lines []string
 	for name, definition := range objects {
 		lines = append(lines, name+"\t"+definition+"\n")
@@ -36,9 +34,7 @@ func TestCatalog(t *testing.T) {
 	slices.Sort(lines)
 	catalog := strings.Join(lines, "")
 	if os.Getenv("UPDATE") != "" {
-		if err := os.WriteFile("catalog.txt", []byte(catalog), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		processtest.Must(t, os.WriteFile("catalog.txt", []byte(catalog), 0o600))
 	} else if catalog != postgres.Catalog() {
 		t.Error("the objects differ from catalog.txt; with UPDATE=1, this test writes it")
 	}
@@ -88,9 +84,7 @@ func TestDrift(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			drift, err := viewAfter(t, cluster, cluster.CopyDatabase(t, databaseOf(t, migrated)), test.statement).Drift(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			processtest.Must(t, err)
 			if test.want == "" && len(drift) > 0 || test.want != "" && !slices.Contains(drift, test.want) {
 				t.Errorf("drift is %q, want %q", drift, test.want)
 			}

@@ -12,18 +12,15 @@ import (
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/postgres"
 	"example.com/providerd/store/postgres/postgrestest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 func tablesOf(t *testing.T, url string) (tables []string) {
 	t.Helper()
 	view, err := postgres.OpenReadOnly(t.Context(), parse(t, url))
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	err = view.Reader().Raw("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").Scan(&tables).Error
-	if err := errors.Join(err, view.Close()); err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err, view.Close())
 	return tables
 }
 

@@ -25,9 +25,7 @@ import (
 func begin(t *testing.T, url string, statements ...string) (end func()) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
 	for _, statement := range append([]string{"BEGIN"}, statements...) {
 		if _, err := conn.Exec(t.Context(), statement); err != nil {
@@ -166,9 +164,7 @@ func TestInsertHasAnIDBeforePKs(t *testing.T) {
 	url := cluster.CreateDatabase(t)
 	opened := createWithKeyset(t, cluster, url)
 	// The sequence needs an id for the first pk only.
-	if err := insert(t.Context(), opened, "first"); err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, insert(t.Context(), opened, "first"))
 	cluster.Exec(t, databaseOf(t, url),
 		`CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END $$`,
 		"CREATE TRIGGER wait BEFORE INSERT ON providers FOR EACH ROW EXECUTE FUNCTION wait()")

@@ -24,6 +24,7 @@ import (
 
 	"example.com/providerd/store/postgres"
 	"example.com/providerd/store/postgres/postgrestest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // Each mistake in a URL, a server or a role has one line: the cause, then one remedy. No line has a password or a user.
@@ -34,9 +35,7 @@ func TestMistakes(t *testing.T) {
 	plain := postgrestest.NewCluster(t)
 	dir := t.TempDir()
 	readable := filepath.Join(dir, "readable")
-	if err := os.WriteFile(readable, []byte("*:*:*:*:canary\n"), 0o640); err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, os.WriteFile(readable, []byte("*:*:*:*:canary\n"), 0o640))
 	url := cluster.CreateDatabase(t)
 	name := databaseOf(t, url)
 	cluster.Exec(t, name, "CREATE ROLE anyone LOGIN PASSWORD 'canary'", "CREATE ROLE barred LOGIN PASSWORD 'canary'",
@@ -212,9 +211,7 @@ func secureCluster(t *testing.T, cluster *postgrestest.Cluster) (authority strin
 	if err == nil {
 		err = os.WriteFile(hba, append([]byte("host all barred all reject\n"), rules...), 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	cluster.Set(t, "ssl", "on")
 	return filepath.Join(cluster.Dir(), "server.crt")
 }
@@ -239,8 +236,6 @@ func refusing(t *testing.T, code, message string) string {
 		Severity: "FATAL", SeverityUnlocalized: "FATAL", Code: code, Message: message,
 	}
 	encoded, err := response.Encode(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	return fake(t, bytes.Clone(encoded))
 }

@@ -34,9 +34,7 @@ func newKeyset(t *testing.T) string {
 func parse(t *testing.T, url string) postgres.URL {
 	t.Helper()
 	parsed, err := postgres.ParseURL(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	return parsed
 }
 
@@ -51,9 +49,7 @@ func create(t *testing.T, url string) *postgres.Database {
 func newMigrated(t *testing.T, cluster *postgrestest.Cluster) string {
 	t.Helper()
 	address := cluster.CreateDatabase(t)
-	if err := createAlone(t, address); err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, createAlone(t, address))
 	return address
 }
 
@@ -106,9 +102,7 @@ func insert(ctx context.Context, opened *postgres.Database, names ...string) err
 func names(t *testing.T, database *postgres.Database) (names []string) {
 	t.Helper()
 	err := database.Reader().WithContext(t.Context()).Raw("SELECT name FROM providers ORDER BY pk").Scan(&names).Error
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	return names
 }
 
@@ -116,9 +110,7 @@ func names(t *testing.T, database *postgres.Database) (names []string) {
 func databaseOf(t *testing.T, text string) string {
 	t.Helper()
 	parsed, err := url.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	return strings.TrimPrefix(parsed.Path, "/")
 }
 
@@ -139,8 +131,6 @@ func countWaits(t *testing.T, database *postgres.Database, event string) int {
 	var count int
 	err := database.Reader().WithContext(t.Context()).
 		Raw("SELECT count(*) FROM pg_stat_activity WHERE wait_event = ?", event).Scan(&count).Error
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	return count
 }

@@ -1,7 +1,6 @@
 package seal_test
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -21,9 +20,7 @@ func TestRootKeysetsBelongToTheirOwners(t *testing.T) {
 		t.Fatal(err)
 	}
 	path, link := filepath.Join(dir, "keyset.json"), filepath.Join(dir, "link.json")
-	if err := errors.Join(os.Chown(dir, someUser, someGroup), os.Symlink(elsewhere, link)); err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, os.Chown(dir, someUser, someGroup), os.Symlink(elsewhere, link))
 	for _, path := range []string{path, link} {
 		if _, err := seal.ReadOrCreateMasterKeys(path); err != nil {
 			t.Error(err)

@@ -30,9 +30,7 @@ func noCheck(database.Readable) error { return nil }
 func TestWrongBackupIsRejected(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	if err := errors.Join(r.insert("first", 10), r.insert("second", 10)); err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, r.insert("first", 10), r.insert("second", 10))
 	for want, harm := range map[string]func(draft string){
 		"entries:1 ": func(draft string) { storetest.Execute(t, draft, "DELETE FROM entries WHERE slug = 'first'") },
 		"removed or replaced while in use": func(string) {
@@ -68,9 +66,7 @@ func TestRestoreRechecksBeforeReplacing(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	backup := filepath.Join(t.TempDir(), "backup.db")
-	if err := errors.Join(r.commit(t.Context(), "kept"), r.Backup(t.Context(), backup, noProgress, noCheck)); err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, r.commit(t.Context(), "kept"), r.Backup(t.Context(), backup, noProgress, noCheck))
 	if err := r.commit(t.Context(), "later"); err != nil {
 		t.Fatal(err)
 	}
@@ -95,9 +91,7 @@ func TestRestoreRechecksBeforeReplacing(t *testing.T) {
 		t.Errorf("content is %.20q, %v", content, err)
 	}
 	opened, err := openRig(t.Context(), r.path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	if got, want := opened.slugs(t), []string{"kept", "later", "of a program"}; !slices.Equal(got, want) {
 		t.Errorf("found %v, want %v", got, want)
 	}

@@ -1,7 +1,7 @@
 package sqlite_test
 
 import (
-	"errors"
+	"database/sql"
 	"fmt"
 	"log/slog"
 	"os"
@@ -22,9 +22,7 @@ func TestWALIsBoundedUnderLoad(t *testing.T) {
 	load := func(slug string, longest time.Duration) (wal int64) {
 		for i := range commits {
 			start := time.Now()
-			if err := errors.Join(r.Check(t.Context()), r.insert(fmt.Sprint(slug, i), 1<<20)); err != nil {
-				t.Fatal(err)
-			}
+			processtest.Must(t, r.Check(t.Context()), r.insert(fmt.Sprint(slug, i), 1<<20))
 			if took := time.Since(start); took > longest {
 				t.Errorf("commit %d and its maintenance took %s", i, took)
 			}
@@ -54,8 +52,41 @@ func TestWALIsBoundedUnderLoad(t *testing.T) {
 func sizeOf(t *testing.T, path string) int64 {
 	t.Helper()
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	return info.Size()
+}
+
+// plain opens a database as another program would. It does not wait for locks.
+func plain(t *testing.T, path string) *sql.Conn {
+	t.Helper()
+	db, err := sql.Open("sqlite3", "file:"+path+"?_busy_timeout=0")
+	conn, err := processtest.Closing(t, db, err).Conn(t.Context())
+	return processtest.Closing(t, conn, err)
+}
+
+func run(t *testing.T, conn *sql.Conn, statement string) {
+	t.Helper()
+	if _, err := conn.ExecContext(t.Context(), statement); err != nil {
+		t.Fatalf("%s: %v", statement, err)
+	}
+}
+
+// A server that becomes ready after a failed insert has enough space for the largest create.
+func TestCheckEnsuresSpaceForLargestCreate(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	const largest = 1 << 20
+	processtest.Must(t, r.commit(t.Context(), "before"))
+	run(t, r.Inserter(), "PRAGMA query_only = on")
+	if err := r.commit(t.Context(), "lost"); err == nil {
+		t.Fatal("it did not fail")
+	}
+	run(t, r.Inserter(), "PRAGMA query_only = off")
+	processtest.Must(t, r.Check(t.Context()))
+	ready := sizeOf(t, r.path+"-wal")
+	processtest.Must(t, r.insert("largest", largest))
+	if grown := sizeOf(t, r.path+"-wal"); grown != ready || len(r.slugs(t)) != 2 {
+		t.Errorf("the WAL has %d bytes, and then %d; stored: %v", ready, grown, r.slugs(t))
+	}
+	r.close(t)
 }

@@ -35,17 +35,11 @@ func smallDisk(t *testing.T) string {
 func leave(t *testing.T, disk string, want int64) {
 	t.Helper()
 	var before syscall.Statfs_t
-	if err := syscall.Statfs(disk, &before); err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, syscall.Statfs(disk, &before))
 	filler, err := os.CreateTemp(disk, "filler")
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	_, err = filler.Write(make([]byte, max(0, int64(before.Bavail)*before.Bsize-want)))
-	if err := errors.Join(err, filler.Close()); err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err, filler.Close())
 }
 
 // A backup that finds its disk full fails and leaves nothing, and the database can be used meanwhile and afterwards.
@@ -61,12 +55,8 @@ func TestDiskFullOfBackup(t *testing.T) {
 				place = smallDisk(t)
 			}
 			r, err := createRig(t.Context(), filepath.Join(dir, "test.db"), slog.New(slog.DiscardHandler))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := r.insert("large", size); err != nil {
-				t.Fatal(err)
-			}
+			processtest.Must(t, err)
+			processtest.Must(t, r.insert("large", size))
 			backup := filepath.Join(place, "backup.db")
 			leave(t, place, size/2)
 			err = r.Backup(t.Context(), backup, noProgress, noCheck)

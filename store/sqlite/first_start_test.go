@@ -33,9 +33,7 @@ func TestKilledFirstStart(t *testing.T) {
 		"table of versions":          {mark + versions, database.ErrOlder},
 	} {
 		path := filepath.Join(t.TempDir(), "test.db")
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		processtest.Must(t, os.WriteFile(path, nil, 0o600))
 		storetest.Execute(t, path, left.statements)
 		if _, err := sqlite.Open(t.Context(), path, slog.New(slog.DiscardHandler)); !errors.Is(err, left.want) {
 			t.Errorf("%s: Open: error is %v, want %v", name, err, left.want)
@@ -54,9 +52,7 @@ func TestKilledFirstStart(t *testing.T) {
 func TestFirstStartKilledBeforeKeyset(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "test.db")
-	if err := create(t, path); err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, create(t, path))
 	if _, err := storetest.OpenSQLite(t.Context(), path, ""); !errors.Is(err, database.ErrOlder) {
 		t.Errorf("error is %v, want ErrOlder", err)
 	}
@@ -64,9 +60,7 @@ func TestFirstStartKilledBeforeKeyset(t *testing.T) {
 		storetest.CreateSQLite, storetest.OpenSQLite,
 	} {
 		opened, err := open(t.Context(), path, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		processtest.Must(t, err)
 		if err := opened.Close(); err != nil {
 			t.Error(err)
 		}
@@ -80,10 +74,8 @@ func TestRootChownsOnlyNewFiles(t *testing.T) {
 	const someUser, someGroup = 1234, 2234
 	dir, elsewhere := t.TempDir(), filepath.Join(t.TempDir(), "elsewhere")
 	link, path := filepath.Join(dir, "link.db"), filepath.Join(dir, "new.db")
-	if err := errors.Join(os.Chown(dir, someUser, someGroup), os.WriteFile(elsewhere, nil, 0o600),
-		os.Symlink(elsewhere, link), create(t, link), create(t, path)); err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, os.Chown(dir, someUser, someGroup), os.WriteFile(elsewhere, nil, 0o600),
+		os.Symlink(elsewhere, link), create(t, link), create(t, path))
 	processtest.ExpectOwner(t, path, someUser, someGroup)
 	processtest.ExpectOwner(t, elsewhere, 0, 0)
 	if sizeOf(t, elsewhere) == 0 {

@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // checkpoint runs a checkpoint on a connection.
@@ -45,48 +46,39 @@ func sharedDatabases(t *testing.T) func(t *rapid.T) *sharedDatabase {
 	t.Helper()
 	whole := filepath.Join(t.TempDir(), "test.db")
 	r, err := createRig(t.Context(), whole, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	r.close(t)
 	return func(rt *rapid.T) *sharedDatabase {
 		d := &sharedDatabase{path: filepath.Join(t.TempDir(), "test.db")}
-		d.must(rt, copyTo(whole, d.path))
+		processtest.Must(rt, copyTo(whole, d.path))
 		d.connect(rt)
 		d.open(rt)
 		return d
 	}
 }
 
-func (d *sharedDatabase) must(t *rapid.T, errs ...error) {
-	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func (d *sharedDatabase) open(t *rapid.T) {
 	r, err := openRig(t.Context(), d.path)
-	d.must(t, err)
+	processtest.Must(t, err)
 	d.rigs = append(d.rigs, r)
 }
 
 func (d *sharedDatabase) connect(t *rapid.T) {
 	var err error
 	d.other, err = sql.Open("sqlite3", "file:"+d.path+"?_busy_timeout=0")
-	d.must(t, err)
+	processtest.Must(t, err)
 	d.conn, err = d.other.Conn(t.Context())
-	d.must(t, err)
+	processtest.Must(t, err)
 }
 
 func (d *sharedDatabase) close(t *rapid.T) {
 	for _, reader := range d.readers {
-		d.must(t, reader.Rollback())
+		processtest.Must(t, reader.Rollback())
 	}
 	for _, r := range d.rigs {
-		d.must(t, r.Close())
+		processtest.Must(t, r.Close())
 	}
-	d.must(t, d.conn.Close(), d.other.Close())
+	processtest.Must(t, d.conn.Close(), d.other.Close())
 	d.rigs, d.readers = nil, nil
 }
 
@@ -101,7 +93,7 @@ func (d *sharedDatabase) slug() string {
 
 func (d *sharedDatabase) commit(t *rapid.T) {
 	size := rapid.SampledFrom([]int{0, 3000, 100_000}).Draw(t, "bytes")
-	d.must(t, d.any(t).insert(d.slug(), size))
+	processtest.Must(t, d.any(t).insert(d.slug(), size))
 }
 
 // legitimate returns what may happen to a database in use.
@@ -116,11 +108,11 @@ func (d *sharedDatabase) legitimate() map[string]func(t *rapid.T) {
 				group.Go(func() { errs[i] = errors.Join(r.insert(slug, 5000), r.Check(context.Background())) })
 			}
 			group.Wait()
-			d.must(t, errs...)
+			processtest.Must(t, errs...)
 		},
 		"change": func(t *rapid.T) {
 			slug := d.slug()
-			d.must(t, d.any(t).Write(t.Context(), func(tx *gorm.DB) error { return insertEntry(tx, slug) }))
+			processtest.Must(t, d.any(t).Write(t.Context(), func(tx *gorm.DB) error { return insertEntry(tx, slug) }))
 		},
 		"change that fails": func(t *rapid.T) {
 			err := d.any(t).Write(t.Context(), func(tx *gorm.DB) error {
@@ -136,7 +128,7 @@ func (d *sharedDatabase) legitimate() map[string]func(t *rapid.T) {
 			}
 		},
 		"shrink": func(t *rapid.T) {
-			d.must(t, d.any(t).Write(t.Context(), executing("UPDATE entries SET name = ''")))
+			processtest.Must(t, d.any(t).Write(t.Context(), executing("UPDATE entries SET name = ''")))
 		},
 		"checkpoint": func(t *rapid.T) {
 			checkpoint(t, d.conn, rapid.SampledFrom([]string{"PASSIVE", "FULL", "RESTART", "TRUNCATE"}).Draw(t, "mode"))
@@ -144,9 +136,9 @@ func (d *sharedDatabase) legitimate() map[string]func(t *rapid.T) {
 		"write by another program": func(t *rapid.T) {
 			pages := rapid.SampledFrom([]int{0, 1, 1000}).Draw(t, "autocheckpoint")
 			_, err := d.conn.ExecContext(t.Context(), fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", pages))
-			d.must(t, err)
+			processtest.Must(t, err)
 			_, err = d.conn.ExecContext(t.Context(), "INSERT INTO entries (slug, name) VALUES (?, '')", d.slug())
-			d.must(t, err)
+			processtest.Must(t, err)
 		},
 		"vacuum": func(t *rapid.T) {
 			if len(d.readers) > 0 {
@@ -156,7 +148,7 @@ func (d *sharedDatabase) legitimate() map[string]func(t *rapid.T) {
 				checkpoint(t, d.conn, "TRUNCATE")
 				d.check(t)
 				_, err := d.conn.ExecContext(t.Context(), statement)
-				d.must(t, err)
+				processtest.Must(t, err)
 			}
 			checkpoint(t, d.conn, "TRUNCATE")
 		},
@@ -167,7 +159,7 @@ func (d *sharedDatabase) legitimate() map[string]func(t *rapid.T) {
 		},
 		"close": func(t *rapid.T) {
 			if len(d.rigs) > 1 {
-				d.must(t, d.rigs[0].Close())
+				processtest.Must(t, d.rigs[0].Close())
 				d.rigs = d.rigs[1:]
 			}
 		},
@@ -178,14 +170,14 @@ func (d *sharedDatabase) legitimate() map[string]func(t *rapid.T) {
 		},
 		"reader opens": func(t *rapid.T) {
 			reader, err := d.other.BeginTx(context.Background(), nil)
-			d.must(t, err)
+			processtest.Must(t, err)
 			_, err = reader.ExecContext(t.Context(), "SELECT count(*) FROM entries")
-			d.must(t, err)
+			processtest.Must(t, err)
 			d.readers = append(d.readers, reader)
 		},
 		"reader closes": func(t *rapid.T) {
 			if len(d.readers) > 0 {
-				d.must(t, d.readers[0].Rollback())
+				processtest.Must(t, d.readers[0].Rollback())
 				d.readers = d.readers[1:]
 			}
 		},
@@ -195,7 +187,7 @@ func (d *sharedDatabase) legitimate() map[string]func(t *rapid.T) {
 // read returns the content of one of the files.
 func (d *sharedDatabase) read(t *rapid.T, suffix string) []byte {
 	content, err := os.ReadFile(d.path + suffix)
-	d.must(t, err)
+	processtest.Must(t, err)
 	return content
 }
 
@@ -211,9 +203,9 @@ func (d *sharedDatabase) live(t *rapid.T, most int) {
 // check checks that no action was taken for damage and nothing is lost.
 func (d *sharedDatabase) check(t *rapid.T) {
 	for i, r := range d.rigs {
-		d.must(t, r.Check(t.Context()))
+		processtest.Must(t, r.Check(t.Context()))
 		var stored []string
-		d.must(t, r.Reader().Raw("SELECT slug FROM entries ORDER BY slug").Scan(&stored).Error)
+		processtest.Must(t, r.Reader().Raw("SELECT slug FROM entries ORDER BY slug").Scan(&stored).Error)
 		if !slices.Equal(stored, d.want) {
 			t.Fatalf("database %d has %v, want %v", i, stored, d.want)
 		}

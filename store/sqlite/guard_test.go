@@ -30,13 +30,9 @@ func TestWALOfAnotherDatabaseIsKept(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.fill(t, "a")
-	if err := copyFile(r.path); err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, copyFile(r.path))
 	r.fill(t, "b")
-	if err := r.commit(t.Context(), "c"); err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, r.commit(t.Context(), "c"))
 	for name, test := range map[string]struct{ database, want string }{
 		"older": {r.path + ".older", "-wal and -shm"}, "empty": {os.DevNull, "restore the database file"},
 		"missing": {"", "restore the database file"},
@@ -48,9 +44,7 @@ func TestWALOfAnotherDatabaseIsKept(t *testing.T) {
 			opens, err = append(opens, sqlite.Open, sqlite.OpenForBackup), errors.Join(err, copyTo(test.database, crashed))
 		}
 		wal, readErr := os.ReadFile(crashed + "-wal")
-		if err := errors.Join(err, readErr); err != nil {
-			t.Fatal(err)
-		}
+		processtest.Must(t, err, readErr)
 		for i, open := range opens {
 			_, err := open(t.Context(), crashed, slog.New(slog.DiscardHandler))
 			if !errors.Is(err, database.ErrUnavailable) || !strings.Contains(err.Error(), test.want) {
@@ -130,7 +124,7 @@ func TestDamageIsDetected(t *testing.T) {
 		before := older{database: d.read(rt, ""), wal: d.read(rt, "-wal")}
 		d.live(rt, 4)
 		for _, reader := range d.readers {
-			d.must(rt, reader.Rollback())
+			processtest.Must(rt, reader.Rollback())
 		}
 		d.readers = nil
 		for range 2 {
@@ -142,7 +136,7 @@ func TestDamageIsDetected(t *testing.T) {
 		d.check(rt)
 		all := before.tamperings(rt, d.path)
 		name := rapid.SampledFrom(slices.Sorted(maps.Keys(all))).Draw(rt, "tampering")
-		d.must(rt, all[name].do())
+		processtest.Must(rt, all[name].do())
 		want := filepath.Base(d.path) + all[name].message
 		for i, r := range d.rigs {
 			// A commit right after a check makes no check before it begins, so SQLite is the first to use the damaged files.
@@ -175,9 +169,7 @@ func TestMovedDatabaseIsNotCreatedAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
-			if err := errors.Join(r.commit(t.Context(), "a"), os.Rename(r.path, r.path+".moved"), put(r.path)); err != nil {
-				t.Fatal(err)
-			}
+			processtest.Must(t, r.commit(t.Context(), "a"), os.Rename(r.path, r.path+".moved"), put(r.path))
 			before := sizeOfFile(r.path + "-wal")
 			refused := 0
 			for range 4 {
@@ -192,9 +184,7 @@ func TestMovedDatabaseIsNotCreatedAgain(t *testing.T) {
 			if after := sizeOfFile(r.path + "-wal"); refused == 0 || before == 0 || after != before || sizeOfFile(r.path) > 0 {
 				t.Errorf("%d connections were refused, and the WAL has %d bytes instead of %d", refused, after, before)
 			}
-			if err := os.Rename(r.path+".moved", r.path); err != nil {
-				t.Fatal(err)
-			}
+			processtest.Must(t, os.Rename(r.path+".moved", r.path))
 			if err := r.commit(t.Context(), "b"); err != nil {
 				t.Error(err)
 			}

@@ -16,6 +16,7 @@ import (
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/sqlite"
 	"example.com/providerd/store/storetest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // Databases that cannot be used are rejected. That of another program is not changed, not even its journal mode.
@@ -25,9 +26,7 @@ func TestOpenRejectsUnusableDatabases(t *testing.T) {
 	dir := t.TempDir()
 	newer, older := filepath.Join(dir, "newer.db"), filepath.Join(dir, "older.db")
 	exposed := filepath.Join(dir, "exposed.db")
-	if err := errors.Join(create(t, newer), create(t, older), create(t, exposed), os.Chmod(exposed, 0o620)); err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, create(t, newer), create(t, older), create(t, exposed), os.Chmod(exposed, 0o620))
 	storetest.Execute(t, newer, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (999, TRUE)")
 	storetest.Execute(t, older, "DELETE FROM goose_db_version WHERE version_id > 0")
 	foreign := filepath.Join(dir, "foreign.db")
@@ -36,14 +35,10 @@ func TestOpenRejectsUnusableDatabases(t *testing.T) {
 	storetest.Execute(t, marked, "PRAGMA application_id = 7; CREATE TABLE t (a)")
 	empty := filepath.Join(dir, "empty.db")
 	fifo, rubbish := filepath.Join(dir, "fifo.db"), filepath.Join(dir, "rubbish.db")
-	if err := errors.Join(os.WriteFile(empty, nil, 0o600), syscall.Mkfifo(fifo, 0o600),
-		os.WriteFile(rubbish, []byte(strings.Repeat("rubbish ", 1000)), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, os.WriteFile(empty, nil, 0o600), syscall.Mkfifo(fifo, 0o600),
+		os.WriteFile(rubbish, []byte(strings.Repeat("rubbish ", 1000)), 0o600))
 	before, err := os.ReadFile(foreign)
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	for path, want := range map[string]error{
 		newer:                            database.ErrNewer,
 		older:                            database.ErrOlder,
@@ -92,9 +87,7 @@ func create(t *testing.T, path string) error {
 func TestSettingsOfEveryConnection(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	if err := r.commit(t.Context(), "x"); err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, r.commit(t.Context(), "x"))
 	for name, want := range map[string]struct{ inserts, changes, reads string }{
 		"journal_mode":       {"wal", "wal", "wal"},
 		"synchronous":        {"2", "2", "2"},
@@ -132,9 +125,7 @@ func TestOpenInUnusualState(t *testing.T) {
 	r.close(t)
 	storetest.Execute(t, r.path, "PRAGMA user_version = -1")
 	for mode, want := range map[os.FileMode]error{0o777: database.ErrInsecureMode, 0o777 | fs.ModeSticky: nil, 0o770: nil} {
-		if err := os.Chmod(filepath.Dir(r.path), mode); err != nil {
-			t.Fatal(err)
-		}
+		processtest.Must(t, os.Chmod(filepath.Dir(r.path), mode))
 		opened, err := openRig(t.Context(), r.path)
 		if !errors.Is(err, want) {
 			t.Errorf("%v: error is %v, want %v", mode, err, want)

@@ -63,9 +63,7 @@ func newRig(t *testing.T) *rig {
 func newLoggedRig(t *testing.T, logger *slog.Logger) *rig {
 	t.Helper()
 	r, err := createRig(t.Context(), filepath.Join(t.TempDir(), "test.db"), logger)
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	return r
 }
 
@@ -118,9 +116,7 @@ func insertEntry(tx *gorm.DB, slug string) error {
 func (r *rig) slugs(t *testing.T) []string {
 	t.Helper()
 	var slugs []string
-	if err := r.Reader().WithContext(t.Context()).Raw("SELECT slug FROM entries ORDER BY pk").Scan(&slugs).Error; err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, r.Reader().WithContext(t.Context()).Raw("SELECT slug FROM entries ORDER BY pk").Scan(&slugs).Error)
 	return slugs
 }
 

@@ -28,9 +28,7 @@ func TestStopWaitsForTransaction(t *testing.T) {
 	if err := r.commit(t.Context(), "beside it"); err != nil {
 		t.Error(err)
 	}
-	if err := other.Command.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, other.Command.Process.Signal(syscall.SIGCONT))
 	<-ended
 	if slugs := r.slugs(t); !slices.Equal(slugs, []string{"stopped", "beside it"}) {
 		t.Errorf("stored are %v", slugs)

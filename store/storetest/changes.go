@@ -8,15 +8,14 @@ import (
 	"testing"
 
 	"example.com/providerd/store"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // createKeyed creates an OAuth2 provider with an idempotency key.
 func createKeyed(t *testing.T, database *store.Store, key, clientID string) store.OAuth2Provider {
 	t.Helper()
 	record, _, err := database.CreateOAuth2Provider(t.Context(), keyed(key, key), FullOAuth2(clientID))
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	return record
 }
 
@@ -24,9 +23,7 @@ func createKeyed(t *testing.T, database *store.Store, key, clientID string) stor
 func expectSettings(t *testing.T, database *store.Store, want store.Record) {
 	t.Helper()
 	record, err := database.Provider(t.Context(), want.Common().PK)
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	if record, want := withoutSeal(record), withoutSeal(want); !reflect.DeepEqual(record, want) {
 		t.Errorf("read %+v, want %+v", record, want)
 	}
@@ -82,9 +79,7 @@ func testUpdatesDuringCreates(t *testing.T, first, second *store.Store) {
 		var changes []store.Change
 		for pk := int64(1); pk <= count; pk++ {
 			record, err := second.Provider(t.Context(), pk)
-			if err != nil {
-				t.Fatal(err)
-			}
+			processtest.Must(t, err)
 			requested := record.(store.OAuth2Provider)
 			requested.ClientSecret = store.NewSecret(fmt.Sprint("secret ", round, pk))
 			changes = append(changes, store.Change{Planned: record, Requested: requested, Fields: []string{"client_secret"}})

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"example.com/providerd/store"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 func testCreates(t *testing.T, database *store.Store) {
@@ -114,9 +115,7 @@ func (a *attempt) create(ctx context.Context, database *store.Store) {
 func (c *createsCheck) stored(ctx context.Context, t *rapid.T, database *store.Store) {
 	created := 0
 	for event, err := range database.Events(ctx, store.EventFilter{Since: c.begun}, 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		processtest.Must(t, err)
 		if !strings.HasPrefix(event.Caller, c.prefix) {
 			continue
 		}

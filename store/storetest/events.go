@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"example.com/providerd/store"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // testEventsDuringCreates reads the log during creates, each time after the last event, and expects all events.
@@ -30,9 +31,7 @@ func testEventsDuringCreates(t *testing.T, database *store.Store) {
 			last.ID, last.At = read[len(read)-1].ID, read[len(read)-1].At
 		}
 		for page, err := range database.Log(t.Context(), store.EventFilter{}, last, func(string) {}) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			processtest.Must(t, err)
 			for _, entry := range page.Entries {
 				read = append(read, entry.Event)
 			}

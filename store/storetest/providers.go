@@ -1,13 +1,13 @@
 package storetest
 
 import (
-	"errors"
 	"reflect"
 	"testing"
 
 	"github.com/google/uuid"
 
 	"example.com/providerd/store"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // fullCreation has a value other than the zero value in every field that is stored.
@@ -21,9 +21,7 @@ func fullCreation(key string) store.CreateRequest {
 func testProvidersAreStoredAsGiven(t *testing.T, database *store.Store) {
 	oauth2, _, err := database.CreateOAuth2Provider(t.Context(), fullCreation("a"), FullOAuth2("shop"))
 	directory, _, directoryErr := database.CreateWorkspaceDirectoryProvider(t.Context(), fullCreation("a"), FullWorkspaceDirectory())
-	if err := errors.Join(err, directoryErr); err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err, directoryErr)
 	expectFull(t, oauth2.Provider)
 	expectFull(t, oauth2.OAuth2Settings)
 	expectFull(t, directory.WorkspaceDirectorySettings)
@@ -64,13 +62,9 @@ func expectEveryChange(t *testing.T, database *store.Store, planned, requested s
 		t.Errorf("%v of %s differ, want every field: %v", differing, settings.Type(), err)
 	}
 	changes := []store.Change{{Planned: planned, Requested: requested, Fields: differing}}
-	if err := database.ChangeProviders(t.Context(), changes); err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, database.ChangeProviders(t.Context(), changes))
 	changed, err := database.Provider(t.Context(), planned.Common().PK)
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	if got, want := reflect.ValueOf(changed).Field(1).Interface(), reflect.ValueOf(requested).Field(1).Interface(); !reflect.DeepEqual(got, want) {
 		t.Errorf("changed to %+v, want %+v", got, want)
 	}

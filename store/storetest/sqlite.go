@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"errors"
 	"log/slog"
 	"path/filepath"
 	"testing"
 
 	"example.com/providerd/store"
 	"example.com/providerd/store/sqlite"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // CreateSQLite opens a store over the SQLite database at path, and creates the database if there is none. The keyset
@@ -41,11 +41,7 @@ func keysetPath(database *sqlite.Database, path string) string {
 func Execute(t testing.TB, path, statements string) {
 	t.Helper()
 	db, err := sql.Open("sqlite3", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	_, err = db.ExecContext(t.Context(), statements)
-	if err := errors.Join(err, db.Close()); err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err, db.Close())
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"example.com/providerd/store"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // Opener opens another store over the same database and keyset file. The store is closed when the test ends.
@@ -110,9 +111,7 @@ func FullWorkspaceDirectory() store.WorkspaceDirectorySettings {
 func createOAuth2(t *testing.T, database *store.Store, clientID string) store.OAuth2Provider {
 	t.Helper()
 	record, _, err := database.CreateOAuth2Provider(t.Context(), creation("oauth2"), FullOAuth2(clientID))
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	return record
 }
 
@@ -140,9 +139,7 @@ func Collect[T any](t *testing.T, sequence iter.Seq2[T, error]) []T {
 	t.Helper()
 	var all []T
 	for value, err := range sequence {
-		if err != nil {
-			t.Fatal(err)
-		}
+		processtest.Must(t, err)
 		all = append(all, value)
 	}
 	return all

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"example.com/providerd/store"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // testTokenExpiry checks that the newest token of a caller counts, unless it is revoked or has a short lifetime.
@@ -19,15 +20,11 @@ func testTokenExpiry(t *testing.T, database *store.Store) {
 			_, token, err := database.CreateToken(t.Context(), store.TokenGrant{
 				Name: name, Operations: []string{"one"}, ExpiresIn: length,
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			processtest.Must(t, err)
 			tokens[name] = token
 		}
 	}
-	if err := database.RevokeToken(t.Context(), tokens["c"].ID); err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, database.RevokeToken(t.Context(), tokens["c"].ID))
 	for notice, want := range map[time.Duration]time.Time{day: tokens["b"].ExpiresAt.Time, 12 * day: tokens["a"].ExpiresAt.Time, 40 * day: {}} {
 		expiry, err := database.TokenExpiry(t.Context(), notice)
 		if err != nil || expiry.Callers != 0 || !expiry.First.Equal(want) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"strconv"
 	"syscall"
 	"testing"
 )
@@ -53,4 +54,17 @@ func ExpectOwner(t testing.TB, path string, user, group uint32) {
 	if !ok || native.Uid != user || native.Gid != group || info.Mode() != 0o600 {
 		t.Errorf("%s belongs to %d:%d with %v, want %d:%d", path, native.Uid, native.Gid, info.Mode(), user, group)
 	}
+}
+
+// ProofSize returns the size of a long proof if "make proof" runs that one, or fallback.
+func ProofSize(t testing.TB, proof string, fallback int) int {
+	t.Helper()
+	if os.Getenv("TEST_PROOF") != proof {
+		return fallback
+	}
+	size, err := strconv.Atoi(os.Getenv("TEST_PROOF_SIZE"))
+	if err != nil {
+		t.Fatalf("TEST_PROOF_SIZE: %v", err)
+	}
+	return size
 }

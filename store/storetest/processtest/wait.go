@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"os"
 	"strconv"
 	"sync"
 	"testing"
@@ -43,12 +44,24 @@ func Poll(condition func() error) error {
 	}
 }
 
+// failing is a test, or a check of rapid.
+type failing interface {
+	Helper()
+	Fatal(arguments ...any)
+}
+
+// Must fails the test if there is an error.
+func Must(t failing, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Closing returns what was opened, and closes it with the test. It fails the test if it was not opened.
 func Closing[T io.Closer](t testing.TB, opened T, err error) T {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	t.Cleanup(func() {
 		if err := opened.Close(); err != nil {
 			t.Error(err)
@@ -97,4 +110,14 @@ func (b *Buffer) String() string {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	return b.text.String()
+}
+
+// OverwriteBeginning writes content over the beginning of a file, whose end stays. It returns a file system error.
+func OverwriteBeginning(path string, content []byte) error {
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return fmt.Errorf("overwrite %s: %w", path, err)
+	}
+	_, err = file.WriteAt(content, 0)
+	return errors.Join(err, file.Close())
 }
