@@ -233,13 +233,10 @@ func (c *Command) serve(
 	}
 	reserve := make([]byte, heapReserve)
 	defer runtime.KeepAlive(reserve)
-	manager := serviceManager{log.Logger}
-	ctx, stop := drainAfter(ctx, c.DrainDelay, api, manager)
+	ctx, stop := drainAfter(ctx, c.DrainDelay, api, log.Logger)
 	defer stop()
-	watching, unwatch := context.WithCancel(context.WithoutCancel(ctx))
-	defer unwatch()
-	go manager.watch(watching)
-	manager.notify(daemon.SdNotifyReady + "\nSTATUS=serving on " + at.url())
+	go pingWatchdog()
+	notifyManager(daemon.SdNotifyReady + "\nSTATUS=serving on " + at.url())
 	log.messages.Note("serving the API at %s/api/v3/; its documentation is at %[1]s/docs/", at.url())
 	go printListenURL(at.url(), log)
 	limits := listener.DefaultLimits()
