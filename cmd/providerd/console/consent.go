@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/mattn/go-isatty"
@@ -23,10 +24,7 @@ func (f ConsentFlag) Validate() error {
 	return errors.New("--yes is required when stdin is not a terminal")
 }
 
-// ErrNotConfirmed means that the user did not confirm.
-var ErrNotConfirmed = errors.New("not confirmed; nothing was done")
-
-// Ask asks for confirmation. It returns ErrNotConfirmed unless the answer is yes.
+// Ask asks for confirmation. It returns an error unless the answer is yes.
 func (f ConsentFlag) Ask(what string) error {
 	if f.Yes {
 		return nil
@@ -34,10 +32,8 @@ func (f ConsentFlag) Ask(what string) error {
 	fmt.Fprintf(os.Stderr, "%s? [y/N] ", Printable(what))
 	// An answer that cannot be read is not yes.
 	answer, _ := bufio.NewReader(os.Stdin).ReadString('\n')
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
-		return nil
-	default:
-		return ErrNotConfirmed
+	if !slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer))) {
+		return errors.New("not confirmed; nothing was done")
 	}
+	return nil
 }

@@ -31,16 +31,11 @@ func createStore(ctx context.Context, f console.DatabaseFlags, log *serveLog) (*
 		return nil, f.NameSource(err)
 	}
 	if created, ok := db.(*sqlite.Database); ok && created.IsNew() {
-		reportCreated(f, log, hadKeyset)
+		log.messages.Note("created the database %s with the keyset %s", f.Database.Path, f.KeysetPath())
+		if hadKeyset {
+			log.messages.Warn("the keyset %s is older than the new database; if %s was lost, stop the server and restore a "+
+				"backup", f.KeysetPath(), f.Database.Path)
+		}
 	}
 	return opened, nil
-}
-
-func reportCreated(f console.DatabaseFlags, log *serveLog, hadKeyset bool) {
-	path, keyset := f.Database.Path, f.KeysetPath()
-	log.messages.Note("created the database %s with the keyset %s", path, keyset)
-	if hadKeyset {
-		log.messages.Warn("the keyset %s is older than the new database; if %s was lost, stop the server and "+
-			"restore a backup", keyset, path)
-	}
 }
