@@ -12,18 +12,6 @@ import (
 	"example.com/providerd/store/postgres/postgrestest"
 )
 
-// createShown creates the provider of the README over a SQLite database in dir, and returns the server.
-func createShown(t *testing.T, dir string) *providerdtest.Server {
-	t.Helper()
-	server := providerdtest.Serve(t, dir)
-	for _, commands := range providerdtest.CodeBlocks(providerdtest.ReadFile(t, "README.md"), "sh") {
-		if strings.HasPrefix(commands, "curl ") {
-			providerdtest.RunShell(t, dir, strings.ReplaceAll(commands, "http://127.0.0.1:8080", server.URL))
-		}
-	}
-	return server
-}
-
 // asRole returns the URL of a database for another role, to which it gives the same password.
 func asRole(t *testing.T, cluster *postgrestest.Cluster, database, role string) string {
 	t.Helper()
@@ -38,7 +26,7 @@ func asRole(t *testing.T, cluster *postgrestest.Cluster, database, role string) 
 func TestManualRecords(t *testing.T) {
 	t.Parallel()
 	cluster, dir := postgrestest.NewCluster(t), t.TempDir()
-	createShown(t, dir).Stop(t)
+	createShown(t, dir)
 	database := cluster.CreateDatabase(t)
 	providerdtest.RunShell(t, dir, "export PROVIDERD_TO='"+database+"'\n"+
 		"providerd copy --from sqlite:data/providerd.db --keyset data/keyset.json")

@@ -14,31 +14,35 @@ import (
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// TestReadmeWorks runs the README's request, and compares the response with the one that the README shows.
-func TestReadmeWorks(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
+// createShown creates the provider of the README over a SQLite database in dir, and returns the response.
+func createShown(t *testing.T, dir string) (response string) {
+	t.Helper()
 	server := providerdtest.Serve(t, dir)
-	readme := providerdtest.ReadFile(t, "README.md")
-	shown := map[string]any{}
-	providerdtest.Check(t, json.Unmarshal([]byte(providerdtest.CodeBlocks(readme, "json")[0]), &shown))
-	for _, commands := range providerdtest.CodeBlocks(strings.ReplaceAll(readme, "http://127.0.0.1:8080", server.URL), "sh") {
-		if !strings.HasPrefix(commands, "curl ") {
-			continue
-		}
-		response := map[string]any{}
-		providerdtest.Check(t, json.Unmarshal([]byte(providerdtest.RunShell(t, dir, commands)), &response))
-		for _, random := range []string{"client_id", "client_secret"} {
-			if response[random] == "" {
-				t.Errorf("%s is empty", random)
-			}
-			shown[random] = response[random]
-		}
-		if !maps.EqualFunc(shown, response, reflect.DeepEqual) {
-			t.Errorf("the response is %v, the README shows %v", response, shown)
+	for _, commands := range providerdtest.CodeBlocks(providerdtest.ReadFile(t, "README.md"), "sh") {
+		if strings.HasPrefix(commands, "curl ") {
+			response = providerdtest.RunShell(t, dir, strings.ReplaceAll(commands, "http://127.0.0.1:8080", server.URL))
 		}
 	}
 	server.Stop(t)
+	return response
+}
+
+// TestReadmeWorks runs the README's request, and compares the response with the one that the README shows.
+func TestReadmeWorks(t *testing.T) {
+	t.Parallel()
+	dir, shown, response := t.TempDir(), map[string]any{}, map[string]any{}
+	example := providerdtest.CodeBlocks(providerdtest.ReadFile(t, "README.md"), "json")[0]
+	providerdtest.Check(t, json.Unmarshal([]byte(example), &shown))
+	providerdtest.Check(t, json.Unmarshal([]byte(createShown(t, dir)), &response))
+	for _, random := range []string{"client_id", "client_secret"} {
+		if response[random] == "" {
+			t.Errorf("%s is empty", random)
+		}
+		shown[random] = response[random]
+	}
+	if !maps.EqualFunc(shown, response, reflect.DeepEqual) {
+		t.Errorf("the response is %v, the README shows %v", response, shown)
+	}
 	if pks := providerdtest.StoredPKs(t, dir); len(pks) != 1 {
 		t.Errorf("the README stores %v, want 1 provider", pks)
 	}
