@@ -11,6 +11,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"example.com/providerd/cmd/providerd/console"
+	"example.com/providerd/server/contract"
 )
 
 // printUsageError prints what is wrong with a command line and with variables, and which help to read.
@@ -67,8 +68,9 @@ func withRemedy(usage *kong.Context, problem string) string {
 			return problem + sourceOf(flag.Envs[0])
 		}
 	}
-	if command.Name == "apply" && strings.HasPrefix(problem, "unexpected argument") {
-		return problem + "; pass files with --file"
+	if argument, ok := strings.CutPrefix(problem, "unexpected argument "); ok {
+		argument, _, _ = strings.Cut(argument, ", did you mean")
+		return "unexpected argument " + argument + meantCommand(command, argument)
 	}
 	unknown := regexp.MustCompile(`^unknown flag --?([^ ,=]+)`).FindStringSubmatch(problem)
 	if unknown == nil {
@@ -78,6 +80,27 @@ func withRemedy(usage *kong.Context, problem string) string {
 		return unknown[0] + "; use " + meant
 	}
 	return problem
+}
+
+// meantCommand returns what to write instead of an argument. The parser would suggest copy for nope.
+func meantCommand(command *kong.Node, argument string) string {
+	var names []string
+	for _, child := range command.Children {
+		if !child.Hidden {
+			names = append(names, child.Name)
+		}
+	}
+	similar := contract.MostSimilar(argument, names)
+	switch {
+	case similar != "":
+		return fmt.Sprintf("; did you mean %q?", similar)
+	case len(names) > 0:
+		return "; the commands are " + strings.Join(names, ", ")
+	case command.Name == "apply":
+		return "; pass files with --file"
+	default:
+		return ""
+	}
 }
 
 // meantFlag returns the flag of a command, with an example, that has another name in other programs; "" if there is
