@@ -13,36 +13,6 @@ import (
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// TestTracesOff checks that no traces are exported if the environment turns them off.
-func TestTracesOff(t *testing.T) {
-	t.Parallel()
-	for name, environment := range map[string][]string{
-		"nothing is set": nil,
-		"the SDK is off": {"OTEL_SDK_DISABLED=True"},
-		"no exporter":    {"OTEL_TRACES_EXPORTER=none"},
-		// A client cannot enable traces that the operator has disabled.
-		"nothing is sampled": {"OTEL_TRACES_SAMPLER=traceidratio", "OTEL_TRACES_SAMPLER_ARG=0"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			collector, dir := providerdtest.StartCollector(t), t.TempDir()
-			if environment != nil {
-				environment = append(environment, "OTEL_EXPORTER_OTLP_ENDPOINT="+collector.URL)
-			}
-			server := providerdtest.Serve(t, dir, environment...)
-			tracedCall{
-				name: "x", method: http.MethodPost, path: providerdtest.OAuth2Path, token: providerdtest.CreateToken(t, dir, "x"), body: providerdtest.OAuth2Body,
-				traceparent: []string{traceparent}, status: http.StatusCreated,
-			}.send(t, server)
-			server.Stop(t)
-			isTracing := name == "nothing is sampled"
-			if log := server.Stderr.String(); len(collector.Bodies()) > 0 || strings.Contains(log, "trace") != isTracing {
-				t.Errorf("the collector got %d requests, and the log is %s", len(collector.Bodies()), log)
-			}
-		})
-	}
-}
-
 // unusable returns environments that prevent the export of traces, and the reported reasons. The secrets in them must
 // not be reported.
 func unusable() map[string]string {

@@ -2,6 +2,7 @@ package serving_test
 
 import (
 	"crypto/tls"
+	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
@@ -12,11 +13,18 @@ import (
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// TestTracesInvalidVariables sets variables that are invalid, or that make the SDK panic. The server must still create
-// records, and report the variable but never its value.
-func TestTracesInvalidVariables(t *testing.T) {
+// TestTracesVariables sets variables that turn traces off, that are invalid, or that make the SDK panic. The server must
+// still create records, and report an invalid variable but never its value.
+func TestTracesVariables(t *testing.T) {
 	t.Parallel()
+	const off = "off"
 	for line, want := range map[string]string{
+		"":                          off,
+		"OTEL_SDK_DISABLED=True":    off,
+		"OTEL_TRACES_EXPORTER=none": off,
+		// A client cannot enable traces that the operator has disabled.
+		"OTEL_TRACES_SAMPLER=traceidratio OTEL_TRACES_SAMPLER_ARG=0": "trace_id",
+
 		"OTEL_EXPORTER_OTLP_HEADERS=canary":        "OpenTelemetry: parse headers",
 		"OTEL_EXPORTER_OTLP_HEADERS=a=canary%zz":   "OpenTelemetry: escape header value",
 		"OTEL_EXPORTER_OTLP_CERTIFICATE=canary":    "OpenTelemetry: read tls ca cert file",
@@ -31,11 +39,22 @@ func TestTracesInvalidVariables(t *testing.T) {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()
 			collector, dir := providerdtest.StartCollector(t), t.TempDir()
-			server := serveTraced(t, dir, collector.URL, line)
-			server.Create(t, contracttest.Client(t))
+			words := append(strings.Fields(line), "--log-format", "json")
+			if line != "" {
+				words = append([]string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + collector.URL}, words...)
+			}
+			server := providerdtest.Serve(t, dir, words...)
+			tracedCall{
+				name: "x", method: http.MethodPost, path: providerdtest.OAuth2Path, token: providerdtest.Token(t, dir),
+				body: providerdtest.OAuth2Body, traceparent: []string{traceparent}, status: http.StatusCreated,
+			}.send(t, server)
 			server.Stop(t)
-			log := server.Stderr.String()
-			if !strings.Contains(log, want) || strings.Contains(log, "canary") || len(collector.Bodies()) == 0 {
+			log, isExported := server.Stderr.String(), len(collector.Bodies()) > 0
+			isSaid := strings.Contains(log, want)
+			if want == off {
+				isSaid = !strings.Contains(log, "trace")
+			}
+			if !isSaid || strings.Contains(log, "canary") || isExported != (want != off && want != "trace_id") {
 				t.Errorf("the collector got %d requests, and the log is %s", len(collector.Bodies()), log)
 			}
 		})
