@@ -41,7 +41,6 @@ type harness struct {
 	url string
 	// path is the file of a SQLite database.
 	path     string
-	open     func() (*store.Store, error)
 	token    string
 	database *store.Store
 	client   *http.Client
@@ -50,27 +49,20 @@ type harness struct {
 
 func start(t testing.TB) *harness {
 	t.Helper()
+	var err error
 	h := &harness{client: contracttest.Client(t), log: &processtest.Buffer{}}
 	if cluster := os.Getenv(clusterVariable); cluster != "" {
 		url, keyset := postgrestest.CreateDatabase(t, cluster, "template1"), filepath.Join(t.TempDir(), "keyset.json")
-		h.open = func() (*store.Store, error) { return storetest.CreatePostgres(t.Context(), url, keyset) }
+		h.database, err = storetest.CreatePostgres(t.Context(), url, keyset)
 	} else {
 		h.path = filepath.Join(t.TempDir(), "test.db")
-		h.open = func() (*store.Store, error) { return storetest.CreateSQLite(t.Context(), h.path, "") }
+		h.database, err = storetest.CreateSQLite(t.Context(), h.path, "")
 	}
-	h.database = h.openAgain(t)
+	processtest.Must(t, err)
+	t.Cleanup(func() { _ = h.database.Close() })
 	h.serve(t)
 	h.token = h.newToken(t, "test", time.Hour, oauth2Operation, workspaceDirectoryOperation)
 	return h
-}
-
-// openAgain opens another store of the same database, which is closed with the test.
-func (h *harness) openAgain(t testing.TB) *store.Store {
-	t.Helper()
-	opened, err := h.open()
-	processtest.Must(t, err)
-	t.Cleanup(func() { _ = opened.Close() })
-	return opened
 }
 
 // serve starts a new server and stops the previous one. Each change is applied to its configuration.

@@ -170,7 +170,7 @@ func TestInsertHasAnIDBeforePKs(t *testing.T) {
 		"CREATE TRIGGER wait BEFORE INSERT ON providers FOR EACH ROW EXECUTE FUNCTION wait()")
 	end := begin(t, url, "SELECT pg_advisory_xact_lock(1)")
 	inserted := make(chan error, 1)
-	go func() { err := insert(t.Context(), opened, "second"); inserted <- err }()
+	go func() { inserted <- insert(t.Context(), opened, "second") }()
 	awaitWait(t, opened, "advisory")
 	var hasID bool
 	err := opened.Reader().WithContext(t.Context()).
@@ -213,7 +213,7 @@ func TestInsertWhileServerIsAway(t *testing.T) {
 			t.Errorf("%s: error is %v, want ErrUnavailable", fault.name, err)
 		}
 		waiting := make(chan error, 1)
-		go func() { err := insert(t.Context(), opened, "after "+fault.name); waiting <- err }()
+		go func() { waiting <- insert(t.Context(), opened, "after "+fault.name) }()
 		fault.heal()
 		if err := <-waiting; err != nil {
 			t.Errorf("after %s: %v", fault.name, err)
@@ -238,7 +238,7 @@ func TestWarningAtCommit(t *testing.T) {
 		watching := create(t, r.url)
 		r.standby.Freeze()
 		inserted := make(chan error, 1)
-		go func() { err := insert(t.Context(), opened, name); inserted <- err }()
+		go func() { inserted <- insert(t.Context(), opened, name) }()
 		awaitWait(t, watching, "SyncRep")
 		r.primary.Exec(t, "postgres", "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
 		err := <-inserted

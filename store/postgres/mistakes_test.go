@@ -206,14 +206,14 @@ func secureCluster(t *testing.T, cluster *postgrestest.Cluster) (authority strin
 	}
 	cluster.Write("data/server.crt", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate})))
 	cluster.Write("data/server.key", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded})))
-	hba := filepath.Join(cluster.Dir(), "pg_hba.conf")
+	hba := cluster.Path("data/pg_hba.conf")
 	rules, err := os.ReadFile(hba)
 	if err == nil {
 		err = os.WriteFile(hba, append([]byte("host all barred all reject\n"), rules...), 0o600)
 	}
 	processtest.Must(t, err)
 	cluster.Set(t, "ssl", "on")
-	return filepath.Join(cluster.Dir(), "server.crt")
+	return cluster.Path("data/server.crt")
 }
 
 // fake returns the address of a server that sends one response, nil for none, to every caller.

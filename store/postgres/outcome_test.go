@@ -240,10 +240,7 @@ func TestHangingCommitsReleaseConnections(t *testing.T) {
 			$$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END $$`,
 		`CREATE CONSTRAINT TRIGGER dies AFTER INSERT ON providers DEFERRABLE INITIALLY DEFERRED
 			FOR EACH ROW WHEN (NEW.name LIKE 'dies%') EXECUTE FUNCTION die()`)
-	insertNamed := func(prefix string) error {
-		err := insert(t.Context(), opened, prefix+rand.Text())
-		return err
-	}
+	insertNamed := func(prefix string) error { return insert(t.Context(), opened, prefix+rand.Text()) }
 	const terminated, rounds, each = 20, 2, 12
 	for range terminated {
 		if err := insertNamed("dies"); !errors.Is(err, database.ErrOutcomeUnknown) {

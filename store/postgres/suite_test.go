@@ -1,6 +1,9 @@
 package postgres_test
 
 import (
+	"flag"
+	"log"
+	"os"
 	"testing"
 
 	"example.com/providerd/store"
@@ -25,4 +28,13 @@ func runSuite(t *testing.T, cluster *postgrestest.Cluster, urlOf func(url string
 			return openStore(t, url, keyset)
 		}
 	})
+}
+
+// TestMain runs more tests in parallel than there are processors, unless -parallel is set, because they mostly wait for
+// servers.
+func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", "5"); err != nil {
+		log.Fatal(err)
+	}
+	os.Exit(m.Run())
 }

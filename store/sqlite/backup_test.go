@@ -19,9 +19,6 @@ import (
 
 func noProgress(int64, int64) {}
 
-// notRestored writes nothing to a restored database.
-func notRestored(*gorm.DB) error { return nil }
-
 // noCheck accepts every backup.
 func noCheck(database.Readable) error { return nil }
 
@@ -71,7 +68,9 @@ func TestRestoreRechecksBeforeReplacing(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.close(t)
-	restoration := sqlite.Restoration{Backup: backup, Database: r.path, Replace: true, Progress: noProgress, Restored: notRestored}
+	restoration := sqlite.Restoration{
+		Backup: backup, Database: r.path, Replace: true, Progress: noProgress, Restored: func(*gorm.DB) error { return nil },
+	}
 	var other processtest.Other
 	restoration.Check = func(database.Readable) error {
 		other = processtest.StartSelf(t, "commit", r.path)

@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io/fs"
 	"log/slog"
@@ -13,6 +14,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"example.com/providerd/store"
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/sqlite"
 	"example.com/providerd/store/storetest"
@@ -22,46 +24,34 @@ import (
 // Databases that cannot be used are rejected. That of another program is not changed, not even its journal mode.
 func TestOpenRejectsUnusableDatabases(t *testing.T) {
 	t.Parallel()
-	discard := slog.New(slog.DiscardHandler)
-	dir := t.TempDir()
-	newer, older := filepath.Join(dir, "newer.db"), filepath.Join(dir, "older.db")
-	exposed := filepath.Join(dir, "exposed.db")
-	processtest.Must(t, create(t, newer), create(t, older), create(t, exposed), os.Chmod(exposed, 0o620))
-	storetest.Execute(t, newer, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (999, TRUE)")
-	storetest.Execute(t, older, "DELETE FROM goose_db_version WHERE version_id > 0")
-	foreign := filepath.Join(dir, "foreign.db")
+	discard, dir := slog.New(slog.DiscardHandler), t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	foreign := at("foreign")
+	processtest.Must(t, create(t, at("newer")), create(t, at("older")), create(t, at("exposed")), os.Chmod(at("exposed"), 0o620),
+		os.WriteFile(at("empty"), nil, 0o600), syscall.Mkfifo(at("fifo"), 0o600),
+		os.WriteFile(at("rubbish"), []byte(strings.Repeat("rubbish ", 1000)), 0o600))
+	storetest.Execute(t, at("newer"), "INSERT INTO goose_db_version (version_id, is_applied) VALUES (999, TRUE)")
+	storetest.Execute(t, at("older"), "DELETE FROM goose_db_version WHERE version_id > 0")
 	storetest.Execute(t, foreign, "CREATE TABLE t (a)")
-	marked := filepath.Join(dir, "marked.db")
-	storetest.Execute(t, marked, "PRAGMA application_id = 7; CREATE TABLE t (a)")
-	empty := filepath.Join(dir, "empty.db")
-	fifo, rubbish := filepath.Join(dir, "fifo.db"), filepath.Join(dir, "rubbish.db")
-	processtest.Must(t, os.WriteFile(empty, nil, 0o600), syscall.Mkfifo(fifo, 0o600),
-		os.WriteFile(rubbish, []byte(strings.Repeat("rubbish ", 1000)), 0o600))
+	storetest.Execute(t, at("marked"), "PRAGMA application_id = 7; CREATE TABLE t (a)")
 	before, err := os.ReadFile(foreign)
 	processtest.Must(t, err)
-	for path, want := range map[string]error{
-		newer:                            database.ErrNewer,
-		older:                            database.ErrOlder,
-		foreign:                          database.ErrForeign,
-		marked:                           database.ErrForeign,
-		empty:                            database.ErrNoDatabase,
-		exposed:                          database.ErrInsecureMode,
-		rubbish:                          database.ErrUnavailable,
-		filepath.Join(dir, "missing.db"): database.ErrNoDatabase,
-		filepath.Join(dir, "no", "dir"):  database.ErrNoDatabase,
-	} {
-		if _, err := sqlite.Open(t.Context(), path, discard); !errors.Is(err, want) {
-			t.Errorf("Open %s: error is %v, want %v", path, err, want)
+	expect := func(open openFunc, errs map[string]error) {
+		for name, want := range errs {
+			if _, err := open(t.Context(), at(name), discard); !errors.Is(err, want) {
+				t.Errorf("%s: error is %v, want %v", name, err, want)
+			}
 		}
 	}
-	for path, want := range map[string]error{
-		newer: database.ErrNewer, rubbish: database.ErrUnavailable, foreign: database.ErrForeign, marked: database.ErrForeign,
-		exposed: database.ErrInsecureMode, fifo: database.ErrUnavailable,
-	} {
-		if _, err := sqlite.Create(t.Context(), path, discard); !errors.Is(err, want) {
-			t.Errorf("Create %s: error is %v, want %v", path, err, want)
-		}
-	}
+	expect(sqlite.Open, map[string]error{
+		"newer": database.ErrNewer, "older": database.ErrOlder, "foreign": database.ErrForeign, "marked": database.ErrForeign,
+		"empty": database.ErrNoDatabase, "exposed": database.ErrInsecureMode, "rubbish": database.ErrUnavailable,
+		"missing": database.ErrNoDatabase, "no/dir": database.ErrNoDatabase,
+	})
+	expect(sqlite.Create, map[string]error{
+		"newer": database.ErrNewer, "rubbish": database.ErrUnavailable, "foreign": database.ErrForeign,
+		"marked": database.ErrForeign, "exposed": database.ErrInsecureMode, "fifo": database.ErrUnavailable,
+	})
 	after, err := os.ReadFile(foreign)
 	if files, globErr := filepath.Glob(foreign + "*"); err != nil || !bytes.Equal(after, before) || len(files) != 1 {
 		t.Errorf("the file was changed, or is not alone: %v, %v, %v", files, err, globErr)
@@ -137,5 +127,73 @@ func TestOpenInUnusualState(t *testing.T) {
 			t.Error(err)
 		}
 		opened.close(t)
+	}
+}
+
+// Open refuses what a killed first start left. The next start completes it.
+func TestKilledFirstStart(t *testing.T) {
+	t.Parallel()
+	const mark = "PRAGMA application_id = 0x70766464;"
+	const versions = `CREATE TABLE goose_db_version (id INTEGER PRIMARY KEY AUTOINCREMENT, version_id INTEGER NOT NULL,
+		is_applied INTEGER NOT NULL, tstamp TIMESTAMP DEFAULT (datetime('now')));
+		INSERT INTO goose_db_version (version_id, is_applied) VALUES (0, TRUE);`
+	for name, left := range map[string]struct {
+		statements string
+		want       error
+	}{
+		"empty file":                 {";", database.ErrNoDatabase},
+		"WAL mode":                   {"PRAGMA journal_mode = wal", database.ErrNoDatabase},
+		"application_id":             {mark, database.ErrOlder},
+		"application_id in WAL mode": {"PRAGMA journal_mode = wal;" + mark, database.ErrOlder},
+		"table of versions":          {mark + versions, database.ErrOlder},
+	} {
+		path := filepath.Join(t.TempDir(), "test.db")
+		processtest.Must(t, os.WriteFile(path, nil, 0o600))
+		storetest.Execute(t, path, left.statements)
+		if _, err := sqlite.Open(t.Context(), path, slog.New(slog.DiscardHandler)); !errors.Is(err, left.want) {
+			t.Errorf("%s: Open: error is %v, want %v", name, err, left.want)
+		}
+		r, err := createRig(t.Context(), path, slog.New(slog.DiscardHandler))
+		if err == nil {
+			err = errors.Join(r.commit(t.Context(), "first"), r.Close())
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A database without a keyset is complete for SQLite, but not for the store.
+func TestFirstStartKilledBeforeKeyset(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "test.db")
+	processtest.Must(t, create(t, path))
+	if _, err := storetest.OpenSQLite(t.Context(), path, ""); !errors.Is(err, database.ErrOlder) {
+		t.Errorf("error is %v, want ErrOlder", err)
+	}
+	for _, open := range []func(ctx context.Context, path, keyset string) (*store.Store, error){
+		storetest.CreateSQLite, storetest.OpenSQLite,
+	} {
+		opened, err := open(t.Context(), path, "")
+		processtest.Must(t, err)
+		if err := opened.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A user who plants a link to a file of root as their database does not get that file.
+func TestRootChownsOnlyNewFiles(t *testing.T) {
+	t.Parallel()
+	processtest.NeedRoot(t)
+	const someUser, someGroup = 1234, 2234
+	dir, elsewhere := t.TempDir(), filepath.Join(t.TempDir(), "elsewhere")
+	link, path := filepath.Join(dir, "link.db"), filepath.Join(dir, "new.db")
+	processtest.Must(t, os.Chown(dir, someUser, someGroup), os.WriteFile(elsewhere, nil, 0o600),
+		os.Symlink(elsewhere, link), create(t, link), create(t, path))
+	processtest.ExpectOwner(t, path, someUser, someGroup)
+	processtest.ExpectOwner(t, elsewhere, 0, 0)
+	if sizeOf(t, elsewhere) == 0 {
+		t.Error("the database is not where the link leads")
 	}
 }

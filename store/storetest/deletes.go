@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"example.com/providerd/store"
@@ -13,9 +14,10 @@ import (
 // finds. No reader mistakes a provider that is being deleted for a damaged one.
 func testCreatesDuringDeletes(t *testing.T, first, second *store.Store) {
 	const count = 600
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+	var done atomic.Bool
+	var group sync.WaitGroup
+	group.Go(func() {
+		defer done.Store(true)
 		concurrently(count, func(i int) {
 			request := keyed(fmt.Sprint(i%7), "x")
 			if i%3 == 0 {
@@ -27,16 +29,10 @@ func testCreatesDuringDeletes(t *testing.T, first, second *store.Store) {
 				t.Errorf("create: %v", err)
 			}
 		})
-	}()
-	var readers sync.WaitGroup
+	})
 	for range 4 {
-		readers.Go(func() {
-			for {
-				select {
-				case <-done:
-					return
-				default:
-				}
+		group.Go(func() {
+			for !done.Load() {
 				for _, err := range first.Providers(t.Context(), store.Filter{}, 0) {
 					if err != nil {
 						t.Errorf("read: %v", err)
@@ -47,11 +43,7 @@ func testCreatesDuringDeletes(t *testing.T, first, second *store.Store) {
 	}
 	deleted := map[int64]bool{}
 	for isDone := false; !isDone; {
-		select {
-		case <-done:
-			isDone = true
-		default:
-		}
+		isDone = done.Load()
 		var pks []int64
 		for _, record := range stored(t, second) {
 			pks = append(pks, record.Common().PK)
@@ -66,7 +58,7 @@ func testCreatesDuringDeletes(t *testing.T, first, second *store.Store) {
 			deleted[pk] = true
 		}
 	}
-	readers.Wait()
+	group.Wait()
 	if left := stored(t, first); len(left) != 0 {
 		t.Errorf("%d records are left", len(left))
 	}

@@ -98,13 +98,6 @@ func testCrossedBatches(t *testing.T, first, second *store.Store) {
 	stored(t, first)
 }
 
-func read(t *testing.T, database *store.Store, pk int64) store.Provider {
-	t.Helper()
-	record, err := database.Provider(t.Context(), pk)
-	processtest.Must(t, err)
-	return record.Common()
-}
-
 // testConcurrentApplications has two operators create conflicting applications at the same time: one is created, and
 // the other leaves nothing behind.
 func testConcurrentApplications(t *testing.T, first, second *store.Store) {
@@ -134,7 +127,9 @@ func testConcurrentApplications(t *testing.T, first, second *store.Store) {
 			if refused < 0 || !errors.Is(errs[refused], refusal) || errs[1-refused] != nil {
 				t.Fatalf("%s: errors are %v, want one %v", name, errs, refusal)
 			}
-			if left := read(t, first, own[refused]); left.Application.ID != 0 || left.Backchannel.ApplicationID != 0 {
+			left, err := first.Provider(t.Context(), own[refused])
+			processtest.Must(t, err)
+			if left.Common().Application.ID != 0 || left.Common().Backchannel.ApplicationID != 0 {
 				t.Errorf("%s: the refused operator left %+v", name, left)
 			}
 		}

@@ -86,7 +86,7 @@ func newNode(t testing.TB, locale string) *Cluster {
 	}
 	c := &Cluster{Server: NewServer(t), name: "node_" + randomName(), locale: locale, port: processtest.FreePort(t)}
 	if language, charset, found := strings.Cut(locale, "."); found {
-		check(t, "create a directory", os.Mkdir(c.Path("locales"), 0o700))
+		processtest.Must(t, os.Mkdir(c.Path("locales"), 0o700))
 		c.own(c.Path("locales"))
 		processtest.Run(t, c.Command("localedef", "--inputfile", language, "--charmap", charset, c.Path("locales/"+locale)))
 		c.environment = []string{"LOCPATH=" + c.Path("locales") + ":/usr/lib/locale"}
@@ -101,7 +101,7 @@ func (c *Cluster) initialize() {
 	command := c.Command(Binary(c.t, "initdb"), "--no-sync", "--encoding", "UTF8", "--locale", "C.UTF-8",
 		"--username", superuser, "--auth", "scram-sha-256", "--pgdata", "data", "--pwfile", "password")
 	cache, err := os.UserCacheDir()
-	check(c.t, "find the cache", err)
+	processtest.Must(c.t, err)
 	kind := sha256.Sum256(fmt.Append(nil, command.Args, *cmp.Or(c.account, &syscall.Credential{})))
 	original := filepath.Join(cache, "providerd", "postgrestest", hex.EncodeToString(kind[:8]))
 	copyTo := func(to, from string) {
@@ -113,15 +113,15 @@ func (c *Cluster) initialize() {
 		c.Write("password", rand.Text())
 		processtest.Run(c.t, command)
 		draft := original + randomName()
-		check(c.t, "create a directory", os.MkdirAll(draft, 0o700))
+		processtest.Must(c.t, os.MkdirAll(draft, 0o700))
 		copyTo(draft, c.dir)
 		// If another test was faster, its copy stays.
 		if os.Rename(draft, original) != nil {
-			check(c.t, "remove a directory", os.RemoveAll(draft))
+			processtest.Must(c.t, os.RemoveAll(draft))
 		}
 	}
 	password, err := os.ReadFile(c.Path("password"))
-	check(c.t, "read the password", err)
+	processtest.Must(c.t, err)
 	c.Password = string(password)
 }
 
@@ -148,15 +148,12 @@ func (c *Cluster) Start(t testing.TB) {
 func (c *Cluster) Stop(t testing.TB) {
 	t.Helper()
 	if c.IsRunning() {
-		check(t, "stop "+c.name, c.child.Stop(syscall.SIGINT))
+		processtest.Must(t, c.child.Stop(syscall.SIGINT))
 	}
 }
 
 // Address returns the host and port.
 func (c *Cluster) Address() string { return processtest.Local(c.port) }
-
-// Dir returns the data directory.
-func (c *Cluster) Dir() string { return c.Path("data") }
 
 // URL returns the URL of a database of the cluster, with user and password.
 func (c *Cluster) URL(database string) string { return DatabaseURL(c.Password, c.Address(), database) }
@@ -178,7 +175,7 @@ func (c *Cluster) CopyDatabase(t testing.TB, source string) string {
 func CreateDatabase(t testing.TB, server, template string) string {
 	t.Helper()
 	parsed, err := url.Parse(server)
-	check(t, "create a database", err)
+	processtest.Must(t, err)
 	parsed.Path = "/test_" + randomName()
 	execute(t, server, "CREATE DATABASE "+parsed.Path[1:]+" TEMPLATE "+template)
 	return parsed.String()
@@ -245,9 +242,9 @@ func with(t testing.TB, url string, work func(ctx context.Context, connection *p
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), processtest.Timeout)
 	defer cancel()
 	connection, err := pgx.Connect(ctx, url)
-	check(t, "connect", err)
+	processtest.Must(t, err)
 	defer func() { _ = connection.Close(ctx) }()
-	check(t, "use a database", work(ctx, connection))
+	processtest.Must(t, work(ctx, connection))
 }
 
 // Binary returns the path of a program of the newest installed PostgreSQL server.

@@ -32,7 +32,7 @@ type Server struct {
 func NewServer(t testing.TB) *Server {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "postgrestest-") //nolint:usetesting // The path of a socket must be short, and its user may enter.
-	check(t, "create a directory", err)
+	processtest.Must(t, err)
 	s := &Server{t: t, dir: dir}
 	t.Cleanup(s.Close)
 	if os.Geteuid() == 0 {
@@ -49,10 +49,10 @@ func unprivileged(t testing.TB) *syscall.Credential {
 	if err != nil {
 		found, err = user.Lookup("nobody")
 	}
-	check(t, "find a user for servers", err)
+	processtest.Must(t, err)
 	uid, uidErr := strconv.ParseUint(found.Uid, 10, 32)
 	gid, gidErr := strconv.ParseUint(found.Gid, 10, 32)
-	check(t, "find a user for servers", errors.Join(uidErr, gidErr))
+	processtest.Must(t, uidErr, gidErr)
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 }
 
@@ -62,16 +62,16 @@ func (s *Server) Path(name string) string { return filepath.Join(s.dir, name) }
 // own makes the user of the server the owner of a path.
 func (s *Server) own(path string) {
 	if s.account != nil {
-		check(s.t, "give away a file", os.Chown(path, int(s.account.Uid), int(s.account.Gid)))
+		processtest.Must(s.t, os.Chown(path, int(s.account.Uid), int(s.account.Gid)))
 	}
 }
 
 // Write appends text to a file, which it creates if it does not exist.
 func (s *Server) Write(name, text string) {
 	file, err := os.OpenFile(s.Path(name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	check(s.t, "write a file", err)
+	processtest.Must(s.t, err)
 	_, err = file.WriteString(text)
-	check(s.t, "write a file", errors.Join(err, file.Close()))
+	processtest.Must(s.t, err, file.Close())
 	s.own(s.Path(name))
 }
 
@@ -92,14 +92,16 @@ func (s *Server) Launch(command *exec.Cmd, ready func() error) {
 	s.t.Helper()
 	var err error
 	s.child, err = processtest.Start(command)
-	check(s.t, "start a server; if it is missing, run .ci/install postgres patroni", err)
+	if err != nil {
+		s.t.Fatalf("start a server; if it is missing, run .ci/install postgres patroni: %v", err)
+	}
 	err = processtest.Poll(func() error {
 		if s.child.HasEnded() {
 			s.t.Fatalf("%v ended: %s", command.Args, s.Log())
 		}
 		return ready()
 	})
-	check(s.t, "start a server", err)
+	processtest.Must(s.t, err)
 }
 
 // Log returns the output of the server since its last start.
@@ -137,7 +139,7 @@ func (s *Server) Close() {
 	s.t.Helper()
 	s.Kill()
 	s.removeSharedMemory()
-	check(s.t, "remove a directory", os.RemoveAll(s.dir))
+	processtest.Must(s.t, os.RemoveAll(s.dir))
 }
 
 // PIDFile returns the lines of the PID file of PostgreSQL: PostgreSQL's src/include/utils/pidfile.h. Those that it does
@@ -179,12 +181,4 @@ func SignalTree(id int, signal syscall.Signal) {
 		}
 	}
 	_ = syscall.Kill(id, signal)
-}
-
-// check fails the test if there is an error.
-func check(t testing.TB, what string, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatalf("%s: %v", what, err)
-	}
 }

@@ -45,7 +45,7 @@ func TestNothingLeaksOverPostgreSQL(t *testing.T) {
 	s.canary("password of the database", cluster.Password)
 	s.run("key", "create")
 	s.session("json")
-	s.scanFiles(t, cluster.Dir())
+	s.scanFiles(t, cluster.Path("data"))
 	s.scan("the log of the database", []byte(cluster.Log()))
 	report(t, s.scanner)
 }
