@@ -1,9 +1,9 @@
 // Package providerdtest runs providerd as its clients and operators do: as a process, over HTTP and by its command
 // line. It has what several suites of cmd/providerd/e2e share. Programs, waits and ports are in processtest.
 //
-// Start with Serve: it returns a Server, whose methods send requests and end it. RunCommand and Command run other
-// commands. Stored returns the records of a database, which a Journal compares with the responses that clients got.
-// StartFleet starts replicas over PostgreSQL. Each suite calls Main.
+// Start with Serve: it returns a Server, whose methods send requests and end it. RunCommand, Output and ExpectExit run
+// other commands, which Command returns. Stored returns the records of a database, which a Journal compares with the
+// responses that clients got. StartFleet starts replicas over one database. Each suite calls Main.
 package providerdtest
 
 import (
