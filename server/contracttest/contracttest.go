@@ -24,8 +24,6 @@ import (
 	"example.com/providerd/gen/contract"
 )
 
-const problemMediaType = "application/problem+json"
-
 // checker checks responses against the contract.
 type checker struct {
 	document *openapi3.T
@@ -130,7 +128,7 @@ func Check(request *http.Request, response *http.Response, body []byte) error {
 	if request.Method == http.MethodHead || response.StatusCode == http.StatusNoContent {
 		return nil
 	}
-	if response.Header.Get("Content-Type") == problemMediaType {
+	if response.Header.Get("Content-Type") == "application/problem+json" {
 		if err := c.checkProblem(response, body); err != nil {
 			return err
 		}

@@ -107,3 +107,16 @@ func everyCharacter() (texts []string) {
 	}
 	return texts
 }
+
+// TestStoreBehindAPooler runs the suite with a pooler, which may give each transaction another connection.
+func TestStoreBehindAPooler(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("takes long under the race detector")
+	}
+	cluster := postgrestest.NewCluster(t)
+	pooler := postgrestest.NewPgBouncer(t, cluster)
+	runSuite(t, cluster, func(url string) string {
+		return with(pooler.URL(databaseOf(t, url)), "default_query_exec_mode=exec")
+	})
+}
