@@ -30,7 +30,7 @@ func (c *Command) ensureInitialToken(
 	}
 	dir := c.Database.Dir()
 	if dir == "" {
-		log.messages.Warn(`the database has no access token; create one with "providerd token create"`)
+		log.messages.Warn("the database has no access token; create one with \"providerd token create\"")
 		return nil
 	}
 	path := filepath.Join(dir, console.InitialTokenFile)
