@@ -7,10 +7,12 @@ package command
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"slices"
 	"syscall"
+	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
 	kongcompletion "github.com/jotaen/kong-completion"
@@ -43,6 +45,9 @@ func run(ctx context.Context, arguments []string) int {
 		return printError(err, exitFailed)
 	}
 	kongcompletion.Register(parser)
+	if err := checkUTF8(arguments); err != nil {
+		return printUsageError(err)
+	}
 	command, err := parser.Parse(withHelpFlag(arguments))
 	if errors.Is(err, console.ErrPrint) {
 		return failure(err)
@@ -97,6 +102,17 @@ func runCommand(ctx context.Context, command *kong.Context) error {
 func printError(err error, status int) int {
 	(&console.Messages{File: os.Stderr}).Error(err)
 	return status
+}
+
+// checkUTF8 refuses arguments that the parser would change: it replaces invalid UTF-8 by U+FFFD, which would make two
+// names or paths the same.
+func checkUTF8(arguments []string) error {
+	for i, argument := range arguments {
+		if !utf8.ValidString(argument) {
+			return fmt.Errorf("argument %d is not UTF-8", i+1)
+		}
+	}
+	return nil
 }
 
 // untilInterrupted returns a context that the first SIGINT or SIGTERM cancels.

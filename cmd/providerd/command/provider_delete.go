@@ -57,13 +57,18 @@ func (c *providerDeleteCommand) Run(ctx context.Context, messages *console.Messa
 	})
 }
 
-// maxNamed is the largest number of providers that a question names.
-const maxNamed = 10
+const (
+	// maxNamed is the largest number of providers that a question names.
+	maxNamed = 10
+	// maxNameBytes limits a name in a question.
+	maxNameBytes = 100
+)
 
 func nameProviders(providers []store.Provider) string {
 	var names []string
 	for _, provider := range providers[:min(len(providers), maxNamed)] {
-		names = append(names, fmt.Sprintf("%d (%s, %s)", provider.PK, provider.Kind, provider.Name))
+		name := console.Truncate(provider.Name, maxNameBytes)
+		names = append(names, fmt.Sprintf("%d (%s, %s)", provider.PK, provider.Kind, name))
 	}
 	if more := len(providers) - len(names); more > 0 {
 		names = append(names, fmt.Sprintf("and %d more", more))

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -24,6 +25,9 @@ func (f ConsentFlag) Validate() error {
 	return errors.New("--yes is required when stdin is not a terminal")
 }
 
+// maxAnswerBytes limits the answer that is read.
+const maxAnswerBytes = 100
+
 // Ask asks for confirmation. It returns an error unless the answer is yes.
 func (f ConsentFlag) Ask(what string) error {
 	if f.Yes {
@@ -31,7 +35,7 @@ func (f ConsentFlag) Ask(what string) error {
 	}
 	fmt.Fprintf(os.Stderr, "%s? [y/N] ", Printable(what))
 	// An answer that cannot be read is not yes.
-	answer, _ := bufio.NewReader(os.Stdin).ReadString('\n')
+	answer, _ := bufio.NewReader(io.LimitReader(os.Stdin, maxAnswerBytes)).ReadString('\n')
 	if !slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer))) {
 		return errors.New("not confirmed; nothing was done")
 	}

@@ -64,6 +64,10 @@ func serveOps(
 		}
 	}()
 	log.messages.Note("serving metrics, health and pprof profiles on http://%s", ops.Addr())
+	if !isLoopback(hostOf(ops.Addr().String())) {
+		log.messages.Warn("anyone who can reach %s can read the metrics, because it is not a loopback address; restrict "+
+			"access to your monitoring (pprof profiles are served to loopback clients only)", ops.Addr())
+	}
 	return func() {
 		cancel()
 		<-ended

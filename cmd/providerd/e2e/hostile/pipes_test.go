@@ -155,6 +155,7 @@ func TestHostileJSONLog(t *testing.T) {
 	server.Stop(t)
 	for _, want := range []string{
 		"did you mean PROVIDERD_DATABASE?", "plain HTTP", "wrote an access token", "serving the API",
+		"can read the metrics",
 	} {
 		if !strings.Contains(server.Stderr.String(), want) {
 			t.Errorf("%q is missing", want)
