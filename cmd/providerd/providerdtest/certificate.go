@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // WriteCertificate writes a self-signed certificate for 127.0.0.1 and 127.0.0.2, and its key, to dir.
@@ -26,19 +28,19 @@ func WriteCertificate(t *testing.T, dir string, serial int64) {
 func WriteCertificateValid(t *testing.T, dir string, serial int64, from, to time.Time) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	Check(t, err)
+	processtest.Must(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(serial), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv4(127, 0, 0, 2)},
 		NotBefore: from, NotAfter: to,
 	}
 	certificate, certificateErr := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	private, keyErr := x509.MarshalPKCS8PrivateKey(key)
-	Check(t, errors.Join(certificateErr, keyErr))
+	processtest.Must(t, errors.Join(certificateErr, keyErr))
 	for name, block := range map[string]*pem.Block{
 		"cert.pem": {Type: "CERTIFICATE", Bytes: certificate},
 		"key.pem":  {Type: "PRIVATE KEY", Bytes: private},
 	} {
-		Check(t, os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600))
+		processtest.Must(t, os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600))
 	}
 }
 
@@ -47,7 +49,7 @@ func ServedSerial(t *testing.T, address string) int64 {
 	t.Helper()
 	<-time.After(time.Second)
 	connection, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true})
-	Check(t, err)
+	processtest.Must(t, err)
 	defer func() { _ = connection.Close() }()
 	return connection.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
 }

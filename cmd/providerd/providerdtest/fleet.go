@@ -34,7 +34,7 @@ func StartFleet(t *testing.T, url string, count int) *Fleet {
 		Program: os.Args[0], Dir: t.TempDir(), URL: url, Client: contracttest.Client(t), Replicas: make([]*Server, count),
 	}
 	if url != "" {
-		Check(t, os.Mkdir(filepath.Dir(f.Keyset()), 0o700))
+		processtest.Must(t, os.Mkdir(filepath.Dir(f.Keyset()), 0o700))
 		f.RunCommand(t, "key", "create")
 	}
 	var group sync.WaitGroup
@@ -55,7 +55,7 @@ func StartFleet(t *testing.T, url string, count int) *Fleet {
 	})
 	if url != "" {
 		token := f.RunCommand(t, "token", "create", "--quiet", "--name", "initial", "--allow", "all")
-		Check(t, os.WriteFile(filepath.Join(f.Dir, "data", "initial-token"), []byte(token), 0o600))
+		processtest.Must(t, os.WriteFile(filepath.Join(f.Dir, "data", "initial-token"), []byte(token), 0o600))
 	}
 	return f
 }
@@ -141,6 +141,6 @@ func (f *Fleet) Stored(t *testing.T, url string) []Record {
 func StoredAt(t *testing.T, url, keyset string) []Record {
 	t.Helper()
 	database, err := storetest.CreatePostgres(t.Context(), url, keyset)
-	Check(t, err)
+	processtest.Must(t, err)
 	return readAll(t, database)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"example.com/providerd/cmd/providerd/command"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // The exit statuses of a failure, of a usage error, and of drift that apply reports.
@@ -34,14 +35,6 @@ func MainAround(m *testing.M, around func(program func() int) int) {
 	testscript.Main(m, map[string]func(){"providerd": func() { os.Exit(around(command.Main)) }})
 }
 
-// Check fails t immediately if err is not nil.
-func Check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // Path returns the path of a file given its name relative to the root of the module.
 func Path(t testing.TB, name string) string {
 	t.Helper()
@@ -59,6 +52,6 @@ func Path(t testing.TB, name string) string {
 func ReadFile(t testing.TB, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(Path(t, name))
-	Check(t, err)
+	processtest.Must(t, err)
 	return string(text)
 }

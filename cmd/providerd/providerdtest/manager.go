@@ -5,6 +5,8 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // StateEnding is the notification that a server sends when its drain delay is over.
@@ -21,7 +23,7 @@ func StateDraining(delay time.Duration) string {
 func ListenAsManager(t *testing.T, socket string) *net.UnixConn {
 	t.Helper()
 	manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
-	Check(t, err)
+	processtest.Must(t, err)
 	t.Cleanup(func() { _ = manager.Close() })
 	return manager
 }
@@ -32,7 +34,7 @@ func ExpectState(t *testing.T, manager *net.UnixConn, want string) {
 	message := make([]byte, 1024)
 	for {
 		length, err := manager.Read(message)
-		Check(t, err)
+		processtest.Must(t, err)
 		switch state := string(message[:length]); state {
 		case want:
 			return

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // Example is a block of commands of the manual. RunBy is the test that runs it. Output is what the page says that it
@@ -85,7 +87,7 @@ func CodeBlocks(text, language string) []string {
 func ShellCommand(t *testing.T, dir, commands string) *exec.Cmd {
 	t.Helper()
 	bin := t.TempDir()
-	Check(t, os.Symlink(os.Args[0], filepath.Join(bin, "providerd")))
+	processtest.Must(t, os.Symlink(os.Args[0], filepath.Join(bin, "providerd")))
 	shell := exec.CommandContext(t.Context(), "bash", "-euc", commands)
 	shell.Dir = dir
 	shell.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))

@@ -48,7 +48,7 @@ func Scrape(t *testing.T, ops string) map[string]float64 {
 		t.Fatalf("status is %d: %s", status, text)
 	}
 	series, err := ParseSeries(text)
-	Check(t, err)
+	processtest.Must(t, err)
 	return series
 }
 

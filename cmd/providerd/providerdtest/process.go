@@ -63,7 +63,7 @@ func Serve(t *testing.T, dir string, words ...string) *Server {
 func MustStart(t *testing.T, command *exec.Cmd) *Server {
 	t.Helper()
 	server, err := Start(command)
-	Check(t, err)
+	processtest.Must(t, err)
 	t.Cleanup(func() { _ = server.Child.Kill() })
 	return server
 }
@@ -96,7 +96,7 @@ func Start(command *exec.Cmd) (*Server, error) {
 // Signal sends the process a signal.
 func (s *Server) Signal(t *testing.T, signal os.Signal) {
 	t.Helper()
-	Check(t, s.Command.Process.Signal(signal))
+	processtest.Must(t, s.Command.Process.Signal(signal))
 }
 
 // Stop sends SIGTERM and waits for the process, which must exit with status 0.
@@ -110,5 +110,5 @@ func (s *Server) Stop(t *testing.T) {
 // Kill kills the process, which must not have ended by itself, and waits for it.
 func (s *Server) Kill(t *testing.T) {
 	t.Helper()
-	Check(t, s.Child.Kill())
+	processtest.Must(t, s.Child.Kill())
 }

@@ -42,7 +42,7 @@ func (s *Server) PostWithKey(client *http.Client, path, body, key string) (int, 
 func (s *Server) Send(t *testing.T, client *http.Client, method, path, token, body string, header http.Header) int {
 	t.Helper()
 	status, _, err := s.Do(client, method, path, token, body, header)
-	Check(t, err)
+	processtest.Must(t, err)
 	return status
 }
 
@@ -74,7 +74,7 @@ func (s *Server) Do(client *http.Client, method, path, token, body string, heade
 func Get(t *testing.T, url string) (int, string) {
 	t.Helper()
 	status, text, err := (&Server{URL: url}).Do(http.DefaultClient, http.MethodGet, "", "", "", nil)
-	Check(t, err)
+	processtest.Must(t, err)
 	return status, text
 }
 
@@ -82,9 +82,9 @@ func Get(t *testing.T, url string) (int, string) {
 func Dial(t *testing.T, server *Server) net.Conn {
 	t.Helper()
 	connection, err := net.Dial("tcp", strings.TrimPrefix(server.URL, "http://"))
-	Check(t, err)
+	processtest.Must(t, err)
 	t.Cleanup(func() { _ = connection.Close() })
-	Check(t, connection.SetDeadline(time.Now().Add(processtest.Timeout)))
+	processtest.Must(t, connection.SetDeadline(time.Now().Add(processtest.Timeout)))
 	return connection
 }
 
@@ -92,7 +92,7 @@ func Dial(t *testing.T, server *Server) net.Conn {
 func Token(t *testing.T, dir string) string {
 	t.Helper()
 	token, err := os.ReadFile(filepath.Join(dir, "data", "initial-token"))
-	Check(t, err)
+	processtest.Must(t, err)
 	return strings.TrimSpace(string(token))
 }
 

@@ -29,7 +29,7 @@ func Output(t *testing.T, command *exec.Cmd) string {
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		t.Fatalf("%v: %v: %s", command.Args, err, exit.Stderr)
 	}
-	Check(t, err)
+	processtest.Must(t, err)
 	return string(output)
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"example.com/providerd/store"
 	"example.com/providerd/store/storetest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // Record is a provider, from a response or from the database.
@@ -27,7 +28,7 @@ type Record struct {
 func openData(t *testing.T, dir string) *store.Store {
 	t.Helper()
 	database, err := storetest.OpenSQLite(t.Context(), filepath.Join(dir, "data", "providerd.db"), "")
-	Check(t, err)
+	processtest.Must(t, err)
 	return database
 }
 
@@ -42,7 +43,7 @@ func readAll(t *testing.T, database *store.Store) (found []Record) {
 	t.Helper()
 	records := database.Opened(t.Context(), database.Providers(t.Context(), store.Filter{}, 0))
 	for stored, err := range records {
-		Check(t, err)
+		processtest.Must(t, err)
 		record := Record{Name: stored.Common().Name, PK: stored.Common().PK}
 		switch provider := stored.(type) {
 		case store.OAuth2Provider:
@@ -70,7 +71,7 @@ func StoredPKs(t *testing.T, dir string) (pks []int64) {
 // Fill creates a database for a server in dir, with as many providers of both kinds as rows.
 func Fill(t *testing.T, dir string, rows int) {
 	t.Helper()
-	Check(t, storetest.FillSQLite(t.Context(), filepath.Join(dir, "data", "providerd.db"), rows))
+	processtest.Must(t, storetest.FillSQLite(t.Context(), filepath.Join(dir, "data", "providerd.db"), rows))
 }
 
 // CheckFilled checks that the providers that Fill created are stored with their secrets, sealed with the newest key.
@@ -124,7 +125,7 @@ func Execute(ctx context.Context, database string, statements ...string) (err er
 func CheckIntegrity(t *testing.T, path string) {
 	t.Helper()
 	db, err := sql.Open("sqlite3", path)
-	Check(t, err)
+	processtest.Must(t, err)
 	var verdict string
 	err = db.QueryRowContext(t.Context(), "PRAGMA integrity_check").Scan(&verdict)
 	if err := errors.Join(err, db.Close()); err != nil || verdict != "ok" {
@@ -138,7 +139,7 @@ func CheckBackup(t *testing.T, dir string, wanted map[string]Record) {
 	t.Helper()
 	restored := t.TempDir()
 	keyset, err := os.ReadFile(filepath.Join(dir, "data", "keyset.json"))
-	Check(t, errors.Join(err, os.Mkdir(filepath.Join(restored, "data"), 0o700),
+	processtest.Must(t, errors.Join(err, os.Mkdir(filepath.Join(restored, "data"), 0o700),
 		os.WriteFile(filepath.Join(restored, "data", "keyset.json"), keyset, 0o600)))
 	RunCommand(t, restored, "restore", filepath.Join(dir, "backup.db"))
 	Serve(t, restored).Stop(t)

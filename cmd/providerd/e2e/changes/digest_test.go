@@ -22,6 +22,7 @@ import (
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // TestDigestsOfLines computes digests from rows, as anyone could who has the key and has read the manual.
@@ -67,9 +68,9 @@ func TestDigestsInTheManual(t *testing.T) {
 		t.Fatal("there is no key")
 	}
 	secret, err := hex.DecodeString(found[1])
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	id, err := strconv.ParseUint(found[2], 10, 32)
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	rows := providerdtest.CodeBlocks(page, "json")
 	if len(rows) < 2 {
 		t.Fatalf("%d examples", len(rows))
@@ -94,7 +95,7 @@ func digestKey(t *testing.T, dir string) providerdtest.ClearKey {
 	t.Helper()
 	data := filepath.Join(dir, "data")
 	keys, err := providerdtest.ClearKeys(filepath.Join(data, "keyset.json"), "sqlite3", filepath.Join(data, "providerd.db"))
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	return keys[slices.IndexFunc(keys, func(key providerdtest.ClearKey) bool { return key.Kind == "digest" })]
 }
 
@@ -102,7 +103,7 @@ func digestKey(t *testing.T, dir string) providerdtest.ClearKey {
 func rowText(t *testing.T, dir string, of line) []byte {
 	t.Helper()
 	db, err := sql.Open("sqlite3", "file:"+filepath.Join(dir, "data", "providerd.db")+"?mode=ro")
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	defer func() { _ = db.Close() }()
 	members := row(t, db, of.Subject)
 	for _, name := range []string{"include_claims_in_id_token", "exclude_users_service_account"} {
@@ -117,7 +118,7 @@ func rowText(t *testing.T, dir string, of line) []byte {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
-	providerdtest.Check(t, encoder.Encode(members))
+	processtest.Must(t, encoder.Encode(members))
 	return bytes.TrimSpace(text.Bytes())
 }
 
@@ -125,7 +126,7 @@ func rowText(t *testing.T, dir string, of line) []byte {
 func row(t *testing.T, db *sql.DB, pk int64) map[string]any {
 	t.Helper()
 	rows, err := db.QueryContext(t.Context(), "SELECT * FROM providers WHERE pk = ?", pk)
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	defer func() { _ = rows.Close() }()
 	names, err := rows.Columns()
 	if err != nil || !rows.Next() {
@@ -135,7 +136,7 @@ func row(t *testing.T, db *sql.DB, pk int64) map[string]any {
 	for i := range values {
 		targets[i] = &values[i]
 	}
-	providerdtest.Check(t, rows.Scan(targets...))
+	processtest.Must(t, rows.Scan(targets...))
 	members := map[string]any{}
 	for i, name := range names {
 		if values[i] != nil {
@@ -150,6 +151,6 @@ func show(t *testing.T, dir string, pk int64, name string) (value string) {
 	t.Helper()
 	var members map[string]any
 	text := providerdtest.RunCommand(t, dir, "provider", "show", fmt.Sprint(pk), "--reveal", "--output", "json")
-	providerdtest.Check(t, json.Unmarshal([]byte(text), &members))
+	processtest.Must(t, json.Unmarshal([]byte(text), &members))
 	return members[name].(string)
 }

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/store/storetest/processtest"
 )
 
@@ -63,7 +62,7 @@ func TestPlansKilled(t *testing.T) {
 func kill(t *testing.T, command *exec.Cmd) (isKilled bool) {
 	t.Helper()
 	child, err := processtest.Start(command)
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	processtest.WaitUntil(t, "the command prints the plan", func() bool {
 		return child.Stdout.String()+child.Stderr.String() != "" || child.HasEnded()
 	})

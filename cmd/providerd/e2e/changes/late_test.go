@@ -39,7 +39,7 @@ func TestLateCommits(t *testing.T) {
 	cluster.Await(t, "SELECT wait_event = 'SyncRep' FROM pg_stat_activity WHERE pid = $1", connection.PgConn().PID())
 	log.expectWait(t, fmt.Sprintf("process %d of postgres in database", connection.PgConn().PID()))
 	cluster.Set(t, "synchronous_standby_names", "")
-	providerdtest.Check(t, <-committed)
+	processtest.Must(t, <-committed)
 	log.expectCreated(t, 1, 2, 3)
 }
 
@@ -48,22 +48,22 @@ func TestPreparedTransactions(t *testing.T) {
 	t.Parallel()
 	cluster, s, connection, tx := beginLate(t)
 	_, err := tx.Exec(t.Context(), "PREPARE TRANSACTION 'late'")
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	s.Replicas[0].Create(t, contracttest.Client(t))
 	log := s.startLog(t)
 	log.expectWait(t, "prepared transaction 'late' of postgres in database")
 	_, err = connection.Exec(t.Context(), "COMMIT PREPARED 'late'")
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	log.expectCreated(t, 1, 2, 3)
 	neighbor, err := pgx.Connect(t.Context(), cluster.URL("postgres"))
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	defer func() { _ = neighbor.Close(t.Context()) }()
 	_, err = neighbor.Exec(t.Context(), "BEGIN; SELECT pg_current_xact_id()")
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	log = s.startLog(t)
 	log.expectWait(t, fmt.Sprintf("process %d of postgres in database postgres, since", neighbor.PgConn().PID()))
 	_, err = neighbor.Exec(t.Context(), "ROLLBACK")
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	log.expectCreated(t, 1, 2, 3)
 }
 
@@ -75,13 +75,13 @@ func beginLate(t *testing.T) (cluster *postgrestest.Cluster, s *site, connection
 	s = startSite(t, url, 1)
 	s.Replicas[0].Create(t, contracttest.Client(t))
 	connection, err := pgx.Connect(t.Context(), url)
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	t.Cleanup(func() { _ = connection.Close(context.WithoutCancel(t.Context())) })
 	tx, err = connection.Begin(t.Context())
 	if err == nil {
 		_, err = tx.Exec(t.Context(), insertLate)
 	}
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	return cluster, s, connection, tx
 }
 
@@ -94,7 +94,7 @@ type log struct {
 func (s *site) startLog(t *testing.T) *log {
 	t.Helper()
 	child, err := processtest.Start(s.Command(t.Context(), "audit", "list", "--output", "jsonl"))
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	return &log{site: s, Child: child}
 }
 
@@ -124,7 +124,7 @@ func (l *log) expectCreated(t *testing.T, want ...int64) {
 	if !slices.Equal(pks, want) {
 		t.Errorf("printed %v, want %v", pks, want)
 	}
-	providerdtest.Check(t, os.WriteFile(filepath.Join(l.site.Dir, "lines.jsonl"), []byte(output), 0o600))
+	processtest.Must(t, os.WriteFile(filepath.Join(l.site.Dir, "lines.jsonl"), []byte(output), 0o600))
 	// The secret of the inserted provider is that of another one.
 	providerdtest.ExpectExit(t, l.site.Command(t.Context(), "audit", "verify", "lines.jsonl"), providerdtest.ExitFailed,
 		"nothing differs, but 1 line could not be compared")
@@ -140,7 +140,7 @@ func TestUnconfirmedCommits(t *testing.T) {
 	s.Replicas[0].Create(t, contracttest.Client(t))
 	s.Replicas[0].Stop(t)
 	connection, err := pgx.Connect(t.Context(), url)
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	defer func() { _ = connection.Close(t.Context()) }()
 	cluster.Set(t, "synchronous_standby_names", "nobody")
 	committed := make(chan error)
@@ -149,7 +149,7 @@ func TestUnconfirmedCommits(t *testing.T) {
 		committed <- err
 	}()
 	cluster.Await(t, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
-	providerdtest.Check(t, <-committed)
+	processtest.Must(t, <-committed)
 	unconfirmed := s.startLog(t)
 	if err := unconfirmed.Wait(); err == nil || unconfirmed.Stdout.String() != "" ||
 		!strings.Contains(unconfirmed.Stderr.String(), "outcome of the commit is unknown") {

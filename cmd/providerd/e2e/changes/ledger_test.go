@@ -19,6 +19,7 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/server/contracttest"
 	"example.com/providerd/store/postgres/postgrestest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // records is the number of entries of the file.
@@ -59,10 +60,10 @@ func (l *ledger) keep(t *testing.T) {
 	older := l.copy(t)
 	const last = "workspace_directory: [{name: Last, delegated_subject: admin@example.com, credentials: {canary: 5}, " +
 		"default_group_email_domain: example.com}]"
-	providerdtest.Check(t, os.WriteFile(filepath.Join(l.Dir, "last.yaml"), []byte(last), 0o600))
+	processtest.Must(t, os.WriteFile(filepath.Join(l.Dir, "last.yaml"), []byte(last), 0o600))
 	l.RunCommand(t, "apply", "-f", "last.yaml", "--as", "initial", "--yes")
 	output, err := l.Command(t.Context(), "audit", "list", "--output", "jsonl").Output()
-	providerdtest.Check(t, errors.Join(err, os.WriteFile(filepath.Join(l.Dir, "lines.jsonl"), output, 0o600)))
+	processtest.Must(t, errors.Join(err, os.WriteFile(filepath.Join(l.Dir, "lines.jsonl"), output, 0o600)))
 	l.RunCommand(t, "audit", "verify", "lines.jsonl")
 	l.expectFound(t, manipulation{kind: "older copy", pk: l.history(t).last}, older)
 	l.expectNoFalseAlarm(t)
@@ -127,7 +128,7 @@ func (l *ledger) history(t *testing.T) history {
 	h := history{live: map[string][]int64{}}
 	kinds, changed := map[int64]string{}, map[int64]bool{}
 	text, err := os.ReadFile(filepath.Join(l.Dir, "lines.jsonl"))
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	for _, line := range linesOf(t, string(text)) {
 		l.lastEvent = line.ID
 		switch line.Event {

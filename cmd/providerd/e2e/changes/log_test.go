@@ -41,7 +41,7 @@ func TestFollowKilled(t *testing.T) {
 			// It also compares the lines with the database.
 			providerdtest.StartFollower(t, s.Dir, s.Command).Verify(t)
 			text, err := os.ReadFile(filepath.Join(s.Dir, "followed.jsonl"))
-			providerdtest.Check(t, err)
+			processtest.Must(t, err)
 			created, revoked := map[int64]bool{}, map[int64]bool{}
 			for _, line := range linesOf(t, string(text)) {
 				switch line.Event {
@@ -70,18 +70,18 @@ func TestFollowKilled(t *testing.T) {
 func (s *site) followUntilKilled(t *testing.T) {
 	t.Helper()
 	file, err := os.OpenFile(filepath.Join(s.Dir, "followed.jsonl"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	defer func() { _ = file.Close() }()
 	size := func() int64 {
 		info, err := file.Stat()
-		providerdtest.Check(t, err)
+		processtest.Must(t, err)
 		return info.Size()
 	}
 	before := size()
 	command := s.Command(t.Context(), "audit", "list", "--output", "jsonl", "--cursor-file", "followed.jsonl.cursor", "--follow")
 	command.Stdout = file
 	child, err := processtest.Start(command)
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	processtest.WaitUntil(t, "lines are printed", func() bool { return size() > before })
 	<-time.After(rand.N(50 * time.Millisecond))
 	if err := child.Kill(); err != nil {

@@ -30,7 +30,7 @@ func TestPlanInLittleMemory(t *testing.T) {
 	rows := processtest.ProofSize(t, "rows", defaultRows)
 	dir := t.TempDir()
 	providerdtest.Fill(t, dir, rows)
-	providerdtest.Check(t, providerdtest.Execute(t.Context(), filepath.Join(dir, "data", "providerd.db"),
+	processtest.Must(t, providerdtest.Execute(t.Context(), filepath.Join(dir, "data", "providerd.db"),
 		`UPDATE providers SET created_by = 'ci', idempotency_key = 'apply/' || pk`))
 	m, entries := newModel(30), min(rows/10, maxPlanned)
 	m.change(entries)
@@ -52,10 +52,10 @@ func TestPlanInLittleMemory(t *testing.T) {
 func createHalves(t *testing.T, dir string, entries int) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "model.yaml"))
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	lines := strings.SplitAfter(string(text), "\n")
 	for _, half := range [][]string{lines[1 : 1+entries/2], lines[1+entries/2:]} {
-		providerdtest.Check(t, os.WriteFile(filepath.Join(dir, "half.yaml"), []byte(lines[0]+strings.Join(half, "")), 0o600))
+		processtest.Must(t, os.WriteFile(filepath.Join(dir, "half.yaml"), []byte(lines[0]+strings.Join(half, "")), 0o600))
 		providerdtest.RunCommand(t, dir, "apply", "-f", "half.yaml", "--as", "ci", "--yes")
 	}
 }
@@ -85,13 +85,13 @@ func TestAuditInLittleMemory(t *testing.T) {
 func measure(t *testing.T, dir, line, output string, status int) (peak int) {
 	t.Helper()
 	file, err := os.Create(filepath.Join(dir, output))
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	defer func() { _ = file.Close() }()
 	command := providerdtest.Command(t.Context(), dir, strings.Fields(line)...)
 	command.Stdout = file
 	begun := time.Now()
 	child, err := processtest.Start(command)
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	peak = providerdtest.WaitPeakKiB(t, child)
 	if command.ProcessState.ExitCode() != status {
 		t.Errorf("%s: %v: %s", line, command.ProcessState, child.Stderr)
@@ -104,7 +104,7 @@ func measure(t *testing.T, dir, line, output string, status int) (peak int) {
 func countLines(t *testing.T, path, pattern string) (count int) {
 	t.Helper()
 	file, err := os.Open(path)
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	defer func() { _ = file.Close() }()
 	counted, lines := regexp.MustCompile(pattern), bufio.NewScanner(file)
 	for lines.Scan() {
@@ -162,7 +162,7 @@ func TestListsInLittleMemory(t *testing.T) {
 func fillLists(t *testing.T, dir string, rows int) {
 	t.Helper()
 	providerdtest.Fill(t, dir, rows)
-	providerdtest.Check(t, providerdtest.Execute(t.Context(), filepath.Join(dir, "data", "providerd.db"),
+	processtest.Must(t, providerdtest.Execute(t.Context(), filepath.Join(dir, "data", "providerd.db"),
 		fmt.Sprintf(`INSERT INTO events (at, event, subject, kind, name, fields, caller, request_id, remote_address, os_user)
 			SELECT created_at, 'provider deleted', pk + %d, 'oauth2', '', '', '', '', '', 'root' FROM providers`, rows),
 		`INSERT INTO tokens (name, prefix, digest, operations, created_at, expires_at)

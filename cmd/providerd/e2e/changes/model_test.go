@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"testing"
 
-	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // entry is an entry of the file. Serial is part of its name and never changes.
@@ -102,10 +102,10 @@ func (m *model) write(t *testing.T, dir string) {
 	file.WriteString("oauth2:\n")
 	for _, serial := range slices.Sorted(maps.Keys(m.entries)) {
 		line, err := json.Marshal(m.entries[serial])
-		providerdtest.Check(t, err)
+		processtest.Must(t, err)
 		fmt.Fprintf(&file, "  - %s\n", line)
 	}
-	providerdtest.Check(t, os.WriteFile(filepath.Join(dir, "model.yaml"), file.Bytes(), 0o600))
+	processtest.Must(t, os.WriteFile(filepath.Join(dir, "model.yaml"), file.Bytes(), 0o600))
 }
 
 // record is a stored record.
@@ -121,7 +121,7 @@ type record struct {
 func (s *site) stored(t *testing.T) (stored []record) {
 	t.Helper()
 	output := s.RunCommand(t, "provider", "list", "--kind", "oauth2", "--reveal", "--output", "json")
-	providerdtest.Check(t, json.Unmarshal([]byte(output), &stored))
+	processtest.Must(t, json.Unmarshal([]byte(output), &stored))
 	return stored
 }
 

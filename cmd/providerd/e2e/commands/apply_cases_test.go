@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // applyCase is a file of a user of another system. Its field is that of an OAuth2 provider, unless it has a whole file.
@@ -85,7 +86,7 @@ func TestFilesOfOtherSystems(t *testing.T) {
 			if text == "" {
 				text = "oauth2:\n  - name: n\n    authorization_flow: 3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01\n    " + c.field + "\n"
 			}
-			providerdtest.Check(t, errors.Join(os.WriteFile(filepath.Join(dir, "t.yaml"), []byte(text), 0o600),
+			processtest.Must(t, errors.Join(os.WriteFile(filepath.Join(dir, "t.yaml"), []byte(text), 0o600),
 				os.WriteFile(filepath.Join(dir, "s"), []byte(c.secret), 0o600)))
 			command := providerdtest.Command(t.Context(), dir, "S="+c.variable, "apply", "-f", "t.yaml", "--dry-run")
 			providerdtest.ExpectExit(t, command, c.status, regexp.QuoteMeta(c.says))

@@ -10,6 +10,7 @@ import (
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/store/postgres/postgrestest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // archive backs the database of servers up, and restores it elsewhere.
@@ -51,7 +52,7 @@ func (a sqliteArchive) refuse(t *testing.T, backup, message string) {
 	place := filepath.Join(dir, "data", "providerd.db")
 	providerdtest.Run(t, "cp", "--preserve=mode", filepath.Join(a.Dir, "data", "providerd.db"), place)
 	before, err := os.ReadFile(place)
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	restore := providerdtest.Command(t.Context(), dir, "restore", backup, "--replace")
 	providerdtest.ExpectExit(t, restore, providerdtest.ExitFailed, message)
 	if after, err := os.ReadFile(place); err != nil || !bytes.Equal(after, before) {

@@ -19,20 +19,20 @@ func TestBackupSchedule(t *testing.T) {
 	dir := t.TempDir()
 	providerdtest.Fill(t, dir, 10)
 	backups := filepath.Join(dir, "backups")
-	providerdtest.Check(t, os.Mkdir(backups, 0o700))
+	processtest.Must(t, os.Mkdir(backups, 0o700))
 	const old = "providerd-20200131T080000Z.db"
 	others := []string{"notes", "other-20200131T080000Z.db", "providerd-2020.db"}
 	for _, name := range append(others, old, "providerd-20200131T140000Z.db") {
-		providerdtest.Check(t, os.WriteFile(filepath.Join(backups, name), nil, 0o600))
+		processtest.Must(t, os.WriteFile(filepath.Join(backups, name), nil, 0o600))
 	}
 	keyset := filepath.Join(dir, "data", "keyset.json")
-	providerdtest.Check(t, os.Rename(keyset, keyset+".away"))
+	processtest.Must(t, os.Rename(keyset, keyset+".away"))
 	s := startSchedule(t, dir, "1s")
 	processtest.WaitUntil(t, "a backup fails", func() bool { return strings.Contains(s.Stderr.String(), "backup failed: no keyset file") })
 	if names := namesIn(t, backups); !slices.Contains(names, old) {
 		t.Errorf("after a failed backup, the backups are %v", names)
 	}
-	providerdtest.Check(t, os.Rename(keyset+".away", keyset))
+	processtest.Must(t, os.Rename(keyset+".away", keyset))
 	verified := func() int { return strings.Count(s.Stderr.String(), "it does not contain the keyset") }
 	processtest.WaitUntil(t, "three backups are made", func() bool { return verified() >= 3 })
 	processtest.WaitUntil(t, "old backups are removed", func() bool { return len(namesIn(t, backups)) == len(others)+2 })
@@ -54,7 +54,7 @@ func TestBackupSchedule(t *testing.T) {
 func startSchedule(t *testing.T, dir, every string) *processtest.Child {
 	t.Helper()
 	s, err := processtest.Start(providerdtest.Command(t.Context(), dir, "backup", "--every", every, "--keep", "2", "backups"))
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	return s
 }
 
@@ -72,7 +72,7 @@ func stopSchedule(t *testing.T, s *processtest.Child, backups string, signal sys
 func namesIn(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	for _, entry := range entries {
 		names = append(names, entry.Name())
 	}

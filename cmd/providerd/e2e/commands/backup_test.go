@@ -37,7 +37,7 @@ func TestBackupInterrupted(t *testing.T) {
 			t.Errorf("the next backup leaves %v", now)
 		}
 		for _, path := range left {
-			providerdtest.Check(t, os.Remove(path))
+			processtest.Must(t, os.Remove(path))
 		}
 		providerdtest.CheckIntegrity(t, filepath.Join(dir, "next-"+name))
 	}
@@ -48,7 +48,7 @@ func interrupt(t *testing.T, dir, file string, signal syscall.Signal, arguments 
 	t.Helper()
 	known := drafts(t, dir, file)
 	child, err := processtest.Start(providerdtest.Command(t.Context(), dir, arguments...))
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	processtest.WaitUntil(t, file+" is being written", func() bool {
 		isNew := func(path string) bool { return !slices.Contains(known, path) }
 		return slices.ContainsFunc(drafts(t, dir, file), isNew)
@@ -62,7 +62,7 @@ func interrupt(t *testing.T, dir, file string, signal syscall.Signal, arguments 
 func drafts(t *testing.T, dir, name string) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(dir, filepath.Dir(name), "."+filepath.Base(name)+"[0-9]*"))
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	return found
 }
 

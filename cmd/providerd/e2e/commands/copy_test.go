@@ -92,9 +92,9 @@ func TestCopyThereAndBack(t *testing.T) {
 				t.Errorf("the next pk is %s", pk)
 			}
 		}
-		providerdtest.Check(t, os.Rename(filepath.Join(dir, "data", "keyset.json"), filepath.Join(dir, "back", "keyset.json")))
-		providerdtest.Check(t, os.RemoveAll(filepath.Join(dir, "data")))
-		providerdtest.Check(t, os.Rename(filepath.Join(dir, "back"), filepath.Join(dir, "data")))
+		processtest.Must(t, os.Rename(filepath.Join(dir, "data", "keyset.json"), filepath.Join(dir, "back", "keyset.json")))
+		processtest.Must(t, os.RemoveAll(filepath.Join(dir, "data")))
+		processtest.Must(t, os.Rename(filepath.Join(dir, "back"), filepath.Join(dir, "data")))
 		providerdtest.CheckFilled(t, dir, rows)
 	}
 }
@@ -133,12 +133,12 @@ func TestCopyInterrupted(t *testing.T) {
 			t.Parallel()
 			to := cluster.CreateDatabase(t)
 			child, err := processtest.Start(copying(t.Context(), dir, from, to))
-			providerdtest.Check(t, err)
+			processtest.Must(t, err)
 			connection, err := pgx.Connect(t.Context(), to)
-			providerdtest.Check(t, err)
+			processtest.Must(t, err)
 			defer func() { _ = connection.Close(t.Context()) }()
 			count := func(query string) (count int) {
-				providerdtest.Check(t, connection.QueryRow(t.Context(), query).Scan(&count))
+				processtest.Must(t, connection.QueryRow(t.Context(), query).Scan(&count))
 				return count
 			}
 			const inserting = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'INSERT INTO "providers"%'`

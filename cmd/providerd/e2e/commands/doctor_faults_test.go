@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // TestDoctorNamesEachFault injects one fault at a time.
@@ -184,14 +185,14 @@ func shell(commands string) change {
 
 func write(path, content string) change {
 	return func(t *testing.T, s *setUp) {
-		providerdtest.Check(t, os.WriteFile(filepath.Join(s.dir, path), []byte(content), 0o600))
+		processtest.Must(t, os.WriteFile(filepath.Join(s.dir, path), []byte(content), 0o600))
 	}
 }
 
 // statement runs an SQL statement, bypassing the program.
 func statement(statement string) change {
 	return func(t *testing.T, s *setUp) {
-		providerdtest.Check(t, providerdtest.Execute(t.Context(), s.database, statement))
+		processtest.Must(t, providerdtest.Execute(t.Context(), s.database, statement))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/store/postgres/postgrestest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // TestDoctorOverPostgreSQL changes one setting of the server at a time. By default, there is no standby and no
@@ -20,7 +21,7 @@ func TestDoctorOverPostgreSQL(t *testing.T) {
 	cluster := postgrestest.NewCluster(t)
 	address := cluster.CreateDatabase(t)
 	parsed, err := url.Parse(address)
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	name := strings.TrimPrefix(parsed.Path, "/")
 	dir := t.TempDir()
 	examined := setUp{

@@ -78,7 +78,7 @@ func TestExportedRecordsComeBack(t *testing.T) {
 func expectVisible(t *testing.T, dir string) {
 	t.Helper()
 	const text = `oauth2: [{name: "\u202e", authorization_flow: 3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01}]`
-	providerdtest.Check(t, os.WriteFile(filepath.Join(dir, "hidden.yaml"), []byte(text), 0o600))
+	processtest.Must(t, os.WriteFile(filepath.Join(dir, "hidden.yaml"), []byte(text), 0o600))
 	for _, line := range []string{
 		"provider list --reveal", "provider list --reveal --output json",
 		"provider show 4 --output json", "provider show 4", "provider export --reveal",
@@ -112,13 +112,13 @@ func listedRecords(t *testing.T, dir string) ([]map[string]any, map[string]strin
 	var records []map[string]any
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()
-	providerdtest.Check(t, decoder.Decode(&records))
+	processtest.Must(t, decoder.Decode(&records))
 	secrets := map[string]string{}
 	for _, record := range records {
 		secret, isOAuth2 := record["client_secret"].(string)
 		if !isOAuth2 {
 			text, err := json.Marshal(record["credentials"])
-			providerdtest.Check(t, err)
+			processtest.Must(t, err)
 			secret = string(text)
 		}
 		secrets[fmt.Sprint(record["pk"])] = secret

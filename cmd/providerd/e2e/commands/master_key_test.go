@@ -11,6 +11,7 @@ import (
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/store/postgres/postgrestest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // TestMasterKeyIsReplacedUnderLoad replaces the master key of three replicas, each with a keyset file of its own, as on
@@ -59,9 +60,9 @@ func distribute(t *testing.T, f *providerdtest.Fleet, file string) {
 	for _, replica := range []*providerdtest.Server{f.Replicas[1], f.Replicas[2], f.Replicas[0]} {
 		next := filepath.Join(replica.Dir, "data", "next.json")
 		providerdtest.Run(t, "cp", "--preserve=mode", path, next)
-		providerdtest.Check(t, os.Rename(next, filepath.Join(replica.Dir, "data", "keyset.json")))
+		processtest.Must(t, os.Rename(next, filepath.Join(replica.Dir, "data", "keyset.json")))
 	}
-	providerdtest.Check(t, os.Remove(path))
+	processtest.Must(t, os.Remove(path))
 }
 
 // masterKeyInUse returns the id of the master key that encrypts the data keys.

@@ -8,6 +8,7 @@ import (
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // TestTokenRenewedUnderLoad renews the token of callers that pick the new one up from a file; no request is refused.
@@ -24,8 +25,8 @@ func TestTokenRenewedUnderLoad(t *testing.T) {
 		journal.WaitForMore(t, creates)
 		text := providerdtest.RunCommand(t, dir, "token", "renew", string(rune('1'+id)), "--quiet")
 		next := filepath.Join(dir, "data", "next-token")
-		providerdtest.Check(t, os.WriteFile(next, []byte(strings.TrimSpace(text)), 0o600))
-		providerdtest.Check(t, os.Rename(next, filepath.Join(dir, "data", "initial-token")))
+		processtest.Must(t, os.WriteFile(next, []byte(strings.TrimSpace(text)), 0o600))
+		processtest.Must(t, os.Rename(next, filepath.Join(dir, "data", "initial-token")))
 	}
 	journal.WaitForMore(t, creates)
 	load.Stop()

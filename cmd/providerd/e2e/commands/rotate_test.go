@@ -151,7 +151,7 @@ func (r *rotating) keyID(t *testing.T, kind string) (id string) {
 		Kind string
 		ID   uint32
 	}
-	providerdtest.Check(t, json.Unmarshal([]byte(output), &keys))
+	processtest.Must(t, json.Unmarshal([]byte(output), &keys))
 	count := 0
 	for _, key := range keys {
 		if key.Kind == kind {
@@ -211,11 +211,11 @@ func (r *rotating) replaceMasterKey(t *testing.T) {
 	providerdtest.CheckIncludes(t, r.archive.restore(t, last.path, r.Keyset()), last.records)
 	next := r.Keyset() + ".next"
 	r.RunCommand(t, "key", "create", "--keyset", next, "--add", r.Keyset())
-	providerdtest.Check(t, os.Rename(next, r.Keyset()))
+	processtest.Must(t, os.Rename(next, r.Keyset()))
 	r.kill(t, "key", "rewrap")
 	r.RunCommand(t, "key", "rewrap")
 	r.RunCommand(t, "key", "create", "--keyset", next, "--drop", r.Keyset())
-	providerdtest.Check(t, os.Rename(next, r.Keyset()))
+	processtest.Must(t, os.Rename(next, r.Keyset()))
 	if id := r.keyID(t, "master"); id == last.masterID {
 		t.Errorf("the master key is still %s", id)
 	}

@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // kubernetesObject is the part of an object in deploy/apply-job.yaml that decides what the Job does.
@@ -34,11 +35,11 @@ type kubernetesObject struct {
 // mount writes files as Kubernetes mounts them: as symbolic links into a hidden directory.
 func mount(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
-	providerdtest.Check(t, os.MkdirAll(filepath.Join(dir, "..2026"), 0o700))
-	providerdtest.Check(t, os.Symlink("..2026", filepath.Join(dir, "..data")))
+	processtest.Must(t, os.MkdirAll(filepath.Join(dir, "..2026"), 0o700))
+	processtest.Must(t, os.Symlink("..2026", filepath.Join(dir, "..data")))
 	for name, text := range files {
-		providerdtest.Check(t, os.WriteFile(filepath.Join(dir, "..2026", name), []byte(text), 0o600))
-		providerdtest.Check(t, os.Symlink(filepath.Join("..data", name), filepath.Join(dir, name)))
+		processtest.Must(t, os.WriteFile(filepath.Join(dir, "..2026", name), []byte(text), 0o600))
+		processtest.Must(t, os.Symlink(filepath.Join("..data", name), filepath.Join(dir, name)))
 	}
 }
 
@@ -54,7 +55,7 @@ func TestKubernetesJob(t *testing.T) {
 	var arguments []string
 	for document := range strings.SplitSeq(text, "\n---\n") {
 		var object kubernetesObject
-		providerdtest.Check(t, yaml.Unmarshal([]byte(document), &object))
+		processtest.Must(t, yaml.Unmarshal([]byte(document), &object))
 		switch object.Kind {
 		case "ConfigMap":
 			mount(t, config, map[string]string{"providers.yaml": local.Replace(object.Data["providers.yaml"])})

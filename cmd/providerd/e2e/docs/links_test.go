@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // documents calls check for each Markdown file of this module, except those of installed packages.
@@ -27,7 +28,7 @@ func documents(t *testing.T, check func(path string)) {
 		}
 		return nil
 	})
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 }
 
 // TestLinks follows the relative links of all Markdown files, and the anchors of their headings.

@@ -31,7 +31,7 @@ func TestManualBacksUp(t *testing.T) {
 		t.Errorf("restored %v", pks)
 	}
 	for _, name := range []string{"backup.db", "keyset.copy.json"} {
-		providerdtest.Check(t, os.Rename(filepath.Join(dir, name), filepath.Join(other, name)))
+		processtest.Must(t, os.Rename(filepath.Join(dir, name), filepath.Join(other, name)))
 	}
 	providerdtest.RunShell(t, other, examples[3].Commands)
 	if pks := providerdtest.StoredPKs(t, other); !slices.Equal(pks, want) {
@@ -43,9 +43,9 @@ func TestManualBacksUp(t *testing.T) {
 // runSchedule runs the command until its first backup, and checks the name of that.
 func runSchedule(t *testing.T, dir, command string) {
 	t.Helper()
-	providerdtest.Check(t, os.Mkdir(filepath.Join(dir, "backups"), 0o700))
+	processtest.Must(t, os.Mkdir(filepath.Join(dir, "backups"), 0o700))
 	s, err := processtest.Start(providerdtest.ShellCommand(t, dir, "exec "+command))
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	processtest.WaitUntil(t, "the program waits for the next backup", func() bool {
 		return strings.Contains(s.Stderr.String(), "the next backup is due at ")
 	})

@@ -24,10 +24,10 @@ func TestManualFollowsRecords(t *testing.T) {
 	commands := "set -m\n(\n" + providerdtest.Examples(t, recordsPage, 1)[0].Commands + ") &\n" +
 		"until grep --quiet '^}' record-2.json; do sleep 0.1; done 2>/dev/null\nkill -- -$!\n"
 	child, err := processtest.Start(providerdtest.ShellCommand(t, dir, commands))
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	for _, name := range []string{"record-1.json", "record-2.json"} {
 		created, err := server.CreateOnce(http.DefaultClient, name)
-		providerdtest.Check(t, err)
+		processtest.Must(t, err)
 		var kept struct {
 			PK     int64
 			Secret string `json:"client_secret"`

@@ -12,15 +12,16 @@ import (
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/store/postgres/postgrestest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // withCluster replaces the database that commands name by an empty one of a cluster, with the password in a file of dir.
 func withCluster(t *testing.T, cluster *postgrestest.Cluster, dir, commands string) string {
 	t.Helper()
 	parsed, err := url.Parse(cluster.CreateDatabase(t))
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	password, _ := parsed.User.Password()
-	providerdtest.Check(t, os.WriteFile(filepath.Join(dir, "pgpass"), []byte("*:*:*:*:"+password+"\n"), 0o600))
+	processtest.Must(t, os.WriteFile(filepath.Join(dir, "pgpass"), []byte("*:*:*:*:"+password+"\n"), 0o600))
 	parsed.User = url.User(parsed.User.Username())
 	named := regexp.MustCompile(`postgres://providerd@[a-z0-9.,]+/providerd(\?sslmode=verify-full)?`)
 	if len(named.FindAllString(commands, -1)) != 1 {

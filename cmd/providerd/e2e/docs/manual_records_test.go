@@ -10,13 +10,14 @@ import (
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/store/postgres/postgrestest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // asRole returns the URL of a database for another role, to which it gives the same password.
 func asRole(t *testing.T, cluster *postgrestest.Cluster, database, role string) string {
 	t.Helper()
 	parsed, err := url.Parse(database)
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	cluster.Exec(t, strings.TrimPrefix(parsed.Path, "/"), "ALTER ROLE "+role+" PASSWORD '"+cluster.Password+"'")
 	parsed.User = url.UserPassword(role, cluster.Password)
 	return parsed.String()

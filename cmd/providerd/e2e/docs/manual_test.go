@@ -9,13 +9,14 @@ import (
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // writeChain writes a certificate and its key under the names that the manual uses.
 func writeChain(t *testing.T, dir string) {
 	t.Helper()
 	providerdtest.WriteCertificate(t, dir, 1)
-	providerdtest.Check(t, os.Rename(filepath.Join(dir, "cert.pem"), filepath.Join(dir, "chain.pem")))
+	processtest.Must(t, os.Rename(filepath.Join(dir, "cert.pem"), filepath.Join(dir, "chain.pem")))
 }
 
 // firstPage is what a reader reads first, seen from the manual.
@@ -30,8 +31,8 @@ func TestManual(t *testing.T) {
 	tests := testNames(t)
 	r := reader{dir: t.TempDir()}
 	writeChain(t, r.dir)
-	providerdtest.Check(t, os.Mkdir(filepath.Join(r.dir, "bin"), 0o700))
-	providerdtest.Check(t, os.Symlink(os.Args[0], filepath.Join(r.dir, "bin", "providerd")))
+	processtest.Must(t, os.Mkdir(filepath.Join(r.dir, "bin"), 0o700))
+	processtest.Must(t, os.Symlink(os.Args[0], filepath.Join(r.dir, "bin", "providerd")))
 	defer func() { r.server.Stop(t) }()
 	for _, page := range append([]string{firstPage}, pages(t)...) {
 		r.exports = ""
@@ -91,11 +92,11 @@ func pages(t *testing.T) []string {
 func testNames(t *testing.T) map[string]bool {
 	t.Helper()
 	files, err := filepath.Glob("../*/*_test.go")
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	found := map[string]bool{}
 	for _, file := range files {
 		source, err := os.ReadFile(file)
-		providerdtest.Check(t, err)
+		processtest.Must(t, err)
 		for _, match := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllSubmatch(source, -1) {
 			found[string(match[1])] = true
 		}
@@ -143,6 +144,6 @@ func (r *reader) save(t *testing.T, page string) {
 	saved := regexp.MustCompile("(?ms)^[^\n]*[Ss]ave this as `([^`\n]+)`:\n\n```\\w+\n(.*?)^```$")
 	for _, match := range saved.FindAllStringSubmatch(text, -1) {
 		path := filepath.Join(r.dir, match[1])
-		providerdtest.Check(t, os.WriteFile(path, []byte(match[2]), 0o600))
+		processtest.Must(t, os.WriteFile(path, []byte(match[2]), 0o600))
 	}
 }

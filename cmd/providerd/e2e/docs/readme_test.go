@@ -32,8 +32,8 @@ func TestReadmeWorks(t *testing.T) {
 	t.Parallel()
 	dir, shown, response := t.TempDir(), map[string]any{}, map[string]any{}
 	example := providerdtest.CodeBlocks(providerdtest.ReadFile(t, "README.md"), "json")[0]
-	providerdtest.Check(t, json.Unmarshal([]byte(example), &shown))
-	providerdtest.Check(t, json.Unmarshal([]byte(createShown(t, dir)), &response))
+	processtest.Must(t, json.Unmarshal([]byte(example), &shown))
+	processtest.Must(t, json.Unmarshal([]byte(createShown(t, dir)), &response))
 	for _, random := range []string{"client_id", "client_secret"} {
 		if response[random] == "" {
 			t.Errorf("%s is empty", random)
@@ -53,7 +53,7 @@ func TestReadmeWorks(t *testing.T) {
 func runProgram(t *testing.T, dir, program string, environment ...string) string {
 	t.Helper()
 	source, binary := filepath.Join(t.TempDir(), "main.go"), filepath.Join(t.TempDir(), "program")
-	providerdtest.Check(t, os.WriteFile(source, []byte(program), 0o600))
+	processtest.Must(t, os.WriteFile(source, []byte(program), 0o600))
 	providerdtest.Run(t, "go", "build", "-o", binary, source)
 	command := exec.CommandContext(t.Context(), binary)
 	command.Dir, command.Env = dir, append(os.Environ(), environment...)
@@ -104,7 +104,7 @@ func samples(t *testing.T, url string) []sample {
 			}
 		}
 	}
-	providerdtest.Check(t, json.Unmarshal([]byte(text), &contract))
+	processtest.Must(t, json.Unmarshal([]byte(text), &contract))
 	var all []sample
 	for _, path := range contract.Paths {
 		all = append(all, path.Post.Samples...)

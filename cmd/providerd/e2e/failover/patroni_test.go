@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // patroniKinds returns the faults of nodes managed by Patroni. Unless a fault does so itself, restore thaws frozen
@@ -36,10 +36,10 @@ func patroniKinds() []failoverKind[managed] {
 func endWaits(t *testing.T, url, function string, length time.Duration) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	defer func() { _ = conn.Close(t.Context()) }()
 	for begun := time.Now(); time.Since(begun) < length; <-time.After(cancelInterval) {
 		_, err := conn.Exec(t.Context(), "SELECT "+function+"(pid) FROM pg_stat_activity WHERE wait_event = $1", "SyncRep")
-		providerdtest.Check(t, err)
+		processtest.Must(t, err)
 	}
 }

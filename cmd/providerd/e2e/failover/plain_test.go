@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/store/postgres/postgrestest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // How long faults last, and how long it takes to notice them.
@@ -55,7 +55,7 @@ func pairWith(t *testing.T, primary *postgrestest.Cluster) (*pair, string) {
 	t.Helper()
 	p := &pair{primary: primary, toPrimary: newProxy(t), toStandby: newProxy(t)}
 	location, err := url.Parse(p.primary.CreateDatabase(t))
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	p.database = location.Path[1:]
 	p.toPrimary.redirect(p.primary.Address())
 	p.addStandby(t)

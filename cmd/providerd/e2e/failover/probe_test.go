@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 const (
@@ -37,10 +38,10 @@ type probe struct {
 func startProbe(t *testing.T, url string) *probe {
 	t.Helper()
 	config, err := pgx.ParseConfig(url + "&target_session_attrs=read-write")
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	all := stdlib.OpenDB(*config)
 	_, err = all.ExecContext(t.Context(), probeTable)
-	providerdtest.Check(t, errors.Join(err, all.Close()))
+	processtest.Must(t, errors.Join(err, all.Close()))
 	p := &probe{}
 	for _, address := range addressesOf(config) {
 		config := config.Copy()

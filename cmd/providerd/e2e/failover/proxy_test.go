@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // proxy is the network between the replicas and a PostgreSQL server. It keeps its address when the server is replaced.
@@ -24,7 +24,7 @@ type proxy struct {
 func newProxy(t *testing.T) *proxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	p := &proxy{listener: listener, open: map[net.Conn]bool{}}
 	t.Cleanup(func() {
 		_ = listener.Close()

@@ -66,13 +66,13 @@ func TestHostileOlderWALIndex(t *testing.T) {
 		load := createUntilEnd(callers, server, client, sent)
 		sent.WaitForMore(t, 100*(round+1))
 		older, err := os.ReadFile(index)
-		providerdtest.Check(t, err)
+		processtest.Must(t, err)
 		sent.WaitForMore(t, 100)
 		if round == rounds-1 {
 			// The copy is shorter than the file, whose second block it leaves as it is.
 			processtest.WaitUntil(t, "the wal-index has two blocks", func() bool { return sizeOf(index) > int64(len(older)) })
 		}
-		providerdtest.Check(t, processtest.OverwriteBeginning(index, older))
+		processtest.Must(t, processtest.OverwriteBeginning(index, older))
 		processtest.WaitUntil(t, "the accident is noticed", func() bool {
 			return strings.Contains(server.Stderr.String(), "does not match what SQLite wrote")
 		})
@@ -113,7 +113,7 @@ func (a accident) strike(t *testing.T, restarts bool) {
 	load := createUntilEnd(callers, server, client, sent)
 	sent.WaitForMore(t, untilReset)
 	// A copy in the middle of a checkpoint is as good an older one as any.
-	providerdtest.Check(t, overwrite(database+".older", database))
+	processtest.Must(t, overwrite(database+".older", database))
 	sent.WaitForMore(t, 2*callers*untilReset)
 	server.Signal(t, syscall.SIGSTOP)
 	files := []string{database, database + "-wal"}
@@ -121,7 +121,7 @@ func (a accident) strike(t *testing.T, restarts bool) {
 	for _, file := range files {
 		errs = append(errs, overwrite(file+".now", file))
 	}
-	providerdtest.Check(t, errors.Join(append(errs, a.inflict(database))...))
+	processtest.Must(t, errors.Join(append(errs, a.inflict(database))...))
 	if restarts {
 		server.Kill(t)
 		load.Stop()
@@ -140,7 +140,7 @@ func (a accident) strike(t *testing.T, restarts bool) {
 	}
 	_ = os.Remove(database + "-shm")
 	for _, file := range files {
-		providerdtest.Check(t, overwrite(file, file+".now"))
+		processtest.Must(t, overwrite(file, file+".now"))
 	}
 	expectStored(t, dir, sent)
 }

@@ -76,10 +76,10 @@ func TestHostileAliases(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			for i, text := range c.files {
-				providerdtest.Check(t, os.WriteFile(filepath.Join(dir, fmt.Sprint(i, ".yaml")), []byte(text), 0o600))
+				processtest.Must(t, os.WriteFile(filepath.Join(dir, fmt.Sprint(i, ".yaml")), []byte(text), 0o600))
 			}
 			child, err := processtest.Start(providerdtest.Command(t.Context(), dir, "apply", "--dry-run", "-f", "."))
-			providerdtest.Check(t, err)
+			processtest.Must(t, err)
 			mib := providerdtest.WaitPeakKiB(t, child) >> 10
 			if output := child.Stdout.String() + child.Stderr.String(); !strings.Contains(output, c.want) {
 				t.Errorf("output is %.2000s, want %q", output, c.want)

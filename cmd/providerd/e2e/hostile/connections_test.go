@@ -32,7 +32,7 @@ func holdIdle(t *testing.T, server *providerdtest.Server, count int) {
 		connection := providerdtest.Dial(t, server)
 		text := []string{healthRequest, healthRequest[:20], ""}[i%3]
 		_, err := io.WriteString(connection, text)
-		providerdtest.Check(t, err)
+		processtest.Must(t, err)
 		if text == healthRequest {
 			pending := &pendingCreate{Conn: connection, reader: bufio.NewReader(connection)}
 			if status := pending.readStatus(t); status != http.StatusOK {
@@ -76,7 +76,7 @@ func TestHostileIdleConnectionsOverTLS(t *testing.T) {
 	trusting := &tls.Config{InsecureSkipVerify: true}
 	for i := range 32 {
 		connection, err := net.DialTimeout("tcp", address, processtest.Timeout)
-		providerdtest.Check(t, err)
+		processtest.Must(t, err)
 		defer func() { _ = connection.Close() }()
 		switch i % 4 {
 		case 1:
@@ -86,7 +86,7 @@ func TestHostileIdleConnectionsOverTLS(t *testing.T) {
 		case 3:
 			_, err = fmt.Fprint(tls.Client(connection, trusting), healthRequest)
 		}
-		providerdtest.Check(t, err)
+		processtest.Must(t, err)
 	}
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: trusting}, Timeout: 10 * time.Second}
 	defer client.CloseIdleConnections()
@@ -127,7 +127,7 @@ func holdHeaders(t *testing.T, server *providerdtest.Server, fields string) {
 			return err
 		})
 	}
-	providerdtest.Check(t, open.Wait())
+	processtest.Must(t, open.Wait())
 	status := server.Send(t, contracttest.Client(t), http.MethodGet, "/healthz", "", "", nil)
 	if status != http.StatusOK {
 		t.Errorf("healthz: %d", status)

@@ -39,7 +39,7 @@ func newDamagedFiles(t *testing.T) *damagedFiles {
 			f.server.Create(t, f.client)
 		}
 		for _, file := range []string{f.database, f.database + "-wal"} {
-			providerdtest.Check(t, overwrite(file+suffix, file))
+			processtest.Must(t, overwrite(file+suffix, file))
 		}
 	}
 	return f
@@ -105,12 +105,12 @@ func TestHostileFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			files := newDamagedFiles(t)
-			providerdtest.Check(t, damage.inflict(files.database))
+			processtest.Must(t, damage.inflict(files.database))
 			files.refusesEverything(t, damage.words)
 			if err := files.server.Child.Stop(syscall.SIGTERM); err == nil || !strings.Contains(files.server.Stderr.String(), damage.words) {
 				t.Errorf("exit: %v: %s", err, files.server.Stderr)
 			}
-			providerdtest.Check(t, damage.restore(files.database))
+			processtest.Must(t, damage.restore(files.database))
 			stored := providerdtest.StoredPKs(t, files.dir)
 			t.Logf("%s: acknowledged %d, unknown %d, missing %d",
 				name, 2*untilReset, files.unknown, max(0, 2*untilReset-len(stored)))

@@ -13,6 +13,7 @@ import (
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // TestHostileHalfClosing sends creates and closes the sending side of the connection at once. The client must still get
@@ -45,8 +46,8 @@ func halfClose(t *testing.T, server *providerdtest.Server, request string) int {
 	t.Helper()
 	connection := providerdtest.Dial(t, server)
 	_, err := io.WriteString(connection, request)
-	providerdtest.Check(t, err)
-	providerdtest.Check(t, connection.(*net.TCPConn).CloseWrite())
+	processtest.Must(t, err)
+	processtest.Must(t, connection.(*net.TCPConn).CloseWrite())
 	pending := pendingCreate{Conn: connection, reader: bufio.NewReader(connection)}
 	return pending.readStatus(t)
 }
@@ -93,9 +94,9 @@ func TestHostileHangUps(t *testing.T) {
 func hangUp(t *testing.T, connection net.Conn, text string, reset bool) {
 	t.Helper()
 	_, err := io.WriteString(connection, text)
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	if reset {
-		providerdtest.Check(t, connection.(*net.TCPConn).SetLinger(0))
+		processtest.Must(t, connection.(*net.TCPConn).SetLinger(0))
 	}
-	providerdtest.Check(t, connection.Close())
+	processtest.Must(t, connection.Close())
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // TestHostileConcurrentKeys reuses the idempotency keys of the largest records with small bodies, over many
@@ -25,7 +26,7 @@ func TestHostileConcurrentKeys(t *testing.T) {
 	for name, shape := range hostileShapes() {
 		key := strings.ReplaceAll(name, " ", "-")
 		status, _, err := crowd.post(t.Context(), crowd.token, shape.path, shape.make(largeBody), key)
-		providerdtest.Check(t, err)
+		processtest.Must(t, err)
 		if status == http.StatusCreated && shape.path == providerdtest.DirectoryPath {
 			keys = append(keys, key)
 		}

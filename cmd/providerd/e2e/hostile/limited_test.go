@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // serveLimited starts the program as shipped, with a memory limit of 512 MiB if this machine can limit memory.
@@ -29,7 +30,7 @@ func limitMemory(t *testing.T) []string {
 	t.Helper()
 	const limit = "536870912"
 	shell, err := exec.LookPath("sh")
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	// Do not create the file: only the kernel's own limits memory.
 	const join = `[ -e "$0/$1" ] && echo $2 >"$0/$1" && echo $$ >"$0/cgroup.procs" && shift 2 && exec "$@"`
 	lines := [][]string{{"/usr/bin/systemd-run", "--user", "--scope", "--quiet", "--property", "MemoryMax=" + limit, "--"}}

@@ -10,16 +10,17 @@ import (
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // unwritable returns standard outputs that cannot be written: a full disk, and a pipe without a reader.
 func unwritable(t *testing.T) map[string]*os.File {
 	t.Helper()
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	reader, writer, err := os.Pipe()
-	providerdtest.Check(t, err)
-	providerdtest.Check(t, reader.Close())
+	processtest.Must(t, err)
+	processtest.Must(t, reader.Close())
 	t.Cleanup(func() { _ = errors.Join(full.Close(), writer.Close()) })
 	return map[string]*os.File{"no space left on device": full, "broken pipe": writer}
 }
@@ -42,7 +43,7 @@ func TestHostileOutputFailsCommands(t *testing.T) {
 	server := providerdtest.Serve(t, dir)
 	server.Create(t, contracttest.Client(t))
 	server.Stop(t)
-	providerdtest.Check(t, os.WriteFile(dir+"/one.yaml", []byte(entries(1)), 0o600))
+	processtest.Must(t, os.WriteFile(dir+"/one.yaml", []byte(entries(1)), 0o600))
 	for fault, stdout := range unwritable(t) {
 		for _, line := range []string{
 			"--help", "token create --help", "version", "token list", "provider list", "provider list --output json",

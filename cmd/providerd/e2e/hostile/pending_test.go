@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // pendingCreate is a create in flight whose body has not been sent.
@@ -23,7 +24,7 @@ func beginCreate(t *testing.T, server *providerdtest.Server, dir string) *pendin
 	connection := providerdtest.Dial(t, server)
 	text := createHeader(t, dir, len(providerdtest.OAuth2Body)) + "Expect: 100-continue\r\n\r\n"
 	_, err := io.WriteString(connection, text)
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	pending := &pendingCreate{Conn: connection, reader: bufio.NewReader(connection)}
 	if status := pending.readStatus(t); status != http.StatusContinue {
 		t.Fatalf("status is %d", status)
@@ -35,9 +36,9 @@ func beginCreate(t *testing.T, server *providerdtest.Server, dir string) *pendin
 func (p *pendingCreate) readStatus(t *testing.T) int {
 	t.Helper()
 	response, err := http.ReadResponse(p.reader, nil)
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	_, err = io.Copy(io.Discard, response.Body)
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	_ = response.Body.Close()
 	return response.StatusCode
 }
@@ -46,7 +47,7 @@ func (p *pendingCreate) readStatus(t *testing.T) int {
 func (p *pendingCreate) finish(t *testing.T) {
 	t.Helper()
 	_, err := io.WriteString(p, providerdtest.OAuth2Body)
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	if status := p.readStatus(t); status != http.StatusCreated {
 		t.Errorf("status is %d", status)
 	}

@@ -24,9 +24,9 @@ import (
 func stuckPipe(t *testing.T) (reader, writer *os.File) {
 	t.Helper()
 	reader, writer, err := os.Pipe()
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	t.Cleanup(func() { _ = errors.Join(reader.Close(), writer.Close()) })
-	providerdtest.Check(t, writer.SetWriteDeadline(time.Now().Add(10*time.Millisecond)))
+	processtest.Must(t, writer.SetWriteDeadline(time.Now().Add(10*time.Millisecond)))
 	if _, err := writer.Write(make([]byte, 1<<20)); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Fatalf("the pipe does not fill up: %v", err)
 	}
@@ -38,12 +38,12 @@ func stuckPipe(t *testing.T) (reader, writer *os.File) {
 func TestHostileUnreadPipe(t *testing.T) {
 	t.Parallel()
 	reader, writer, err := os.Pipe()
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	dir := t.TempDir()
 	command := providerdtest.ServeCommand(t.Context(), dir, "--ops-listen", "127.0.0.1:0")
 	command.Stderr = writer
 	server, err := providerdtest.Start(command)
-	providerdtest.Check(t, errors.Join(err, writer.Close()))
+	processtest.Must(t, errors.Join(err, writer.Close()))
 	log := bufio.NewReader(reader)
 	ops := readOpsURL(t, log)
 	client := contracttest.Client(t)
@@ -116,7 +116,7 @@ func TestHostileServerOutputs(t *testing.T) {
 			command := providerdtest.ServeCommand(t.Context(), dir, "NOTIFY_SOCKET="+manager.LocalAddr().String())
 			command.Stdout, command.Stderr = output, output
 			child, err := processtest.Start(command)
-			providerdtest.Check(t, err)
+			processtest.Must(t, err)
 			server := &providerdtest.Server{Child: child, URL: readyURL(t, manager), Dir: dir}
 			client := contracttest.Client(t)
 			client.Timeout = 20 * time.Second
@@ -131,7 +131,7 @@ func TestHostileServerOutputs(t *testing.T) {
 // readyURL returns the URL in a server's readiness notification.
 func readyURL(t *testing.T, manager *net.UnixConn) string {
 	t.Helper()
-	providerdtest.Check(t, manager.SetReadDeadline(time.Now().Add(processtest.Timeout)))
+	processtest.Must(t, manager.SetReadDeadline(time.Now().Add(processtest.Timeout)))
 	message := make([]byte, 1024)
 	length, err := manager.Read(message)
 	if err != nil {
@@ -187,7 +187,7 @@ func TestHostileJSONLog(t *testing.T) {
 func usedAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
 	return listener.Addr().String()
 }

@@ -50,7 +50,7 @@ func TestHostileServers(t *testing.T) {
 	var bomb bytes.Buffer
 	packer := gzip.NewWriter(&bomb)
 	flood(packer)
-	providerdtest.Check(t, packer.Close())
+	processtest.Must(t, packer.Close())
 	other := providerdtest.StartCollectorFunc(t, func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") })
 	otherHost := strings.TrimPrefix(other, "http://")
 	redirect := func(status int) http.HandlerFunc {
@@ -96,7 +96,7 @@ func applyToHostile(t *testing.T, url, timeout, want string) {
 		"apply", "-f", "-", "--server", url, "--output", "json", "--timeout", timeout)
 	command.Stdin = strings.NewReader(entries(16))
 	child, err := processtest.Start(command)
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	peak := providerdtest.WaitPeakKiB(t, child) >> 10
 	if command.ProcessState.ExitCode() != providerdtest.ExitFailed {
 		t.Errorf("exit: %v, %v; want status 1", child.Wait(), ctx.Err())

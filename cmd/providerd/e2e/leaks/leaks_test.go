@@ -143,7 +143,7 @@ func (s *search) session(logFormat string) {
 func (s *search) scanProcess() {
 	for _, name := range []string{"cmdline", "comm", "status"} {
 		content, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", s.server.Command.Process.Pid, name))
-		providerdtest.Check(s.t, err)
+		processtest.Must(s.t, err)
 		s.scan("the "+name+" of the process", content)
 	}
 }
@@ -249,9 +249,9 @@ func (s *search) send(status int, method, path, token, body string, header ...st
 		request.Header.Set(header[i], header[i+1])
 	}
 	response, err := s.client.Do(request)
-	providerdtest.Check(s.t, err)
+	processtest.Must(s.t, err)
 	text, err := io.ReadAll(response.Body)
-	providerdtest.Check(s.t, errors.Join(err, response.Body.Close()))
+	processtest.Must(s.t, errors.Join(err, response.Body.Close()))
 	if response.StatusCode == http.StatusCreated {
 		text = s.withoutSecrets(text)
 	}
@@ -265,7 +265,7 @@ func (s *search) send(status int, method, path, token, body string, header ...st
 
 func (s *search) withoutSecrets(text []byte) []byte {
 	var record map[string]any
-	providerdtest.Check(s.t, json.Unmarshal(text, &record))
+	processtest.Must(s.t, json.Unmarshal(text, &record))
 	delete(record, "client_secret")
 	delete(record, "credentials")
 	return must(json.Marshal(record))

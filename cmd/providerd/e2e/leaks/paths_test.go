@@ -181,7 +181,7 @@ func (s *search) update() {
 		secret: s.fresh("updated client secret"),
 		large:  s.fresh("client secret that is too long") + strings.Repeat("x", 300),
 	} {
-		providerdtest.Check(s.t, os.WriteFile(path, []byte(text), 0o600))
+		processtest.Must(s.t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	for _, arguments := range [][]string{
 		{"update", "1", "client_secret=@" + secret, "--yes"},
@@ -226,7 +226,7 @@ func (s *search) withoutKeyset() {
 }
 
 func (s *search) rename(from, to string) {
-	providerdtest.Check(s.t, os.Rename(from, to))
+	processtest.Must(s.t, os.Rename(from, to))
 }
 
 // spans scans the spans of a session. It waits for the last one, the only one of a create while storage is unavailable.

@@ -17,7 +17,7 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // scanner searches for canaries in what leaves the program or reaches the disk.
@@ -97,5 +97,5 @@ func (s *scanner) scanFiles(t *testing.T, dir string) {
 		s.scan("the file "+entry.Name(), append(content, path...), allowed...)
 		return nil
 	})
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 }

@@ -24,7 +24,7 @@ import (
 func startRelay(t *testing.T, server string, onAnswer func(number int64) bool) string {
 	t.Helper()
 	target, err := url.Parse(server)
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	var answers atomic.Int64
 	proxy := httputil.NewSingleHostReverseProxy(target)
 	proxy.Transport = contracttest.ClientOver(t, &http.Transport{MaxIdleConnsPerHost: 256}).Transport
@@ -76,7 +76,7 @@ func (r *applyRig) write(t *testing.T, edit func(text string) string) {
 		_, _ = fmt.Fprintf(&text, "  - {name: Directory %d, delegated_subject: admin@example.com, credentials: {n: %d}, "+
 			"default_group_email_domain: example.com}\n", i, i)
 	}
-	providerdtest.Check(t, os.WriteFile(filepath.Join(r.dir, "providers.yaml"), []byte(edit(text.String())), 0o600))
+	processtest.Must(t, os.WriteFile(filepath.Join(r.dir, "providers.yaml"), []byte(edit(text.String())), 0o600))
 }
 
 // start starts to apply the file.
@@ -84,7 +84,7 @@ func (r *applyRig) start(t *testing.T) *processtest.Child {
 	t.Helper()
 	child, err := processtest.Start(providerdtest.Command(t.Context(), r.dir, "PROVIDERD_TOKEN"+"="+r.token,
 		"apply", "-f", "providers.yaml", "--server", r.url, "--output", "json"))
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	return child
 }
 
@@ -96,7 +96,7 @@ func (r *applyRig) apply(t *testing.T, wantStatus int) (counts map[string]int, m
 		t.Fatalf("%v, want status %d: %s", err, wantStatus, child.Stderr)
 	}
 	var entries []struct{ Outcome string }
-	providerdtest.Check(t, json.Unmarshal([]byte(child.Stdout.String()), &entries))
+	processtest.Must(t, json.Unmarshal([]byte(child.Stdout.String()), &entries))
 	counts = map[string]int{}
 	for _, entry := range entries {
 		counts[entry.Outcome]++

@@ -60,7 +60,7 @@ func TestRateLimit(t *testing.T) {
 	statuses := map[int]int{}
 	processtest.WaitUntil(t, "five creates are stored and one is refused", func() bool {
 		status, _, err := server.Post(client, providerdtest.OAuth2Path, providerdtest.OAuth2Body)
-		providerdtest.Check(t, err)
+		processtest.Must(t, err)
 		statuses[status]++
 		return statuses[http.StatusCreated] >= 5 && statuses[http.StatusTooManyRequests] > 0
 	})

@@ -74,7 +74,7 @@ func TestDiskFull(t *testing.T) {
 	dir := t.TempDir()
 	mount(t, dir, "-t", "tmpfs", "-o", "size=16m", "tmpfs")
 	filler := filepath.Join(dir, "filler")
-	providerdtest.Check(t, os.WriteFile(filler, bytes.Repeat([]byte("x"), 8<<20), 0o600))
+	processtest.Must(t, os.WriteFile(filler, bytes.Repeat([]byte("x"), 8<<20), 0o600))
 	server := providerdtest.Serve(t, dir)
 	client := contracttest.Client(t)
 	send := func(query, key string, want int) {
@@ -92,7 +92,7 @@ func TestDiskFull(t *testing.T) {
 		send("", key, http.StatusCreated)
 		server.ExpectReadiness(t, "unavailable")
 	}
-	providerdtest.Check(t, os.Remove(filler))
+	processtest.Must(t, os.Remove(filler))
 	// The server becomes ready again without a create.
 	send(validation, "", http.StatusOK)
 	server.ExpectReadiness(t, "ready")

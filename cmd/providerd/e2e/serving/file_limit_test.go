@@ -11,6 +11,7 @@ import (
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // fileLimit is the maximum size of the files of a server.
@@ -20,7 +21,7 @@ const fileLimit = 4 << 20
 func startWithFileLimit(t *testing.T, dir string) *providerdtest.Server {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "providerd")
-	providerdtest.Check(t, os.Symlink(os.Args[0], program))
+	processtest.Must(t, os.Symlink(os.Args[0], program))
 	const block = 512
 	command := exec.CommandContext(t.Context(), "sh", "-c", fmt.Sprintf(`ulimit -f %d && exec "$@"`, fileLimit/block),
 		"sh", program, "serve", "--listen", "127.0.0.1:0", "--log-level", "error")

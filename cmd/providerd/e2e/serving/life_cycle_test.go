@@ -58,7 +58,7 @@ func TestHealthChecksLocalServer(t *testing.T) {
 		port := server.URL[strings.LastIndexByte(server.URL, ':')+1:]
 		address := "PROVIDERD_LISTEN=" + strings.TrimSuffix(listen, "0") + port
 		expectHealth(t, dir, "ready\n", address)
-		providerdtest.Check(t, os.Remove(filepath.Join(dir, "data", "keyset.json")))
+		processtest.Must(t, os.Remove(filepath.Join(dir, "data", "keyset.json")))
 		expectHealth(t, dir, "/readyz responds 503 ", address)
 		server.Stop(t)
 		expectHealth(t, dir, "does not respond: ", address)

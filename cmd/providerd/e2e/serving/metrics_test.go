@@ -176,7 +176,7 @@ func TestMetricsOfStore(t *testing.T) {
 		server.Create(t, http.DefaultClient)
 	}
 	processtest.WaitUntil(t, "a checkpoint is done", func() bool { return providerdtest.Scrape(t, ops)["providerd_checkpoints_total"] >= 1 })
-	providerdtest.Check(t, os.Remove(filepath.Join(dir, "data", "providerd.db-wal")))
+	processtest.Must(t, os.Remove(filepath.Join(dir, "data", "providerd.db-wal")))
 	series = providerdtest.Scrape(t, ops)
 	if _, hasWAL := series["providerd_wal_pages"]; hasWAL || series["providerd_ready"] != 0 {
 		t.Errorf("without the WAL, ready is %v, and the metric of its pages exists: %v", series["providerd_ready"], hasWAL)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // TestOpsListenerIsSeparate also requests profiles that are too long.
@@ -52,7 +53,7 @@ func TestHostileOpsConnections(t *testing.T) {
 		t.Errorf("status is %d: %s", status, text)
 	}
 	// Without the limit, it would be closed after the header timeout of 10 seconds.
-	providerdtest.Check(t, first.SetReadDeadline(time.Now().Add(8*time.Second)))
+	processtest.Must(t, first.SetReadDeadline(time.Now().Add(8*time.Second)))
 	if _, err := first.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Error("the first connection is still open")
 	}

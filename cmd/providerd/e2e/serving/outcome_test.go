@@ -32,12 +32,12 @@ func newFaultyDisk(t *testing.T) *faultyDisk {
 // fail makes a disk call fail until heal. See faults.c for the calls.
 func (d *faultyDisk) fail(t *testing.T, call string) {
 	t.Helper()
-	providerdtest.Check(t, os.WriteFile(filepath.Join(d.dir, call), nil, 0o600))
+	processtest.Must(t, os.WriteFile(filepath.Join(d.dir, call), nil, 0o600))
 }
 
 func (d *faultyDisk) heal(t *testing.T, call string) {
 	t.Helper()
-	providerdtest.Check(t, os.Remove(filepath.Join(d.dir, call)))
+	processtest.Must(t, os.Remove(filepath.Join(d.dir, call)))
 }
 
 // TestFailedCommit makes the disk fail during a commit. The response is outcome-unknown, and a retry with the same key

@@ -26,7 +26,7 @@ func TestRefusalsMeetDeadline(t *testing.T) {
 	cluster := postgrestest.NewCluster(t)
 	f := providerdtest.StartFleet(t, cluster.CreateDatabase(t), 1)
 	_, err := createWithRetry(f, "before")
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	cluster.Freeze()
 	took := make([]time.Duration, callers*rounds)
 	var group sync.WaitGroup
@@ -64,7 +64,7 @@ func TestReplicasShareFewConnections(t *testing.T) {
 	cluster := postgrestest.NewCluster(t)
 	address := cluster.CreateDatabase(t)
 	location, err := url.Parse(address)
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	cluster.Exec(t, "postgres", "CREATE ROLE providerd LOGIN PASSWORD 'example' CONNECTION LIMIT 20",
 		"ALTER DATABASE "+location.Path[1:]+" OWNER TO providerd")
 	location.User = url.UserPassword("providerd", "example")

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // span is a decoded span. Resource has the attributes of what sent it.
@@ -28,7 +29,7 @@ func spansOf(t *testing.T, collector *providerdtest.Collector) (spans []span) {
 	for _, body := range collector.Bodies() {
 		// An export request has the same encoding.
 		var request tracepb.TracesData
-		providerdtest.Check(t, proto.Unmarshal(body, &request))
+		processtest.Must(t, proto.Unmarshal(body, &request))
 		for _, resource := range request.GetResourceSpans() {
 			for _, scope := range resource.GetScopeSpans() {
 				for _, received := range scope.GetSpans() {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // TestTLS replaces the certificate of a server in several ways. Each problem is logged once.
@@ -51,7 +52,7 @@ func TestTLS(t *testing.T) {
 			return err
 		}, 3},
 	} {
-		providerdtest.Check(t, step.change())
+		processtest.Must(t, step.change())
 		if serial := providerdtest.ServedSerial(t, address); serial != step.serial {
 			t.Errorf("certificate %d is served %s, want %d", serial, step.when, step.serial)
 		}

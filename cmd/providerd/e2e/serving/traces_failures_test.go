@@ -164,7 +164,7 @@ func TestTracesFailingCollector(t *testing.T) {
 func TestTracesHangingCollector(t *testing.T) {
 	t.Parallel()
 	hanging, err := net.Listen("tcp", "127.0.0.1:0")
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	t.Cleanup(func() { _ = hanging.Close() })
 	const forever = 3_600_000
 	dir := t.TempDir()

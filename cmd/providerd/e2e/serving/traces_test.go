@@ -17,6 +17,7 @@ import (
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 const (
@@ -165,7 +166,7 @@ func TestTracesOfRequests(t *testing.T) {
 		call.send(t, server)
 	}
 	keyset := filepath.Join(dir, "data", "keyset.json")
-	providerdtest.Check(t, os.Rename(keyset, keyset+".away"))
+	processtest.Must(t, os.Rename(keyset, keyset+".away"))
 	// Then the server finds out.
 	server.ExpectReadiness(t, "unavailable")
 	calls = append(calls, tracedCall{

@@ -68,7 +68,7 @@ func TestTracesOverHTTPS(t *testing.T) {
 	providerdtest.WriteCertificate(t, dir, 1)
 	certificate, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	pair, err := tls.LoadX509KeyPair(certificate, key)
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	listener := httptest.NewUnstartedServer(received)
 	listener.TLS = &tls.Config{
 		Certificates: []tls.Certificate{pair}, ClientCAs: providerdtest.CertPool(t, dir), ClientAuth: tls.RequireAndVerifyClientCert,

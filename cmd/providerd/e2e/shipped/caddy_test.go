@@ -27,11 +27,11 @@ func TestCaddyForwards(t *testing.T) {
 	text = regexp.MustCompile(`dynamic a api 8080 \{[^}]*\}`).ReplaceAllString(text, "to "+server.URL)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "Caddyfile")
-	providerdtest.Check(t, os.WriteFile(path, []byte("{\n\tadmin off\n}\n"+text), 0o600))
+	processtest.Must(t, os.WriteFile(path, []byte("{\n\tadmin off\n}\n"+text), 0o600))
 	command := exec.CommandContext(t.Context(), "caddy", "run", "--adapter", "caddyfile", "--config", path)
 	command.Env = append(os.Environ(), "HOME="+dir)
 	caddy, err := processtest.Start(command)
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	t.Cleanup(func() { _ = caddy.Kill() })
 	// The client has another address than the proxy.
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}

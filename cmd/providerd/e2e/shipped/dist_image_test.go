@@ -81,7 +81,7 @@ func buildContext(t *testing.T) (dir, commit string) {
 	commands, last := stages(t)
 	commit = runFirstStage(t, commands, filepath.Join(dir, "out"))
 	dockerfile := "FROM scratch AS build\nCOPY out /out\n\nFROM scratch\n" + last
-	providerdtest.Check(t, os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte(dockerfile), 0o644))
+	processtest.Must(t, os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte(dockerfile), 0o644))
 	return dir, commit
 }
 
@@ -129,8 +129,8 @@ func TestDistImage(t *testing.T) {
 	server := providerdtest.MustStart(t, b.command(t, inContainer("serve --listen 127.0.0.1:0")...))
 	dir = t.TempDir()
 	token := b.run(t, inContainer("token create --name ci --allow all")...)
-	providerdtest.Check(t, os.Mkdir(filepath.Join(dir, "data"), 0o700))
-	providerdtest.Check(t, os.WriteFile(filepath.Join(dir, "data", "initial-token"), []byte(token), 0o600))
+	processtest.Must(t, os.Mkdir(filepath.Join(dir, "data"), 0o700))
+	processtest.Must(t, os.WriteFile(filepath.Join(dir, "data", "initial-token"), []byte(token), 0o600))
 	server.Dir = dir
 	server.Create(t, contracttest.Client(t))
 	for _, line := range []string{"health --listen " + strings.TrimPrefix(server.URL, "http://"), "provider list", "doctor"} {

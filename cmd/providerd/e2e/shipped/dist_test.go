@@ -40,7 +40,7 @@ func TestDist(t *testing.T) {
 func builtBinaries(t *testing.T) map[string]string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(distDir(t), "providerd-linux-*[46]"))
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	binaries := map[string]string{}
 	for _, path := range paths {
 		binaries[strings.TrimPrefix(filepath.Base(path), "providerd-linux-")] = path
@@ -55,7 +55,7 @@ func builtBinaries(t *testing.T) map[string]string {
 func checkStatic(t *testing.T, path string) {
 	t.Helper()
 	file, err := elf.Open(path)
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	defer func() { _ = file.Close() }()
 	libraries, err := file.ImportedLibraries()
 	if err != nil || len(libraries) > 0 {
@@ -107,7 +107,7 @@ func TestShippedFilesHaveDigests(t *testing.T) {
 	command.Dir = distDir(t)
 	output := processtest.Run(t, command)
 	files, err := os.ReadDir(distDir(t))
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	for _, file := range files {
 		if name := file.Name(); name != "SHA256SUMS" && !strings.Contains("\n"+output, "\n"+name+": OK\n") {
 			t.Errorf("SHA256SUMS does not list %s", name)
@@ -120,12 +120,12 @@ func TestShippedSBOMsListModules(t *testing.T) {
 	t.Parallel()
 	for processor, binary := range builtBinaries(t) {
 		build, err := buildinfo.ReadFile(binary)
-		providerdtest.Check(t, err)
+		processtest.Must(t, err)
 		file, err := os.Open(binary + ".cdx.json")
-		providerdtest.Check(t, err)
+		processtest.Must(t, err)
 		t.Cleanup(func() { _ = file.Close() })
 		var sbom cyclonedx.BOM
-		providerdtest.Check(t, cyclonedx.NewBOMDecoder(file, cyclonedx.BOMFileFormatJSON).Decode(&sbom))
+		processtest.Must(t, cyclonedx.NewBOMDecoder(file, cyclonedx.BOMFileFormatJSON).Decode(&sbom))
 		want, got := map[string]string{"std": build.GoVersion}, map[string]string{}
 		for _, module := range build.Deps {
 			want[module.Path] = module.Version

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // scrapeSeries returns the names of the series of a server that has created a provider, of one with a certificate, and
@@ -21,9 +22,9 @@ func scrapeSeries(t *testing.T) map[string]bool {
 	server.Create(t, http.DefaultClient)
 	providerdtest.RunCommand(t, dir, "backup", "backup.db", "--metrics-file", "backup.prom")
 	text, err := os.ReadFile(filepath.Join(dir, "backup.prom"))
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	series, err := providerdtest.ParseSeries(string(text))
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	maps.Copy(series, providerdtest.Scrape(t, ops))
 	providerdtest.WriteCertificate(t, secured, 1)
 	withTLS := providerdtest.Serve(t, secured, "--tls-cert", "cert.pem", "--tls-key", "key.pem", "--ops-listen", "127.0.0.1:0")

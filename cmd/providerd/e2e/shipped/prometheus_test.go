@@ -104,11 +104,11 @@ func startPrometheus(t *testing.T, targets ...string) string {
 		strings.ReplaceAll(strings.Join(targets, `", "`), "http://", "")).Replace(config)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "prometheus.yaml")
-	providerdtest.Check(t, os.WriteFile(path, []byte(text), 0o600))
+	processtest.Must(t, os.WriteFile(path, []byte(text), 0o600))
 	command := exec.CommandContext(t.Context(), "prometheus", "--config.file", path, "--web.listen-address", "127.0.0.1:0",
 		"--storage.tsdb.path", filepath.Join(dir, "data"))
 	prometheus, err := processtest.Start(command)
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	t.Cleanup(func() {
 		if _ = prometheus.Kill(); t.Failed() {
 			t.Log(prometheus.Stderr)

@@ -9,6 +9,7 @@ import (
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // TestRequestsOfRelease sends the requests of providerd.http as an editor would.
@@ -22,14 +23,14 @@ func TestRequestsOfRelease(t *testing.T) {
 		head, body, _ := strings.Cut(request, "\n\n")
 		url := regexp.MustCompile(`(?m)^POST (\S+)$`).FindStringSubmatch(head)
 		sent, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url[1], strings.NewReader(body))
-		providerdtest.Check(t, err)
+		processtest.Must(t, err)
 		for _, header := range regexp.MustCompile(`(?m)^([\w-]+): (.+)$`).FindAllStringSubmatch(head, -1) {
 			sent.Header.Set(header[1], header[2])
 		}
 		// The variable is another one for each request.
 		sent.Header.Del("Idempotency-Key")
 		response, err := client.Do(sent)
-		providerdtest.Check(t, err)
+		processtest.Must(t, err)
 		_ = response.Body.Close()
 		if response.StatusCode != http.StatusCreated && response.StatusCode != http.StatusOK {
 			t.Errorf("%s: status is %d", head, response.StatusCode)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // runbook is the page of the manual with a section for each alert and a list of all problem types.
@@ -130,10 +131,10 @@ func TestRunbooksFindLogMessages(t *testing.T) {
 	var sources strings.Builder
 	for _, dir := range []string{"cmd/providerd/command", "cmd/providerd/serve", "store", "store/*"} {
 		files, err := filepath.Glob(providerdtest.Path(t, dir) + "/*.go")
-		providerdtest.Check(t, err)
+		processtest.Must(t, err)
 		for _, file := range files {
 			source, err := os.ReadFile(file)
-			providerdtest.Check(t, err)
+			processtest.Must(t, err)
 			sources.Write(source)
 		}
 	}

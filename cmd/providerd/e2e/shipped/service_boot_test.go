@@ -30,12 +30,12 @@ func bootSystemd(t *testing.T) bootedSystemd {
 	needNamespaces(t)
 	dir := t.TempDir()
 	for _, name := range []string{"groups", "layers", "root"} {
-		providerdtest.Check(t, os.Mkdir(filepath.Join(dir, name), 0o755))
+		processtest.Must(t, os.Mkdir(filepath.Join(dir, name), 0o755))
 	}
 	writeUnits(t, filepath.Join(dir, "units"))
 	manager := providerdtest.ListenAsManager(t, filepath.Join(dir, "notify"))
 	start, err := processtest.Start(inNamespace(t, "start", dir))
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	t.Cleanup(func() { stopSystemd(t, start, dir) })
 	go func() {
 		_ = start.Wait()
@@ -46,7 +46,7 @@ func bootSystemd(t *testing.T) bootedSystemd {
 		t.Fatalf("systemd does not start: %v: %s%s%s", err, start.Stdout, start.Stderr, log)
 	}
 	child, err := childOf(start.Command.Process.Pid)
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	return bootedSystemd{pid: strconv.Itoa(child)}
 }
 
@@ -107,7 +107,7 @@ func childOf(parent int) (int, error) {
 func inNamespace(t *testing.T, part, dir string) *exec.Cmd {
 	t.Helper()
 	script, err := filepath.Abs("testdata/boot-systemd")
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	return exec.CommandContext(context.WithoutCancel(t.Context()), "unshare", "--mount", "--propagation", "private",
 		script, part, dir, strconv.Itoa(os.Getpid()), os.Args[0])
 }
@@ -117,11 +117,11 @@ func inNamespace(t *testing.T, part, dir string) *exec.Cmd {
 func writeUnits(t *testing.T, dir string) {
 	t.Helper()
 	for _, path := range []string{"providerd.service.d", "sysinit.target.wants"} {
-		providerdtest.Check(t, os.MkdirAll(filepath.Join(dir, path), 0o755))
+		processtest.Must(t, os.MkdirAll(filepath.Join(dir, path), 0o755))
 	}
 	const settings = "[Service]\nEnvironment=PROVIDERD_LISTEN=127.0.0.1:0 PROVIDERD_OPS_LISTEN=127.0.0.1:0\n" +
 		"WatchdogSec=1s\nTimeoutStopSec=2s\nTimeoutAbortSec=1s\nRestartSec=100ms\n"
-	providerdtest.Check(t, os.WriteFile(filepath.Join(dir, "providerd.service.d/test.conf"), []byte(settings), 0o600))
+	processtest.Must(t, os.WriteFile(filepath.Join(dir, "providerd.service.d/test.conf"), []byte(settings), 0o600))
 	for _, unit := range []string{
 		providerdtest.Path(t, "cmd/providerd/deploy/providerd.service"),
 		providerdtest.Path(t, "cmd/providerd/deploy/providerd-backup.service"), "/lib/systemd/system/systemd-journald.service", "/lib/systemd/system/systemd-journald.socket",
@@ -129,7 +129,7 @@ func writeUnits(t *testing.T, dir string) {
 	} {
 		providerdtest.Run(t, "install", "--mode=644", "--target-directory="+dir, unit)
 	}
-	providerdtest.Check(t, os.Symlink("../systemd-journald.service", filepath.Join(dir, "sysinit.target.wants/systemd-journald.service")))
+	processtest.Must(t, os.Symlink("../systemd-journald.service", filepath.Join(dir, "sysinit.target.wants/systemd-journald.service")))
 }
 
 // command returns a command that bash runs as root in the namespaces of systemd.

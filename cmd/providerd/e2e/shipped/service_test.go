@@ -33,7 +33,7 @@ type service struct {
 func startService(t *testing.T, client *http.Client) service {
 	t.Helper()
 	s := service{bootedSystemd: bootSystemd(t), dir: t.TempDir(), client: client}
-	providerdtest.Check(t, os.Symlink(s.path(serviceDir), filepath.Join(s.dir, "data")))
+	processtest.Must(t, os.Symlink(s.path(serviceDir), filepath.Join(s.dir, "data")))
 	s.run(t, "systemctl start providerd")
 	return s
 }

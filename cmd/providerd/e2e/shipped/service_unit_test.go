@@ -19,9 +19,9 @@ func TestServiceUnit(t *testing.T) {
 	t.Parallel()
 	processtest.NeedPrograms(t, "systemd", "systemd-analyze")
 	program, err := os.Executable()
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	dir := t.TempDir()
-	providerdtest.Check(t, os.Mkdir(filepath.Join(dir, "providerd-backup.service.d"), 0o700))
+	processtest.Must(t, os.Mkdir(filepath.Join(dir, "providerd-backup.service.d"), 0o700))
 	place := strings.NewReplacer("/usr/local/bin/providerd", program, "/usr/bin/rsync", program)
 	for name, path := range map[string]string{
 		"providerd.service": "providerd.service", "providerd-audit.service": "providerd-audit.service",
@@ -29,7 +29,7 @@ func TestServiceUnit(t *testing.T) {
 		"providerd-backup-ship.conf": "providerd-backup.service.d/providerd-backup-ship.conf",
 	} {
 		text := providerdtest.ReadFile(t, "cmd/providerd/deploy/"+name)
-		providerdtest.Check(t, os.WriteFile(filepath.Join(dir, path), []byte(place.Replace(text)), 0o600))
+		processtest.Must(t, os.WriteFile(filepath.Join(dir, path), []byte(place.Replace(text)), 0o600))
 	}
 	unit := filepath.Join(dir, "providerd.service")
 	for _, arguments := range [][]string{

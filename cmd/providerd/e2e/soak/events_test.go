@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/store/storetest/processtest"
 )
 
@@ -60,7 +59,7 @@ func changeCertificate(t *testing.T, s *soak) {
 	t.Helper()
 	dir := s.server.dir
 	for _, name := range []string{"cert.pem", "key.pem"} {
-		providerdtest.Check(t, os.Rename(filepath.Join(dir, nextCertificate, name), filepath.Join(dir, name)))
+		processtest.Must(t, os.Rename(filepath.Join(dir, nextCertificate, name), filepath.Join(dir, name)))
 	}
 	processtest.WaitUntil(t, "callers get the new certificate", func() bool { return s.journal.certificate.Load() == 2 })
 }

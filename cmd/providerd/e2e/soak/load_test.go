@@ -19,6 +19,7 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/gen/client"
 	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 const (
@@ -117,7 +118,7 @@ type soakCaller struct {
 func newSDK(t *testing.T, server *service, token string, doer client.HttpRequestDoer) *client.Providers {
 	t.Helper()
 	providers, err := client.New(server.process.URL, token, client.WithDoer(doer), client.WithRetries(soakRetries))
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	return providers
 }
 

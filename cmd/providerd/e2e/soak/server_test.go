@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // service is providerd as a service manager runs it: the program as shipped, over HTTPS, with its log in a pipe, and
@@ -36,8 +37,8 @@ func startService(t *testing.T, program string) *service {
 	s := &service{program: program, dir: dir, address: "127.0.0.2:0", manager: manager}
 	// Port 0 would be resolved only in the log, which the test does not parse.
 	ops, err := net.Listen("tcp", s.address)
-	providerdtest.Check(t, err)
-	providerdtest.Check(t, ops.Close())
+	processtest.Must(t, err)
+	processtest.Must(t, ops.Close())
 	s.ops = ops.Addr().String()
 	s.start(t)
 	return s
@@ -46,14 +47,14 @@ func startService(t *testing.T, program string) *service {
 func (s *service) start(t *testing.T) {
 	t.Helper()
 	reader, writer, err := os.Pipe()
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	s.log = readLog(reader)
 	command := providerdtest.Command(t.Context(), s.dir, "NOTIFY_SOCKET="+filepath.Join(s.dir, "notify"),
 		"PROVIDERD_DRAIN_DELAY=2s", "PROVIDERD_LISTEN="+s.address, "PROVIDERD_OPS_LISTEN="+s.ops,
 		"PROVIDERD_TLS_CERT=cert.pem", "PROVIDERD_TLS_KEY=key.pem", "serve")
 	command.Path, command.Stderr = s.program, writer
 	s.process, err = providerdtest.Start(command)
-	providerdtest.Check(t, errors.Join(err, writer.Close()))
+	processtest.Must(t, errors.Join(err, writer.Close()))
 	s.address = strings.TrimPrefix(s.process.URL, "https://")
 	providerdtest.ExpectState(t, s.manager, "READY=1\nSTATUS=serving on "+s.process.URL)
 }

@@ -69,7 +69,7 @@ func startSoak(t *testing.T, program string, interval time.Duration) *soak {
 	t.Helper()
 	server := startService(t, program)
 	next := filepath.Join(server.dir, nextCertificate)
-	providerdtest.Check(t, os.Mkdir(next, 0o700))
+	processtest.Must(t, os.Mkdir(next, 0o700))
 	providerdtest.WriteCertificate(t, next, 2)
 	journal := &soakJournal{Journal: providerdtest.NewJournal(), expected: map[string]int{}}
 	s := &soak{server: server, journal: journal, watch: newSoakWatch(server, journal)}

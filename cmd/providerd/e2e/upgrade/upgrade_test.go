@@ -36,12 +36,12 @@ ALTER TABLE providers ADD COLUMN later text;
 CREATE TABLE later (pk integer PRIMARY KEY);
 UPDATE keyset SET version = ` + version + ";\n"
 		file := filepath.Join(dir, database+".sql")
-		providerdtest.Check(t, os.WriteFile(file, []byte(migration), 0o600))
+		processtest.Must(t, os.WriteFile(file, []byte(migration), 0o600))
 		replaced[providerdtest.Path(t, "store/"+database+"/migrations/99999_later.sql")] = file
 	}
 	overlay, err := json.Marshal(map[string]map[string]string{"Replace": replaced})
 	file := filepath.Join(dir, "overlay.json")
-	providerdtest.Check(t, errors.Join(err, os.WriteFile(file, overlay, 0o600)))
+	processtest.Must(t, errors.Join(err, os.WriteFile(file, overlay, 0o600)))
 	newer = providerdtest.Build(t, "-overlay", file)
 	versions := run(t, newer, "", "version")
 	if !strings.Contains(versions, "schema version 99999, over PostgreSQL 99999") {
@@ -167,7 +167,7 @@ func start(t *testing.T, program, dir string) (*providerdtest.Server, error) {
 func createWith(t *testing.T, client *http.Client, program, dir string) {
 	t.Helper()
 	server, err := start(t, program, dir)
-	providerdtest.Check(t, err)
+	processtest.Must(t, err)
 	server.Create(t, client)
 	server.Stop(t)
 }
@@ -180,7 +180,7 @@ func TestChangesDuringUpgrade(t *testing.T) {
 	created := map[string]providerdtest.Record{}
 	for _, name := range []string{"updated", "deleted"} {
 		record, err := providerdtest.ErrorUnlessCreated(f.Create(0, name, ""))
-		providerdtest.Check(t, err)
+		processtest.Must(t, err)
 		created[name] = record
 	}
 	expectOlder(t, newer, func(words ...string) *exec.Cmd { return f.Command(t.Context(), words...) })
