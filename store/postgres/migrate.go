@@ -36,32 +36,13 @@ const (
 	announceDelay = time.Second
 )
 
-// Migrate migrates the database of a URL to a schema version, and returns the version that it had: 0 for a database
-// without tables, and the target version if another program migrated it first. Create does the same with the
-// version of this program. Errors outside of the migrations go to logger.
-//
-// It returns an error for a version that this program does not know or that is lower than that of the database, or
-// those of Create except ErrNewer.
-func Migrate(ctx context.Context, url URL, logger *slog.Logger, version int64) (before int64, err error) {
-	opened, err := open(ctx, url, logger, func(ctx context.Context, db *sql.DB) error {
-		schema, err := readSchema(ctx, db)
-		if err != nil && !errors.Is(err, database.ErrNoDatabase) {
-			return err
-		}
-		before = schema.Version
-		if err := schema.CheckTarget(version); err != nil {
-			return err
-		}
-		isDone, err := migrateUp(ctx, db, logger, version)
-		if err == nil && !isDone {
-			before = version
-		}
-		return err
-	})
+// Migrate migrates the database of a URL to the schema version of this program, as Create does, and returns its errors.
+func Migrate(ctx context.Context, url URL, logger *slog.Logger) error {
+	opened, err := open(ctx, url, logger, migrator(logger))
 	if err != nil {
-		return before, err
+		return err
 	}
-	return before, opened.Close()
+	return opened.Close()
 }
 
 // migrator returns a function that migrates a database to the schema version of this program and logs if it did.
@@ -74,26 +55,26 @@ func migrator(logger *slog.Logger) prepareFunc {
 		if err == nil || !errors.Is(err, database.ErrNoDatabase) && !errors.Is(err, database.ErrOlder) {
 			return err
 		}
-		isDone, err := migrateUp(ctx, db, logger, schema.ProgramVersion())
+		isDone, err := migrateUp(ctx, db, logger)
 		if err != nil {
 			return err
 		}
 		if isDone {
-			logger.Info("migrated the database", slog.Int64("version", schema.ProgramVersion()))
+			logger.Info("migrated the database", slog.Int64("version", schema.Program))
 		}
 		return checkSchema(ctx, db)
 	}
 }
 
-// migrateUp applies the migrations up to a version, and reports whether there were any. Programs that do so at the same
-// time take turns by locking a row in a table, because a pooler breaks session locks.
-func migrateUp(ctx context.Context, db *sql.DB, logger *slog.Logger, version int64) (isDone bool, err error) {
+// migrateUp applies the pending migrations, and reports whether there were any. Programs that do so at the same time take
+// turns by locking a row in a table, because a pooler breaks session locks.
+func migrateUp(ctx context.Context, db *sql.DB, logger *slog.Logger) (isDone bool, err error) {
 	locker, err := lock.NewPostgresTableLocker(lock.WithTableLockTimeout(lockInterval, lockAttempts),
 		lock.WithTableLeaseDuration(lockLease), lock.WithTableHeartbeatInterval(heartbeatInterval))
 	if err != nil {
 		return false, fmt.Errorf("lock the schema: %w", err)
 	}
-	isDone, err = database.MigrateUp(ctx, goose.DialectPostgres, db, migrations, version,
+	isDone, err = database.MigrateUp(ctx, goose.DialectPostgres, db, migrations,
 		goose.WithLocker(announcingLocker{locker, logger}))
 	if err != nil {
 		return false, fmt.Errorf("migrate database: %w", unavailable(err))
@@ -157,10 +138,11 @@ func (d *Database) checkLevel(lowest int64) error {
 		database.ErrUnavailable, database.ErrNewer, lowest, d.schemaVersion)
 }
 
-// readSchema returns the schema version of the database. It returns ErrNoDatabase, together with the versions that this
-// program knows, if providerd's tables do not exist, ErrForeign if other programs use their names, or ErrUnavailable.
+// readSchema returns the schema version of the database. It returns ErrNoDatabase, together with the version of this
+// program, if providerd's tables do not exist, ErrForeign if other programs use their names, or ErrUnavailable.
 func readSchema(ctx context.Context, db *sql.DB) (database.Schema, error) {
-	schema, err := database.KnownSchema(migrations)
+	program, err := SchemaVersion()
+	schema := database.Schema{Program: program}
 	if err != nil {
 		return schema, err
 	}

@@ -46,17 +46,13 @@ func drift(ctx context.Context, reader *gorm.DB) ([]string, error) {
 
 // migratedObjects returns the objects of a new database.
 func migratedObjects(ctx context.Context) (objects database.Objects, err error) {
-	version, err := SchemaVersion()
-	if err != nil {
-		return nil, err
-	}
 	const path = ":memory:"
 	pool, err := connectWith(path, "")
 	if err != nil {
 		return nil, wrapPath(path, err)
 	}
 	defer func() { err = errors.Join(err, pool.Close()) }()
-	if err := migrateUp(ctx, pool.DB, path, version); err != nil {
+	if err := migrateUp(ctx, pool.DB, path); err != nil {
 		return nil, err
 	}
 	objects, err = database.ReadObjects(pool.GORM.WithContext(ctx).Raw(selectObjects))

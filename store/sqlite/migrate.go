@@ -16,27 +16,19 @@ import (
 //go:embed migrations/*.sql
 var embedded embed.FS
 
-// Migrate migrates the database at path to a schema version, and returns the version that it had. Create does the same
-// with the version of this program. Errors outside of the migrations go to logger.
-//
-// It returns an error for a version that this program does not know or that is lower than that of the database, or
-// those of Open except ErrOlder and ErrNewer.
-func Migrate(ctx context.Context, path string, logger *slog.Logger, version int64) (before int64, err error) {
+// Migrate migrates the existing database at path to the schema version of this program, as Create does. Errors outside of
+// the migrations go to logger. It returns the errors of Open except ErrOlder.
+func Migrate(ctx context.Context, path string, logger *slog.Logger) error {
 	opened, err := openExisting(ctx, path, logger, func(ctx context.Context, db *sql.DB, path string) error {
-		schema, err := readSchema(ctx, db, path)
-		if err != nil {
+		if _, err := readSchema(ctx, db, path); err != nil {
 			return err
 		}
-		before = schema.Version
-		if err := schema.CheckTarget(version); err != nil {
-			return wrapPath(path, err)
-		}
-		return migrateUp(ctx, db, path, version)
+		return migrate(ctx, db, path)
 	})
 	if err != nil {
-		return before, err
+		return err
 	}
-	return before, opened.Close()
+	return opened.Close()
 }
 
 // migrate migrates the database to the schema version of this program.
@@ -55,11 +47,11 @@ func migrate(ctx context.Context, db *sql.DB, path string) error {
 			return wrapPath(path, err)
 		}
 	}
-	return migrateUp(ctx, db, path, schema.ProgramVersion())
+	return migrateUp(ctx, db, path)
 }
 
-func migrateUp(ctx context.Context, db *sql.DB, path string, version int64) error {
-	if _, err := database.MigrateUp(ctx, goose.DialectSQLite3, db, embedded, version); err != nil {
+func migrateUp(ctx context.Context, db *sql.DB, path string) error {
+	if _, err := database.MigrateUp(ctx, goose.DialectSQLite3, db, embedded); err != nil {
 		return fmt.Errorf("migrate database %s: %w", path, classify(err))
 	}
 	return nil
@@ -84,12 +76,13 @@ func wrapPath(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-// readSchema reads the schema version. It returns ErrNoDatabase, together with the migrations that this program knows,
-// for an empty database, ErrForeign or ErrUnavailable.
+// readSchema reads the schema version. It returns ErrNoDatabase, together with the version of this program, for an
+// empty database, ErrForeign or ErrUnavailable.
 func readSchema(ctx context.Context, db *sql.DB, path string) (database.Schema, error) {
-	schema, err := database.KnownSchema(embedded)
+	program, err := SchemaVersion()
+	schema := database.Schema{Program: program}
 	if err != nil {
-		return database.Schema{}, err
+		return schema, err
 	}
 	var id, tables, versioned int
 	const query = `SELECT application_id, (SELECT count(*) FROM sqlite_master),

@@ -14,7 +14,7 @@ import (
 
 type cli struct {
 	Serve       serve.Command       `cmd:"" group:"Serve" help:"Serve the API until a signal arrives."`
-	Migrate     migrateCommand      `cmd:"" group:"Serve" help:"Show or migrate the schema of the database."`
+	Migrate     migrateCommand      `cmd:"" group:"Serve" help:"Migrate the database to the schema of this program."`
 	Provider    providerCommands    `cmd:"" group:"Providers" help:"Create, list, show, update, delete and export providers."`
 	Apply       apply.Command       `cmd:"" group:"Providers" help:"Create and change providers as YAML files say."`
 	Application applicationCommands `cmd:"" group:"Providers" help:"Manage applications and their links to providers."`

@@ -225,7 +225,7 @@ func (f *findings) schema(ctx context.Context, view database.View) (isReadable b
 		f.err(check, err)
 		return false
 	}
-	if newest := schema.ProgramVersion(); schema.Version > newest {
+	if newest := schema.Program; schema.Version > newest {
 		f.add(healthOK, check, "schema version %d is newer than this program's %d, but compatible", schema.Version, newest)
 		return true
 	}

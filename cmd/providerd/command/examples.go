@@ -75,7 +75,7 @@ func examples() map[string][]string {
 		"providerd restore": {"providerd restore backup.db", "providerd restore backup.db --replace"},
 		"providerd doctor":  {"providerd doctor", "providerd doctor --tls-cert cert.pem --tls-key key.pem --output json"},
 		"providerd health":  {"providerd health", "PROVIDERD_LISTEN=0.0.0.0:8443 providerd health --tls-cert cert.pem"},
-		"providerd migrate": {"providerd migrate", "providerd migrate --to 1"},
+		"providerd migrate": {"providerd migrate"},
 		"providerd completion": {
 			"source <(providerd completion bash)",
 			"source <(providerd completion zsh)",

@@ -86,12 +86,12 @@ func (u DatabaseURL) OpenReadOnly(ctx context.Context) (database.View, error) {
 	return postgres.OpenReadOnly(ctx, u.Postgres)
 }
 
-// Migrate migrates the database to a schema version, and returns its previous version.
-func (u DatabaseURL) Migrate(ctx context.Context, logger *slog.Logger, version int64) (previous int64, err error) {
+// Migrate migrates the database, which over SQLite must exist, to the schema version of this program.
+func (u DatabaseURL) Migrate(ctx context.Context, logger *slog.Logger) error {
 	if u.Path != "" {
-		return sqlite.Migrate(ctx, u.Path, logger, version)
+		return sqlite.Migrate(ctx, u.Path, logger)
 	}
-	return postgres.Migrate(ctx, u.Postgres, logger, version)
+	return postgres.Migrate(ctx, u.Postgres, logger)
 }
 
 // Dir returns the directory of the file that symbolic links lead to; SQLite keeps its other files there. It returns ""
