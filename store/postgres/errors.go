@@ -128,7 +128,9 @@ func (e explained) Error() string {
 	connect, isConnecting := errors.AsType[*pgconn.ConnectError](e.error)
 	if isConnecting {
 		remedy, attempt := attemptOf(connect)
-		cause := strings.ReplaceAll(causeOf(attempt), fmt.Sprintf(" %q", connect.Config.User), " of the URL")
+		cause := strings.ReplaceAll(causeOf(attempt), fmt.Sprintf("user %q", connect.Config.User),
+			"the user of the URL")
+		cause = strings.ReplaceAll(cause, fmt.Sprintf("role %q", connect.Config.User), "the role of the URL")
 		if address, _, ok := strings.Cut(attempt.Error(), " ("); ok {
 			cause = address + ": " + cause
 		}
@@ -224,7 +226,7 @@ func remedyOfCode(code string) string {
 	const parameter = "correct or remove the parameter in the URL"
 	const pooler = "if a pooler such as PgBouncer is in between, add default_query_exec_mode=exec to the URL"
 	return map[string]string{
-		"28P01":            "correct the password in PGPASSWORD or in the file that PGPASSFILE refers to",
+		"28P01":            "correct the user in the URL, or the password in PGPASSWORD or the file of PGPASSFILE",
 		"28000":            "let the role log in, with a line in pg_hba.conf and the attribute LOGIN",
 		noDatabase:         "create the database, or correct its name in the URL",
 		"3F000":            "create the schema, or correct search_path",

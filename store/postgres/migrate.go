@@ -36,7 +36,8 @@ const (
 	announceDelay = time.Second
 )
 
-// Migrate migrates the database of a URL to the schema version of this program, as Create does, and returns its errors.
+// Migrate migrates the database of a URL to the schema version of this program, as Create does, and returns the errors
+// of Create.
 func Migrate(ctx context.Context, url URL, logger *slog.Logger) error {
 	opened, err := open(ctx, url, logger, migrator(logger))
 	if err != nil {
@@ -66,8 +67,8 @@ func migrator(logger *slog.Logger) prepareFunc {
 	}
 }
 
-// migrateUp applies the pending migrations, and reports whether there were any. Programs that do so at the same time take
-// turns by locking a row in a table, because a pooler breaks session locks.
+// migrateUp applies the pending migrations, and reports whether there were any. Programs that do so at the same time
+// take turns by locking a row in a table, because a pooler breaks session locks.
 func migrateUp(ctx context.Context, db *sql.DB, logger *slog.Logger) (isDone bool, err error) {
 	locker, err := lock.NewPostgresTableLocker(lock.WithTableLockTimeout(lockInterval, lockAttempts),
 		lock.WithTableLeaseDuration(lockLease), lock.WithTableHeartbeatInterval(heartbeatInterval))

@@ -108,15 +108,15 @@ func TestMistakes(t *testing.T) {
 		},
 		{
 			"wrong password", as("anyone", "canary-2", name),
-			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: password authentication failed for user of the URL (SQLSTATE 28P01); correct the password in PGPASSWORD or in the file that PGPASSFILE refers to`,
+			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: password authentication failed for the user of the URL (SQLSTATE 28P01); correct the user in the URL, or the password in PGPASSWORD or the file of PGPASSFILE`,
 		},
 		{
 			"wrong password, with TLS and without", "postgres://anyone:canary@" + plain.Address() + "/postgres",
-			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: password authentication failed for user of the URL (SQLSTATE 28P01); correct the password in PGPASSWORD or in the file that PGPASSFILE refers to`,
+			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: password authentication failed for the user of the URL (SQLSTATE 28P01); correct the user in the URL, or the password in PGPASSWORD or the file of PGPASSFILE`,
 		},
 		{
 			"no password", "postgres://anyone@" + cluster.Address() + "/" + name + "?sslmode=disable",
-			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: password authentication failed for user of the URL (SQLSTATE 28P01); correct the password in PGPASSWORD or in the file that PGPASSFILE refers to`,
+			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: password authentication failed for the user of the URL (SQLSTATE 28P01); correct the user in the URL, or the password in PGPASSWORD or the file of PGPASSFILE`,
 		},
 		{
 			"missing password file", "postgres://anyone@" + cluster.Address() + "/" + name + "?passfile=/nowhere/pgpass",
@@ -128,11 +128,11 @@ func TestMistakes(t *testing.T) {
 		},
 		{
 			"role without login", as("group_role", "canary", name),
-			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: role of the URL is not permitted to log in (SQLSTATE 28000); let the role log in, with a line in pg_hba.conf and the attribute LOGIN`,
+			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: the role of the URL is not permitted to log in (SQLSTATE 28000); let the role log in, with a line in pg_hba.conf and the attribute LOGIN`,
 		},
 		{
 			"barred by pg_hba.conf", as("barred", "canary", name),
-			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: pg_hba.conf rejects connection for host "127.0.0.1", user of the URL, database "DATABASE", no encryption (SQLSTATE 28000); let the role log in, with a line in pg_hba.conf and the attribute LOGIN`,
+			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: pg_hba.conf rejects connection for host "127.0.0.1", the user of the URL, database "DATABASE", no encryption (SQLSTATE 28000); let the role log in, with a line in pg_hba.conf and the attribute LOGIN`,
 		},
 		{
 			"missing database", as("anyone", "canary", "missing"),
@@ -152,7 +152,7 @@ func TestMistakes(t *testing.T) {
 		},
 		{
 			"too many connections", as("crowd", "canary", name),
-			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: too many connections for role of the URL (SQLSTATE 53300); raise max_connections or the role's limit, or put PgBouncer in front`,
+			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: too many connections for the role of the URL (SQLSTATE 53300); raise max_connections or the role's limit, or put PgBouncer in front`,
 		},
 		{
 			"unknown parameter", with(url, "ssl_mode=require"),
