@@ -192,10 +192,10 @@ func (c *storeCollector) Collect(out chan<- prometheus.Metric) {
 func collectPool(out chan<- prometheus.Metric, stats sql.DBStats, pool string) {
 	sendGauge(out, "pool_connections_limit", "Maximum number of connections in the pool.",
 		stats.MaxOpenConnections, pool)
-	sendGauge(out, "pool_connections_in_use", "Connections of the pool in use.", stats.InUse, pool)
-	sendGauge(out, "pool_connections_idle", "Idle connections of the pool.", stats.Idle, pool)
-	sendCounter(out, "pool_waits_total", "Times a caller waited for a connection of the pool.", stats.WaitCount, pool)
-	sendCounter(out, "pool_wait_seconds_total", "Total time callers waited for a connection of the pool.",
+	sendGauge(out, "pool_connections_in_use", "Number of pool connections in use.", stats.InUse, pool)
+	sendGauge(out, "pool_connections_idle", "Number of idle pool connections.", stats.Idle, pool)
+	sendCounter(out, "pool_waits_total", "Number of waits for a connection from the pool.", stats.WaitCount, pool)
+	sendCounter(out, "pool_wait_seconds_total", "Total time that callers waited for a connection from the pool.",
 		stats.WaitDuration.Seconds(), pool)
 }
 
