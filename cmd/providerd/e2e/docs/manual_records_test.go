@@ -32,9 +32,9 @@ func TestManualRecords(t *testing.T) {
 	providerdtest.RunShell(t, dir, "export PROVIDERD_TO='"+database+"'\n"+
 		"providerd copy --from sqlite:data/providerd.db --keyset data/keyset.json")
 	examples := providerdtest.Examples(t, recordsPage, 3)
-	asOwner := "export PROVIDERD_DATABASE='" + database + "'\n"
-	providerdtest.RunShell(t, dir, asOwner+examples[0].Commands)
-	providerdtest.RunShell(t, dir, asOwner+examples[2].Commands)
+	asSuperuser := "export ADMIN_DATABASE='" + database + "'\n"
+	providerdtest.RunShell(t, dir, asSuperuser+examples[0].Commands)
+	providerdtest.RunShell(t, dir, asSuperuser+examples[2].Commands)
 	asPlatform := "export PLATFORM_DATABASE='" + asRole(t, cluster, database, "platform") + "'\n"
 	examples[1].CheckOutput(t, providerdtest.RunShell(t, dir, asPlatform+examples[1].Commands))
 
