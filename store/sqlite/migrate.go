@@ -16,8 +16,8 @@ import (
 //go:embed migrations/*.sql
 var embedded embed.FS
 
-// Migrate migrates the existing database at path to the schema version of this program, as Create does. Errors outside of
-// the migrations go to logger. It returns the errors of Open except ErrOlder.
+// Migrate migrates the existing database at path to the schema version of this program, as Create does. Errors outside
+// of the migrations go to logger. It returns the errors of Open except ErrOlder.
 func Migrate(ctx context.Context, path string, logger *slog.Logger) error {
 	opened, err := openExisting(ctx, path, logger, func(ctx context.Context, db *sql.DB, path string) error {
 		if _, err := readSchema(ctx, db, path); err != nil {

@@ -188,7 +188,7 @@ func (r *report) runAlone() error {
 	for i := range r.applied {
 		r.applied[i].Outcome = outcomeValid
 	}
-	r.messages.Note("checked %s without a server; pass --server or --as to see their outcomes",
+	r.messages.Note("checked %s without a server; pass --server or --as to see what would change",
 		console.Count(len(r.applied), "entry", "entries"))
 	return r.print()
 }
@@ -263,7 +263,7 @@ func (c *Command) readToken() error {
 		return fmt.Errorf("--token-file: %w", err)
 	}
 	if c.token = strings.TrimSpace(string(text)); c.token == "" {
-		return fmt.Errorf("--token-file: %s is empty", c.TokenFile)
+		return fmt.Errorf("--token-file: %s is empty; write an access token into it", c.TokenFile)
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 )
 
 type auditCommands struct {
-	List   auditCommand       `cmd:"" aliases:"ls" default:"withargs" help:"Show events, or print or follow them line by line."`
+	List   auditCommand       `cmd:"" aliases:"ls" default:"withargs" help:"Show events as a table, or print or follow them as JSON lines."`
 	Verify auditVerifyCommand `cmd:"" help:"Compare the database with lines that were kept elsewhere."`
 }
 

@@ -109,7 +109,7 @@ func printError(err error, status int) int {
 func checkUTF8(arguments []string) error {
 	for i, argument := range arguments {
 		if !utf8.ValidString(argument) {
-			return fmt.Errorf("argument %d is not UTF-8", i+1)
+			return fmt.Errorf("argument %d is not UTF-8; type it in a UTF-8 locale, such as LANG=C.UTF-8", i+1)
 		}
 	}
 	return nil

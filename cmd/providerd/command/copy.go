@@ -53,7 +53,7 @@ func (c *copyCommand) Run(ctx context.Context, out *console.Output, messages *co
 	defer stop()
 	// A process that closes a second handle of a SQLite file loses its locks.
 	if path := c.From.Path; path != "" && files.Resolve(path) == files.Resolve(c.To.Path) {
-		return errors.New("--from and --to are the same file")
+		return errors.New("--from and --to are the same file; pass a new file or an empty database with --to")
 	}
 	from, err := c.From.Open(ctx, slog.New(slog.DiscardHandler))
 	if errors.Is(err, database.ErrNoDatabase) {

@@ -204,8 +204,9 @@ func (f *findings) safeguards(safeguards postgres.Safeguards) {
 		f.add(healthOK, archive, "the WAL is archived")
 	}
 	if allowed := safeguards.MaxConnections; allowed < needed {
-		f.add(healthWarn, connections, "a replica may open up to %d connections, but the server allows %d: creates, tokens "+
-			"and /readyz wait for one; raise max_connections or the role's limit, or put PgBouncer in front", needed, allowed)
+		f.add(healthWarn, connections, "a replica may open up to %d connections, but the server allows %d: creates and "+
+			"/readyz may wait for a connection; raise max_connections or the role's limit, or put PgBouncer in front", needed,
+			allowed)
 	} else {
 		f.add(healthOK, connections, "the server allows %d connections, enough for %s of up to %d each", allowed,
 			console.Count(allowed/needed, "replica"), needed)

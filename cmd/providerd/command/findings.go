@@ -85,7 +85,7 @@ func (f *findings) files(path, dir, keyset string) {
 
 // directory checks who can replace files in a directory, and returns its owner.
 func (f *findings) directory(path string) (owner int) {
-	const check, othersWrite, ownerCreates = "folder", 0o022, 0o300
+	const check, othersWrite, ownerCreates = "directory", 0o022, 0o300
 	info, owner, err := stat(path)
 	switch me := os.Geteuid(); {
 	case err != nil:

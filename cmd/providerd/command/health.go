@@ -50,6 +50,9 @@ func (c *healthCommand) Run(ctx context.Context, out *console.Output) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("%s does not respond within %s; see the log of the server, or restart it", url, healthTimeout)
 	}
+	if _, isPlain := errors.AsType[tls.RecordHeaderError](err); isPlain {
+		return fmt.Errorf("%s serves plain HTTP; omit --tls-cert, or enable TLS on the server", url)
+	}
 	if err != nil {
 		return fmt.Errorf("%s does not respond: %w; start the server, or pass its address with --listen", url, err)
 	}

@@ -35,11 +35,10 @@ func (i items) check() error {
 func (i items) members(secret string) (map[string]json.RawMessage, error) {
 	members := map[string]json.RawMessage{}
 	for n, text := range i {
-		name, value, ok := strings.Cut(text, "=")
+		name, value, _ := strings.Cut(text, "=")
 		name, isJSON := strings.CutSuffix(name, ":")
-		if !ok || name == "" {
-			// It may be a secret.
-			return nil, fmt.Errorf("item %d is not a field; %s", n+1, itemForms)
+		if err := checkItem(n+1, text); err != nil {
+			return nil, err
 		}
 		if members[name] != nil {
 			return nil, fmt.Errorf("%s appears twice; write a list as %s:='[\"A\", \"B\"]'", name, name)
@@ -65,6 +64,19 @@ func (i items) members(secret string) (map[string]json.RawMessage, error) {
 	return members, nil
 }
 
+// checkItem checks the form of an item. Its errors do not repeat it, because it may be a secret.
+func checkItem(number int, text string) error {
+	name, value, ok := strings.Cut(text, "=")
+	switch {
+	case !ok || strings.TrimSuffix(name, ":") == "":
+		return fmt.Errorf("item %d is not a field; %s", number, itemForms)
+	case !strings.HasSuffix(name, ":") && strings.HasPrefix(value, "="):
+		return fmt.Errorf("item %d has ==; write NAME=TEXT, or NAME:='\"=TEXT\"' for a text that begins with =", number)
+	default:
+		return nil
+	}
+}
+
 // readItem reads a file without the byte order mark and the line break that editors add.
 func readItem(path string) (string, error) {
 	content, err := files.ReadSmall(path)
@@ -74,7 +86,7 @@ func readItem(path string) (string, error) {
 	text := files.Text(content)
 	switch {
 	case text == "":
-		return "", fmt.Errorf("%s is empty", path)
+		return "", fmt.Errorf("%s is empty; write the value into it", path)
 	case !utf8.ValidString(text):
 		return "", fmt.Errorf("%s is not UTF-8", path)
 	default:

@@ -188,7 +188,7 @@ func (c *keyRewrapCommand) Run(ctx context.Context, messages *console.Messages) 
 		if err != nil {
 			return err
 		}
-		messages.Note("master key %d encrypts the data keys; keep older master keys as long as backups from before", id)
+		messages.Note("master key %d now encrypts the data keys; keep older ones as long as backups that are older", id)
 		return nil
 	})
 }

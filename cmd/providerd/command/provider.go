@@ -103,7 +103,7 @@ type providerShowCommand struct {
 // Validate requires exactly one of pk and client_id.
 func (c *providerShowCommand) Validate() error {
 	if (c.PK == 0) == (c.ClientID == "") {
-		return errors.New("pass either the PK of a provider or --client-id")
+		return errors.New("pass either the pk of a provider or --client-id")
 	}
 	return nil
 }

@@ -20,10 +20,10 @@ type providerUpdateCommand struct {
 
 // Help is the long help text.
 func (*providerUpdateCommand) Help() string {
-	return "Changes a provider in place: its pk, its idempotency key and its links to applications stay, and so do " +
-		"the other fields. The new values are checked like a create, shown, and stored once you confirm. A retry " +
-		"of the create with the old body is then refused and lists the fields; \"providerd audit\" shows who changed " +
-		"which fields."
+	return "Changes a provider in place. Its pk, its idempotency key, its links to applications and all other " +
+		"fields stay the same. The new values are checked like a create, shown, and stored once you confirm. If a client " +
+		"then retries the create with the old body, it is refused, and the response lists the fields that differ; " +
+		"\"providerd audit\" shows who changed which fields."
 }
 
 // Validate requires fields, and consent.

@@ -23,7 +23,7 @@ func printUsageError(err error) int {
 	command, problem := selected(usage.Context), describeUsageError(err)
 	problems := invalidVariables(command)
 	if !slices.Contains(problems, problem) {
-		problems = []string{withRemedy(usage.Context, problem)}
+		problems = strings.Split(withRemedy(usage.Context, problem), "\n")
 	}
 	for _, problem := range problems {
 		printError(errors.New(console.Printable(problem)), exitUsage)
@@ -45,6 +45,8 @@ func describeUsageError(err error) string {
 		{`: expected .* "EOL" \(<EOL>\)$`, " needs a value"},
 		{`: expected .* \(short flag\); perhaps try (--[\w-]+)=.*$`, ": write a value that begins with a hyphen as $1=VALUE"},
 		{`expected duration but got (".*"): time: .*$`, "$1 is not a duration such as 5s"},
+		{`^(unknown flag -[^-]), did you mean .*$`, "$1"},
+		{`, did you mean`, "; did you mean"},
 		{`slog: level string (".*"): unknown name`, "$1 is not a level: debug, info, warn or error"},
 	} {
 		text = regexp.MustCompile(reworded[0]).ReplaceAllString(text, reworded[1])
@@ -69,10 +71,10 @@ func withRemedy(usage *kong.Context, problem string) string {
 		}
 	}
 	if argument, ok := strings.CutPrefix(problem, "unexpected argument "); ok {
-		argument, _, _ = strings.Cut(argument, ", did you mean")
+		argument, _, _ = strings.Cut(argument, "; did you mean")
 		return "unexpected argument " + argument + meantCommand(command, argument)
 	}
-	unknown := regexp.MustCompile(`^unknown flag --?([^ ,=]+)`).FindStringSubmatch(problem)
+	unknown := regexp.MustCompile(`^unknown flag --?([^ ;=]+)`).FindStringSubmatch(problem)
 	if unknown == nil {
 		return problem
 	}
@@ -82,7 +84,7 @@ func withRemedy(usage *kong.Context, problem string) string {
 	return problem
 }
 
-// meantCommand returns what to write instead of an argument. The parser would suggest copy for nope.
+// meantCommand returns what to write instead of an unexpected argument. The parser would suggest copy for nope.
 func meantCommand(command *kong.Node, argument string) string {
 	var names []string
 	for _, child := range command.Children {
@@ -99,7 +101,7 @@ func meantCommand(command *kong.Node, argument string) string {
 	case command.Name == "apply":
 		return "; pass files with --file"
 	default:
-		return ""
+		return "; the usage is: " + usageOf(command)
 	}
 }
 

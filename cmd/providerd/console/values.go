@@ -25,6 +25,7 @@ type ListenAddress string
 
 // UnmarshalText checks the form of the address.
 func (a *ListenAddress) UnmarshalText(text []byte) error {
+	text = bytes.TrimSpace(text)
 	host, port, err := net.SplitHostPort(string(text))
 	if host == "*" {
 		return fmt.Errorf("%q is not of the form HOST:PORT; use 0.0.0.0:%s for all IPv4 addresses or [::]:%s for all", text,

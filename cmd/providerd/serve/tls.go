@@ -74,6 +74,7 @@ func newTLSConfig(certPath, keyPath string, logger *slog.Logger) (*tls.Config, e
 	loaded := &certificateFiles{
 		certPath: certPath, keyPath: keyPath, logger: logger, certificate: &certificate, readAt: time.Now(),
 	}
+	loaded.warnIfExpired()
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: loaded.current}, nil
 }
 
@@ -94,11 +95,20 @@ func (f *certificateFiles) current(*tls.ClientHelloInfo) (*tls.Certificate, erro
 		}
 		return f.certificate, nil
 	}
-	if !slices.EqualFunc(loaded.Certificate, f.certificate.Certificate, bytes.Equal) {
-		f.logger.Info("reloaded certificate", slog.String("path", f.certPath))
-	}
+	isNew := !slices.EqualFunc(loaded.Certificate, f.certificate.Certificate, bytes.Equal)
 	f.certificate, f.problem = &loaded, ""
+	if isNew {
+		f.logger.Info("reloaded certificate", slog.String("path", f.certPath))
+		f.warnIfExpired()
+	}
 	return f.certificate, nil
+}
+
+func (f *certificateFiles) warnIfExpired() {
+	if expiry := f.certificate.Leaf.NotAfter; time.Now().After(expiry) {
+		f.logger.Warn("the certificate has expired, so clients refuse connections; renew it, and the server reloads it",
+			slog.String("path", f.certPath), slog.Time("expired_at", expiry))
+	}
 }
 
 // warnOfPlainHTTP warns if plain HTTP is served on an address that other machines can reach.

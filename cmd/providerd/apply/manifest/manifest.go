@@ -213,7 +213,7 @@ func (r *reader) findRepeatedIDs() {
 		for _, entry := range r.Entries {
 			id, detail := entry.ID, "has the same id as the entry in %s; change one of them"
 			if isFormer {
-				id, detail = entry.Was, "`was` is the id, or the former id, of the entry in %s"
+				id, detail = entry.Was, "`was` is already the id or a former id of the entry in %s; write the former id"
 			}
 			place := entry.At("")
 			if first, ok := places[id]; ok {

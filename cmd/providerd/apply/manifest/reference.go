@@ -68,10 +68,10 @@ func (e *entryReader) refer(name string) (string, error) {
 		named = "the file " + path
 		var err error
 		if value, err = e.readReferenced(path); err != nil {
-			return "", fmt.Errorf("refers to a file: %w", err)
+			return "", fmt.Errorf("refers to a file: %w; correct the path, which is relative to the YAML file", err)
 		}
 	} else if !ok {
-		return "", fmt.Errorf("refers to %s, which is not set", named)
+		return "", fmt.Errorf("refers to %s, which is not set; export it, or write $${ for a literal ${", named)
 	}
 	e.used.bytes += len(value)
 	switch {

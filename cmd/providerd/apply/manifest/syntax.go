@@ -18,6 +18,9 @@ func (r *reader) reportSyntax(err error) {
 		return
 	}
 	detail := "is not valid YAML: " + wrong.Message
+	if strings.HasPrefix(wrong.Message, "did not find expected") {
+		detail += "; check the indentation, brackets and quotes here and in the line above"
+	}
 	if strings.HasPrefix(wrong.Message, "unknown anchor") {
 		// The library's message contains the name of the anchor, which may be an unquoted value.
 		detail = "refers to an unknown anchor; anchors end with their document, at ---; quote a value that begins with *"

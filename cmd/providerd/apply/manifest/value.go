@@ -29,7 +29,7 @@ func (e *entryReader) addMembers(members map[string]*yaml.Node, mapping *yaml.No
 		case name.ShortTag() == "!!merge":
 			merged = append(merged, value)
 		case own[name.Value]:
-			e.report(name, "the member "+name.Value+" is repeated")
+			e.report(name, "`"+name.Value+"` appears twice; remove one")
 		default:
 			own[name.Value] = true
 			if members[name.Value] == nil {

@@ -71,7 +71,7 @@ func damagedSetUps() map[string]damagedSetUp {
 		},
 		"others write the database":  {shell("chmod 666 data/providerd.db"), fails("database file", "other users can write to .*; run chmod 600")},
 		"others read the database":   {shell("chmod 644 data/providerd.db"), warns("database file", "other users can read .*; run chmod 600")},
-		"others write the directory": {shell("chmod 777 data"), fails("folder", "other users can replace files in data; run chmod go-w")},
+		"others write the directory": {shell("chmod 777 data"), fails("directory", "other users can replace files in data; run chmod go-w")},
 		"others read the token":      {shell("chmod 604 data/initial-token"), fails("initial token", "other users can access the token .*revoke")},
 		"others read the keyset": {shell("chmod 640 data/keyset.json"), append(
 			fails("keyset file", "other users can access the keys .*chmod 600.*replace the master key.*key rotate --reseal"),
@@ -112,7 +112,7 @@ func damagedSetUps() map[string]damagedSetUp {
 		},
 		"WAL without database": {
 			all(crash, shell("rm data/providerd.db")),
-			fails("database", "is missing or empty, but its WAL exists; restore the database file"),
+			fails("database", "is missing or empty, but its WAL, which has the newest creates, exists; restore the database file"),
 		},
 		"WAL without its index": {all(crash, shell("rm data/providerd.db-shm")), fails("database", "-wal exists without its -shm file; run")},
 		"replaced under a server": {
@@ -159,7 +159,7 @@ func damagedSetUps() map[string]damagedSetUp {
 			}
 		}
 		setUps["directory that takes no file"] = damagedSetUp{
-			shell("chown -R 1 data; chmod 500 data"), fails("folder", "user 1, its owner, cannot create files in data; run chmod u.rwx on it"),
+			shell("chown -R 1 data; chmod 500 data"), fails("directory", "user 1, its owner, cannot create files in data; run chmod u.rwx on it"),
 		}
 		setUps["database that cannot be changed"] = damagedSetUp{
 			shell("chown -R 1 data; chmod 400 data/providerd.db"),

@@ -116,7 +116,7 @@ func TestDoctorWithoutPermission(t *testing.T) {
 	examined.user = servingUser + 1
 	const remedy = "permission denied; run the doctor as the server's user or as root"
 	expectOnly(t, examined,
-		warns("folder", "data belongs to user 1234, but this is user 1235; run the doctor as the server's user"),
+		warns("directory", "data belongs to user 1234, but this is user 1235; run the doctor as the server's user"),
 		fails("database file", "permission denied; run the command as the owner"),
 		fails("keyset file", "permission denied; run the command as the owner"),
 		fails("initial token", "permission denied; run the command as the owner"),

@@ -58,6 +58,8 @@ func TestHealthChecksLocalServer(t *testing.T) {
 		port := server.URL[strings.LastIndexByte(server.URL, ':')+1:]
 		address := "PROVIDERD_LISTEN=" + strings.TrimSuffix(listen, "0") + port
 		expectHealth(t, dir, "ready\n", address)
+		providerdtest.WriteCertificate(t, dir, 1)
+		expectHealth(t, dir, "serves plain HTTP; omit --tls-cert, or enable TLS", address, "PROVIDERD_TLS_CERT=cert.pem")
 		processtest.Must(t, os.Remove(filepath.Join(dir, "data", "keyset.json")))
 		expectHealth(t, dir, "/readyz responds 503 ", address)
 		server.Stop(t)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/store/storetest/processtest"
@@ -18,6 +19,12 @@ import (
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
+	providerdtest.WriteCertificateValid(t, dir, 9, time.Now().Add(-time.Hour), time.Now())
+	expired := providerdtest.Serve(t, dir, "--tls-cert", "cert.pem", "--tls-key", "key.pem")
+	expired.Stop(t)
+	if !strings.Contains(expired.Stderr.String(), "the certificate has expired, so clients refuse connections") {
+		t.Errorf("log is %s", expired.Stderr)
+	}
 	providerdtest.WriteCertificate(t, dir, 1)
 	server := providerdtest.Serve(t, dir, "--tls-cert", "cert.pem", "--tls-key", "key.pem")
 	address, ok := strings.CutPrefix(server.URL, "https://")
