@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -13,7 +12,6 @@ import (
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/storetest"
-	"example.com/providerd/store/storetest/processtest"
 )
 
 // Whatever the outcome of an insert, every caller of the batch gets it, a retry settles it, and nothing is stored twice.
@@ -97,39 +95,6 @@ func TestFailedInsert(t *testing.T) {
 				t.Errorf("%d pks and %d names, want %d pks and one name more", len(pks), len(stored), count)
 			}
 		})
-	}
-}
-
-// While creates are refused, so are validations. Replays still work, and a create is tried.
-func TestValidationIsRefusedLikeCreates(t *testing.T) {
-	t.Parallel()
-	opened, faulty := newFaulty(t)
-	validate := func(key string) error {
-		request := store.CreateRequest{Name: key, CreatedBy: "caller", IdempotencyKey: &key, ValidateOnly: true}
-		_, _, err := opened.CreateOAuth2Provider(t.Context(), request, storetest.FullOAuth2(key))
-		return err
-	}
-	if _, _, err := addKeyed(t, opened, "replay"); err != nil {
-		t.Fatal(err)
-	}
-	faulty.refusal = fmt.Errorf("%w: no space left", store.ErrUnavailable)
-	if err := validate("new"); !errors.Is(err, faulty.refusal) {
-		t.Errorf("error is %v, want %v", err, faulty.refusal)
-	}
-	_, _, err := addKeyed(t, opened, "create")
-	if err := errors.Join(err, validate("replay")); err != nil {
-		t.Error(err)
-	}
-	faulty.refusal = nil
-	if err := validate("new"); err != nil {
-		t.Errorf("validation after recovery: %v", err)
-	}
-	processtest.Must(t, os.Rename(faulty.keyset, faulty.keyset+".away"))
-	if err := opened.Ready(t.Context()); !errors.Is(err, store.ErrNoKeyset) {
-		t.Errorf("error is %v, want ErrNoKeyset", err)
-	}
-	if err := validate("new"); !errors.Is(err, store.ErrUnavailable) {
-		t.Errorf("without a keyset: error is %v, want ErrUnavailable", err)
 	}
 }
 

@@ -34,8 +34,6 @@ type faultyDatabase struct {
 	inserts, reads, writes []fault
 	// sizes holds the number of rows of each insert.
 	sizes []int
-	// refusal is what Check returns.
-	refusal error
 }
 
 // newFaulty opens a store over a faulty database. Both are closed when the test ends.
@@ -85,12 +83,6 @@ func (f *faultyDatabase) Insert(ctx context.Context, rows database.Insertion) (m
 		return nil, err
 	}
 	return pks, nil
-}
-
-func (f *faultyDatabase) Check(ctx context.Context) error {
-	var refusal error
-	f.count(func(f *faultyDatabase) { refusal = f.refusal })
-	return errors.Join(refusal, f.Database.Check(ctx))
 }
 
 func (f *faultyDatabase) count(change func(f *faultyDatabase)) {
