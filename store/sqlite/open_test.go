@@ -16,6 +16,7 @@ import (
 
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/seal"
 	"example.com/providerd/store/sqlite"
 	"example.com/providerd/store/storetest"
 	"example.com/providerd/store/storetest/processtest"
@@ -137,63 +138,58 @@ func TestKilledFirstStart(t *testing.T) {
 	const versions = `CREATE TABLE goose_db_version (id INTEGER PRIMARY KEY AUTOINCREMENT, version_id INTEGER NOT NULL,
 		is_applied INTEGER NOT NULL, tstamp TIMESTAMP DEFAULT (datetime('now')));
 		INSERT INTO goose_db_version (version_id, is_applied) VALUES (0, TRUE);`
+	migrated := filepath.Join(t.TempDir(), "test.db")
+	processtest.Must(t, create(t, migrated))
 	for name, left := range map[string]struct {
-		statements string
-		want       error
+		file, statements string
+		want             error
 	}{
-		"empty file":                 {";", database.ErrNoDatabase},
-		"WAL mode":                   {"PRAGMA journal_mode = wal", database.ErrNoDatabase},
-		"application_id":             {mark, database.ErrOlder},
-		"application_id in WAL mode": {"PRAGMA journal_mode = wal;" + mark, database.ErrOlder},
-		"table of versions":          {mark + versions, database.ErrOlder},
+		"empty file":                 {os.DevNull, ";", database.ErrNoDatabase},
+		"WAL mode":                   {os.DevNull, "PRAGMA journal_mode = wal", database.ErrNoDatabase},
+		"application_id":             {os.DevNull, mark, database.ErrOlder},
+		"application_id in WAL mode": {os.DevNull, "PRAGMA journal_mode = wal;" + mark, database.ErrOlder},
+		"table of versions":          {os.DevNull, mark + versions, database.ErrOlder},
+		"no keyset":                  {migrated, ";", database.ErrOlder},
 	} {
 		path := filepath.Join(t.TempDir(), "test.db")
-		processtest.Must(t, os.WriteFile(path, nil, 0o600))
+		processtest.Must(t, copyTo(left.file, path))
 		storetest.Execute(t, path, left.statements)
-		if _, err := sqlite.Open(t.Context(), path, slog.New(slog.DiscardHandler)); !errors.Is(err, left.want) {
+		if _, err := storetest.OpenSQLite(t.Context(), path, ""); !errors.Is(err, left.want) {
 			t.Errorf("%s: Open: error is %v, want %v", name, err, left.want)
 		}
-		r, err := createRig(t.Context(), path, slog.New(slog.DiscardHandler))
-		if err == nil {
-			err = errors.Join(r.commit(t.Context(), "first"), r.Close())
-		}
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-// A database without a keyset is complete for SQLite, but not for the store.
-func TestFirstStartKilledBeforeKeyset(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "test.db")
-	processtest.Must(t, create(t, path))
-	if _, err := storetest.OpenSQLite(t.Context(), path, ""); !errors.Is(err, database.ErrOlder) {
-		t.Errorf("error is %v, want ErrOlder", err)
-	}
-	for _, open := range []func(ctx context.Context, path, keyset string) (*store.Store, error){
-		storetest.CreateSQLite, storetest.OpenSQLite,
-	} {
-		opened, err := open(t.Context(), path, "")
-		processtest.Must(t, err)
-		if err := opened.Close(); err != nil {
-			t.Error(err)
+		for _, open := range []func(ctx context.Context, path, keyset string) (*store.Store, error){
+			storetest.CreateSQLite, storetest.OpenSQLite,
+		} {
+			opened, err := open(t.Context(), path, "")
+			if err == nil {
+				err = opened.Close()
+			}
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
 		}
 	}
 }
 
-// A user who plants a link to a file of root as their database does not get that file.
+// What root creates belongs to the owner of its directory. A user who plants links to files of root as their database
+// and keyset does not get those files.
 func TestRootChownsOnlyNewFiles(t *testing.T) {
 	t.Parallel()
 	processtest.NeedRoot(t)
 	const someUser, someGroup = 1234, 2234
-	dir, elsewhere := t.TempDir(), filepath.Join(t.TempDir(), "elsewhere")
-	link, path := filepath.Join(dir, "link.db"), filepath.Join(dir, "new.db")
-	processtest.Must(t, os.Chown(dir, someUser, someGroup), os.WriteFile(elsewhere, nil, 0o600),
-		os.Symlink(elsewhere, link), create(t, link), create(t, path))
-	processtest.ExpectOwner(t, path, someUser, someGroup)
-	processtest.ExpectOwner(t, elsewhere, 0, 0)
-	if sizeOf(t, elsewhere) == 0 {
+	own, ofRoot := filepath.Join(t.TempDir(), "test"), filepath.Join(t.TempDir(), "elsewhere")
+	_, err := seal.ReadOrCreateMasterKeys(ofRoot + ".json")
+	processtest.Must(t, err, os.WriteFile(ofRoot+".db", nil, 0o600), os.Chown(filepath.Dir(own), someUser, someGroup),
+		os.Symlink(ofRoot+".db", own+".link.db"), os.Symlink(ofRoot+".json", own+".link.json"))
+	for _, path := range []string{own, own + ".link"} {
+		opened, err := storetest.CreateSQLite(t.Context(), path+".db", path+".json")
+		processtest.Closing(t, opened, err)
+	}
+	for _, suffix := range []string{".db", ".json"} {
+		processtest.ExpectOwner(t, own+suffix, someUser, someGroup)
+		processtest.ExpectOwner(t, ofRoot+suffix, 0, 0)
+	}
+	if sizeOf(t, ofRoot+".db") == 0 {
 		t.Error("the database is not where the link leads")
 	}
 }
