@@ -145,3 +145,37 @@ func (h *harness) isAdvised(t *testing.T, path, members string, rule advice.Rule
 	link := fmt.Sprintf(`</advice/#%s>; rel="help"; anchor="#%s"; title="`, rule.Code, rule.Pointer)
 	return strings.Contains(h.post(t, path+validateOnly, encode(t, body)).advice(t), link)
 }
+
+// Every link of advice leads to a place on the page, and there are at most 20 links and 2 KiB, besides a last link to the
+// whole page.
+func TestLinksOfAdvice(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	page := string(h.send(t, http.MethodGet, "/advice/", nil).body)
+	for _, rule := range append(advice.OAuth2Rules(), advice.WorkspaceDirectoryRules()...) {
+		if strings.Count(page, ` id="`+rule.Code+`"`) != 1 || strings.ContainsFunc(rule.Detail, func(r rune) bool { return r > '~' }) {
+			t.Errorf("the page has no place for %s, or its sentence is not ASCII", rule.Code)
+		}
+	}
+	item := advice.Advice{Code: "c", Pointer: "/p", Detail: `"\`}
+	one := `</a/#c>; rel="help"; anchor="#/p"; title="\"\\"`
+	for count, want := range map[int]string{0: "", 1: one, 2: one + ", " + one, 21: one + `, </a/>; rel="help"`} {
+		if got := advice.Link(slices.Repeat([]advice.Advice{item}, count), "/a/"); !strings.HasSuffix(got, want) {
+			t.Errorf("%d: %s, want %s", count, got, want)
+		}
+	}
+	item.Detail = strings.Repeat("x", 1000)
+	if got := advice.Link(slices.Repeat([]advice.Advice{item}, 3), "/a/"); len(got) > 2<<10+100 || strings.Count(got, "rel=") != 2 {
+		t.Errorf("%d bytes: %s", len(got), got)
+	}
+}
+
+// isOfRules reports whether links of advice have only the sentences of rules and line numbers, so that they cannot have a
+// value.
+func isOfRules(links string) bool {
+	for _, rule := range slices.Concat(advice.OAuth2Rules(), advice.WorkspaceDirectoryRules()) {
+		links = strings.ReplaceAll(links, strings.ReplaceAll(rule.Detail, `"`, `\"`), "")
+	}
+	const link = `</advice/#[a-z0-9_]+>; rel="help"; anchor="#/[a-z_]+"; title="(Lines? [0-9, ]+(and [0-9]+( more)?)?: )?"`
+	return regexp.MustCompile(`^(` + link + `(, |$))*(</advice/>; rel="help")?$`).MatchString(links)
+}

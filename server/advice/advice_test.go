@@ -7,30 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/uuid"
-
-	"example.com/providerd/gen/model"
 	"example.com/providerd/server/advice"
-	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
 )
-
-// A provider with only the required fields gets no advice.
-func TestDefaultsBringNoAdvice(t *testing.T) {
-	t.Parallel()
-	for range 100 {
-		client, _ := contract.FromAPIOAuth2(model.OAuth2ProviderRequest{Name: "x", AuthorizationFlow: uuid.MustParse(anyUUID)})
-		if got := advice.OAuth2(client); got == nil || len(got) > 0 {
-			t.Errorf("a client: %+v", got)
-		}
-	}
-	directory := contract.FromAPIWorkspaceDirectory(model.WorkspaceDirectoryProviderRequest{
-		Name: "x", DelegatedSubject: "admin@example.com", Credentials: []byte(`{"key":"x"}`), DefaultGroupEmailDomain: "example.com",
-	})
-	if got := advice.WorkspaceDirectory(directory); got == nil || len(got) > 0 {
-		t.Errorf("a directory: %+v", got)
-	}
-}
 
 // A public client needs redirect URIs and a signing key: tokens cannot be signed with an empty secret.
 func TestWhatIsLeftOutIsTold(t *testing.T) {
