@@ -231,9 +231,8 @@ func TestInsertWhileServerIsAway(t *testing.T) {
 func TestWarningAtCommit(t *testing.T) {
 	t.Parallel()
 	r := newReplicated(t)
-	pooler := postgrestest.NewPgBouncer(t, r.primary)
-	pooled := with(pooler.URL(databaseOf(t, r.url)), "default_query_exec_mode=exec")
-	for name, url := range map[string]string{"direct": r.url, "pooled": pooled} {
+	pooled := postgrestest.NewPgBouncer(t, r.primary)
+	for name, url := range map[string]string{"direct": r.url, "pooled": pooled(databaseOf(t, r.url))} {
 		opened := createWithKeyset(t, r.primary, url)
 		watching := create(t, r.url)
 		r.standby.Freeze()

@@ -140,11 +140,9 @@ func TestManyFirstStarts(t *testing.T) {
 	t.Parallel()
 	rounds := processtest.ProofSize(t, "faults", 1)
 	cluster := postgrestest.NewCluster(t)
-	pooler := postgrestest.NewPgBouncer(t, cluster)
+	pooled := postgrestest.NewPgBouncer(t, cluster)
 	for round := range rounds {
-		direct := cluster.CreateDatabase(t)
-		pooled := with(pooler.URL(databaseOf(t, cluster.CreateDatabase(t))), "default_query_exec_mode=exec")
-		for _, url := range []string{direct, pooled} {
+		for _, url := range []string{cluster.CreateDatabase(t), pooled(databaseOf(t, cluster.CreateDatabase(t)))} {
 			const replicas = 10
 			var group sync.WaitGroup
 			for range replicas {
@@ -224,19 +222,13 @@ func TestBusyPrimary(t *testing.T) {
 			t.Parallel()
 			location, err := url.Parse(r.url)
 			processtest.Must(t, err)
-			location.Host = slowLink(t, location.Host, delays) + "," + r.standby.Address()
+			server := location.Host
+			location.Host = answering(t, func(caller net.Conn) { link(caller, server, delays) }) + "," + r.standby.Address()
 			if err := openError(t, location.String()); err != nil {
 				t.Error(err)
 			}
 		})
 	}
-}
-
-// slowLink returns the address of a proxy for a server. It delays the first parts that the server sends on a
-// connection, each by one of the delays.
-func slowLink(t *testing.T, server string, delays []time.Duration) string {
-	t.Helper()
-	return answering(t, func(caller net.Conn) { link(caller, server, delays) })
 }
 
 // answering returns the address of a server that calls answer for each connection, and then closes it.
@@ -260,6 +252,7 @@ func answering(t *testing.T, answer func(caller net.Conn)) string {
 	return listener.Addr().String()
 }
 
+// link connects a caller to a server. It delays the first parts that the server sends, each by one of the delays.
 func link(caller net.Conn, server string, delays []time.Duration) {
 	conn, err := net.Dial("tcp", server)
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"gorm.io/gorm"
 
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
@@ -194,33 +193,19 @@ func TestStalledTransaction(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
 	url := cluster.CreateDatabase(t)
-	stuck, other := create(t, url), createWithKeyset(t, cluster, url)
-	processtest.Must(t, insert(t.Context(), other, "before"))
-	begun, released, stuckError := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	begin := sync.OnceFunc(func() { close(begun) })
-	go func() {
-		stuckError <- stuck.Write(t.Context(), func(tx *gorm.DB) error {
-			err := tx.Exec("UPDATE providers SET idempotency_key = 'wanted' WHERE name = 'before'").Error
-			begin()
-			<-released
-			return err
-		})
-	}()
-	<-begun
-	if err := insert(t.Context(), other, "free"); err != nil {
+	opened := createWithKeyset(t, cluster, url)
+	processtest.Must(t, insert(t.Context(), opened, "before"))
+	defer begin(t, url, "UPDATE providers SET idempotency_key = 'wanted' WHERE name = 'before'")()
+	if err := insert(t.Context(), opened, "free"); err != nil {
 		t.Errorf("another value: %v", err)
 	}
 	began := time.Now()
-	err := insert(t.Context(), other, "another", "wanted")
+	err := insert(t.Context(), opened, "another", "wanted")
 	if !errors.Is(err, database.ErrInsertAlone) || !errors.Is(err, database.ErrLocked) {
 		t.Errorf("the same value: error is %v, want ErrInsertAlone and ErrLocked", err)
 	}
 	if took := time.Since(began); took > 4*time.Second {
 		t.Errorf("the same value waited for %v", took)
-	}
-	close(released)
-	if err := <-stuckError; err != nil {
-		t.Errorf("the one that was stuck: %v", err)
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 func TestSettingsOfTheDatabase(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
-	pooler := postgrestest.NewPgBouncer(t, cluster)
+	pooled := postgrestest.NewPgBouncer(t, cluster)
 	for name, settings := range map[string][]string{
 		"LATIN1":    {"client_encoding = LATIN1", "standard_conforming_strings = off"},
 		"SQL_ASCII": {"client_encoding = SQL_ASCII", "array_nulls = off"},
@@ -41,7 +41,7 @@ func TestSettingsOfTheDatabase(t *testing.T) {
 						"ALTER ROLE postgres IN DATABASE "+databaseOf(t, url)+" SET "+setting)
 				}
 				if isPooled {
-					url = with(pooler.URL(databaseOf(t, url)), "default_query_exec_mode=exec")
+					url = pooled(databaseOf(t, url))
 				}
 				opened := openStore(t, url, newKeyset(t))
 				createEveryCharacter(t, opened)
@@ -115,8 +115,6 @@ func TestStoreBehindAPooler(t *testing.T) {
 		t.Skip("takes long under the race detector")
 	}
 	cluster := postgrestest.NewCluster(t)
-	pooler := postgrestest.NewPgBouncer(t, cluster)
-	runSuite(t, cluster, func(url string) string {
-		return with(pooler.URL(databaseOf(t, url)), "default_query_exec_mode=exec")
-	})
+	pooled := postgrestest.NewPgBouncer(t, cluster)
+	runSuite(t, cluster, func(url string) string { return pooled(databaseOf(t, url)) })
 }

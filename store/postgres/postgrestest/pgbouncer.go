@@ -8,20 +8,14 @@ import (
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// PgBouncer pools the connections of a cluster in transaction mode: each transaction may get another session of the
-// server. With pgx, it needs default_query_exec_mode=exec.
-type PgBouncer struct {
-	*Server
-	address, password string
-}
-
-// NewPgBouncer starts a PgBouncer for all databases of the cluster, with up to 1,000 clients, and 20 sessions per
-// database. At 100 sessions it closes idle ones of other databases, which it would keep for ten minutes. It is closed
-// with the test.
-func NewPgBouncer(t testing.TB, cluster *Cluster) *PgBouncer {
+// NewPgBouncer starts a PgBouncer that pools the connections of a cluster in transaction mode: each transaction may get
+// another session of the server. It has up to 1,000 clients, and 20 sessions per database. At 100 sessions it closes
+// idle ones of other databases, which it would keep for ten minutes. It is closed with the test. urlOf returns the URL
+// of a database through it.
+func NewPgBouncer(t testing.TB, cluster *Cluster) (urlOf func(database string) string) {
 	t.Helper()
 	port := processtest.FreePort(t)
-	b := &PgBouncer{Server: NewServer(t), address: processtest.Local(port), password: cluster.Password}
+	address, b := processtest.Local(port), NewServer(t)
 	b.Write("users", fmt.Sprintf("%q %q\n", superuser, cluster.Password))
 	b.Write("settings", fmt.Sprintf(`[databases]
 * = host=127.0.0.1 port=%d
@@ -37,14 +31,13 @@ max_user_connections = 100
 max_client_conn = 1000
 `, cluster.port, port))
 	b.Launch(b.Command("/usr/sbin/pgbouncer", "settings"), func() error {
-		connection, err := net.Dial("tcp", b.address)
+		connection, err := net.Dial("tcp", address)
 		if err != nil {
 			return err
 		}
 		return connection.Close()
 	})
-	return b
+	return func(database string) string {
+		return DatabaseURL(cluster.Password, address, database) + "&default_query_exec_mode=exec"
+	}
 }
-
-// URL returns the URL of a database of the cluster through PgBouncer, with user and password.
-func (b *PgBouncer) URL(database string) string { return DatabaseURL(b.password, b.address, database) }
