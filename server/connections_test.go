@@ -85,8 +85,8 @@ func (h *harness) begin(t *testing.T, address, body string) *peer {
 	return caller
 }
 
-// TestNewcomerGetsThePlaceOfTheIdle uses all connections, and checks which ones are closed for newcomers.
-func TestNewcomerGetsThePlaceOfTheIdle(t *testing.T) {
+// TestNewConnectionReplacesIdleOne uses all connections, and checks which ones are closed for newcomers.
+func TestNewConnectionReplacesIdleOne(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	limits := listener.DefaultLimits()
@@ -113,8 +113,8 @@ func TestNewcomerGetsThePlaceOfTheIdle(t *testing.T) {
 	}
 }
 
-// TestNobodyKeepsNewcomersOut uses all connections for incomplete requests, without and with a valid token.
-func TestNobodyKeepsNewcomersOut(t *testing.T) {
+// TestNewConnectionReplacesStalledOne uses all connections for incomplete requests, without and with a valid token.
+func TestNewConnectionReplacesStalledOne(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	anonymous := listener.DefaultLimits()
@@ -163,9 +163,9 @@ func TestNobodyKeepsNewcomersOut(t *testing.T) {
 	}
 }
 
-// TestMoreCallersThanPlaces has each caller send one request after the other over a connection that it keeps open. Callers
+// TestMoreCallersThanConnections has each caller send one request after the other over a connection that it keeps open. Callers
 // get places only because responses close connections. No request is cut off.
-func TestMoreCallersThanPlaces(t *testing.T) {
+func TestMoreCallersThanConnections(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	limits := listener.DefaultLimits()

@@ -14,7 +14,7 @@ import (
 )
 
 // A record has the constants of its kind, no application, and is kept neither by caches nor for pages of other origins.
-func TestRecordHasTheConstantTexts(t *testing.T) {
+func TestRecordHasConstantFields(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	for path, want := range map[string]string{
@@ -54,7 +54,7 @@ func TestPublicClientGetsNoSecret(t *testing.T) {
 
 // Members keep their order, and numbers their digits. They are stored in the shortest form, because the body of a
 // replay may be that short, and its response must not be much longer.
-func TestCredentialsAreKeptAsTheyAre(t *testing.T) {
+func TestCredentialsAreReturnedAsSent(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	const sent = `{"f" : 9007199254740993,"b":123456789012345678901234567890, "c":1.10,"d":1e400,` +

@@ -110,7 +110,7 @@ func TestPanicIsAnsweredAndLogged(t *testing.T) {
 }
 
 // The span of a request has its scheme.
-func TestTracesTellTheScheme(t *testing.T) {
+func TestSpansHaveTheScheme(t *testing.T) {
 	t.Parallel()
 	exporter := tracetest.NewInMemoryExporter()
 	traces := server.NewTraces(sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter)))

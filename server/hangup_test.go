@@ -29,8 +29,8 @@ func (h *harness) lock(t *testing.T) (unlock func()) {
 	}
 }
 
-// TestStorageThatIsTooSlow locks the database. A create that waits longer than its timeout is refused and not stored.
-func TestStorageThatIsTooSlow(t *testing.T) {
+// TestSlowDatabase locks the database. A create that waits longer than its timeout is refused and not stored.
+func TestSlowDatabase(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	patient := h.url

@@ -245,7 +245,7 @@ const (
 	ofTheStore = "^Test(Contract$|Fields$|ValidationPredicts|Credentials|OneRequestHas|Retry|ReusedKey|KeyIs|KeyBelongs|" +
 		"LargeList|TokenMust)"
 	// ofSQLite selects one that accesses the database directly, which store/postgres tests in its own way.
-	ofSQLite = "^TestRetryOfWhatIsDamaged$"
+	ofSQLite = "^TestRetryOfDamagedRecord$"
 )
 
 // TestOverPostgreSQL runs tests of this package over PostgreSQL.

@@ -60,7 +60,7 @@ func with(body map[string]any, name string, value any) map[string]any {
 }
 
 // Every changed field of the contract is listed, and no other.
-func TestReusedKeyTellsEachFieldThatDiffers(t *testing.T) {
+func TestReusedKeyListsEachFieldThatDiffers(t *testing.T) {
 	t.Parallel()
 	for _, of := range subjects(t) {
 		t.Run(of.id, func(t *testing.T) {
@@ -93,7 +93,7 @@ func twoValues(t *testing.T, schema *openapi3.Schema) []any {
 
 // Fields are listed in the order of the contract. Omitted and explicit defaults are equal, and so are notations of JSON.
 // Bodies that mean the same are replays.
-func TestReusedKeyComparesWhatIsMeant(t *testing.T) {
+func TestReusedKeyComparesMeaning(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	oauth2, directory := minimal(oauth2Path), minimal(workspaceDirectoryPath)
@@ -156,7 +156,7 @@ func TestReusedKeyComparesWhatIsMeant(t *testing.T) {
 
 // What the server has chosen equals an omitted value, and so does a request for exactly that value. Fields that lenient
 // handling ignores do not matter.
-func TestReusedKeyTakesWhatTheServerChose(t *testing.T) {
+func TestRetryMaySendGeneratedValues(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	body, key := minimal(oauth2Path), set(keyHeader, "chosen")

@@ -38,9 +38,9 @@ func TestRetryGetsTheSameRecord(t *testing.T) {
 	}
 }
 
-// TestRetryOfWhatIsDamaged corrupts secrets and lists of records. Retries fail permanently, and other creates are not
+// TestRetryOfDamagedRecord corrupts secrets and lists of records. Retries fail permanently, and other creates are not
 // affected.
-func TestRetryOfWhatIsDamaged(t *testing.T) {
+func TestRetryOfDamagedRecord(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	for _, test := range []struct{ path, statement, cause string }{
@@ -74,7 +74,7 @@ func TestRetryOfWhatIsDamaged(t *testing.T) {
 	}
 }
 
-func TestKeyIsTakenAsItStands(t *testing.T) {
+func TestKeyIsLiteral(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	body := encode(t, minimal(oauth2Path))

@@ -174,8 +174,8 @@ func TestFrontPageAnswersProgramsInJSON(t *testing.T) {
 	}
 }
 
-// TestPagesOverHTTPSStayThere checks that browsers use only HTTPS for a day, except for hosts on their own machine.
-func TestPagesOverHTTPSStayThere(t *testing.T) {
+// TestBrowsersStayOnHTTPS checks that browsers use only HTTPS for a day, except for hosts on their own machine.
+func TestBrowsersStayOnHTTPS(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	secure := httptest.NewTLSServer(h.newServer(t))

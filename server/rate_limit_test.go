@@ -14,14 +14,6 @@ import (
 	"example.com/providerd/server"
 )
 
-// limitRate starts a server that accepts a number of requests per hour and token name.
-func (h *harness) limitRate(t *testing.T, requests int) {
-	t.Helper()
-	h.serve(t, func(config *server.Config) {
-		config.RateLimit = server.RateLimit{Requests: requests, Window: time.Hour}
-	})
-}
-
 // However many requests of a caller are concurrent, no more are allowed than the limit says. Allowed ones are refused
 // because of their bodies.
 func TestRateLimitOfConcurrentRequests(t *testing.T) {
@@ -58,7 +50,7 @@ func TestRateLimitOfConcurrentRequests(t *testing.T) {
 func TestRateLimitIsForTheNameOfTheToken(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	h.limitRate(t, 3)
+	h.serve(t, func(config *server.Config) { config.RateLimit = server.RateLimit{Requests: 3, Window: time.Hour} })
 	body := encode(t, minimal(oauth2Path))
 	narrow := h.newToken(t, "test", time.Hour, oauth2Operation)
 	other := h.newToken(t, "other", time.Hour, oauth2Operation)
@@ -109,7 +101,7 @@ const mistypedToken = "Bearer pvd_0000000000000000000000000000000000000000"
 
 // After 20 invalid tokens, an address must wait. Valid tokens from it are still accepted, and other addresses are not
 // affected. The reason for refusing a token is counted even if its address must wait.
-func TestWrongTokensAreLimitedByAddress(t *testing.T) {
+func TestInvalidTokensAreLimitedByAddress(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	const limit = 20

@@ -194,7 +194,7 @@ func TestMalformedHTTPHasNoRequestID(t *testing.T) {
 
 // The body of a pipelined request is never taken for a request, even if its lines are counted as those of a header: the
 // end of the header is the first that is read after the request before.
-func TestBodyIsNoRequest(t *testing.T) {
+func TestBodyIsNotARequest(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	address := h.listen(t, listener.DefaultLimits())
@@ -274,7 +274,7 @@ func TestDrainOutlastsBodies(t *testing.T) {
 	}
 }
 
-func TestMethodsThatReadNothing(t *testing.T) {
+func TestOtherMethods(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	address := h.listen(t, listener.DefaultLimits())

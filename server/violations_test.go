@@ -140,7 +140,7 @@ func TestListsOfViolationsAreBounded(t *testing.T) {
 }
 
 // The bound is on the violations, not on the request.
-func TestLargeListIsTaken(t *testing.T) {
+func TestLargeListIsAccepted(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	list := func(count int) string {

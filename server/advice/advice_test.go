@@ -12,7 +12,7 @@ import (
 )
 
 // A public client needs redirect URIs and a signing key: tokens cannot be signed with an empty secret.
-func TestWhatIsLeftOutIsTold(t *testing.T) {
+func TestMissingFieldsGetAdvice(t *testing.T) {
 	t.Parallel()
 	for members, want := range map[string]string{
 		publicClient + `,"signing_key":null,"redirect_uris":""`: "signing_key_missing redirect_uris_missing",
@@ -33,7 +33,7 @@ func codes(given []advice.Advice) []string {
 }
 
 // Each rule gives one piece of advice, with at most ten line numbers, in the order of the fields.
-func TestManyLinesAreOnePieceOfAdvice(t *testing.T) {
+func TestManyLinesGetOnePieceOfAdvice(t *testing.T) {
 	t.Parallel()
 	settings := client(t, "")
 	settings.SubMode, settings.AccessCodeValidity = "user_upn", "hours=1"
@@ -100,7 +100,7 @@ func costly(t *testing.T) map[string]store.OAuth2Settings {
 }
 
 // Advice for the largest bodies is short, and takes little memory.
-func TestMostExpensiveMegabyte(t *testing.T) {
+func TestAdviceTakesLittleMemory(t *testing.T) {
 	const mostBytes, longestDetail = 8 << 20, 320
 	for name, settings := range costly(t) {
 		var before, after runtime.MemStats
