@@ -18,6 +18,7 @@ import (
 
 	"example.com/providerd/gen/contract"
 	"example.com/providerd/server"
+	"example.com/providerd/server/contracttest"
 	"example.com/providerd/store/storetest/processtest"
 )
 
@@ -103,7 +104,7 @@ func (f fault) around(next http.Handler) http.Handler {
 		next.ServeHTTP(recorder, r)
 		answer := &recorded{status: recorder.Code, header: recorder.Header(), body: map[string]any{}}
 		text := recorder.Body.Bytes()
-		if f.answer != nil && decodeNumbers(text, &answer.body) == nil {
+		if f.answer != nil && contracttest.Decode(text, &answer.body) == nil {
 			f.answer(answer)
 			text, _ = json.Marshal(answer.body)
 		}
@@ -116,7 +117,7 @@ func (f fault) around(next http.Handler) http.Handler {
 func changeRequest(r *http.Request, change func(body map[string]any)) {
 	text, err := io.ReadAll(r.Body)
 	var body map[string]any
-	if errors.Join(err, decodeNumbers(text, &body)) == nil {
+	if errors.Join(err, contracttest.Decode(text, &body)) == nil {
 		change(body)
 		text, _ = json.Marshal(body)
 	}

@@ -149,7 +149,7 @@ func (i *inspector) inspectRecord(t testing.TB, p plan, got answer) error {
 	t.Helper()
 	var record map[string]any
 	var pk struct{ PK int64 }
-	if err := errors.Join(decodeNumbers(got.body, &record), json.Unmarshal(got.body, &pk)); err != nil {
+	if err := errors.Join(contracttest.Decode(got.body, &record), json.Unmarshal(got.body, &pk)); err != nil {
 		return err
 	}
 	i.mutex.Lock()

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/providerd/server/contracttest"
 	"example.com/providerd/store"
 	"example.com/providerd/store/storetest"
 	"example.com/providerd/store/storetest/processtest"
@@ -30,7 +31,7 @@ func TestRecordHasConstantFields(t *testing.T) {
 		got := h.post(t, path, encode(t, minimal(path)), set("Origin", "https://other.example.com"))
 		record := got.record(t)
 		constants := maps.Clone(record)
-		if err := decodeNumbers([]byte(want), &constants); err != nil || !reflect.DeepEqual(constants, record) {
+		if err := contracttest.Decode([]byte(want), &constants); err != nil || !reflect.DeepEqual(constants, record) {
 			t.Errorf("%s: the record is %v, want %s, %v", path, record, want, err)
 		}
 		if got.header.Get("Cache-Control") != "no-store" || got.header.Get("Location") != "" ||

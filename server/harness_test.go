@@ -1,7 +1,6 @@
 package server_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -189,7 +188,7 @@ func (a answer) problem(t testing.TB, status int, slug string) model.Problem {
 
 func (a answer) decode(t testing.TB, value any) {
 	t.Helper()
-	if err := decodeNumbers(a.body, value); err != nil {
+	if err := contracttest.Decode(a.body, value); err != nil {
 		t.Fatalf("status %d: %v: %s", a.status, err, a.body)
 	}
 }
@@ -223,17 +222,10 @@ func encode(t testing.TB, value any) string {
 	return string(text)
 }
 
-// decodeNumbers decodes JSON and keeps the digits of numbers.
-func decodeNumbers(text []byte, value any) error {
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber()
-	return decoder.Decode(value)
-}
-
 // roundTrip encodes and decodes a value.
 func roundTrip(t testing.TB, value any) (decoded any) {
 	t.Helper()
-	processtest.Must(t, decodeNumbers([]byte(encode(t, value)), &decoded))
+	processtest.Must(t, contracttest.Decode([]byte(encode(t, value)), &decoded))
 	return decoded
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"example.com/providerd/server/advice"
+	"example.com/providerd/server/contracttest"
 	"example.com/providerd/store/storetest/processtest"
 )
 
@@ -138,7 +139,7 @@ func TestAdviceIsListed(t *testing.T) {
 func (h *harness) isAdvised(t *testing.T, path, members string, rule advice.Rule) bool {
 	t.Helper()
 	body, changed := minimal(path), map[string]any{}
-	if err := decodeNumbers([]byte("{"+members+"}"), &changed); err != nil {
+	if err := contracttest.Decode([]byte("{"+members+"}"), &changed); err != nil {
 		t.Fatal(err)
 	}
 	maps.Copy(body, changed)

@@ -283,9 +283,8 @@ func TestEveryProblemHasAPage(t *testing.T) {
 		uri := string(link[1])
 		got := h.send(t, http.MethodGet, uri, nil)
 		var example model.Problem
-		shown := regexp.MustCompile(`(?s)<pre>(.*)</pre>`).FindSubmatch(got.body)
-		if shown == nil || json.Unmarshal([]byte(html.UnescapeString(string(shown[1]))), &example) != nil ||
-			example.Type != uri || example.Detail == "" || example.Title != titles[uri] {
+		if json.Unmarshal(pageResponse(t, got.body), &example) != nil || example.Type != uri ||
+			example.Detail == "" || example.Title != titles[uri] {
 			t.Errorf("%s is %q and has no example: %s", uri, titles[uri], got.body)
 		}
 		if got.status != http.StatusOK || !strings.HasPrefix(got.header.Get("Content-Type"), "text/html") {

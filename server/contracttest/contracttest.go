@@ -157,18 +157,18 @@ func Check(request *http.Request, response *http.Response, body []byte) error {
 		return nil
 	}
 	schema := route.Operation.Responses.Status(response.StatusCode).Value.Content["application/json"].Schema.Value
-	record, err := decode(body)
-	if err != nil {
-		return err
+	var record map[string]any
+	if err := Decode(body, &record); err != nil {
+		return fmt.Errorf("the response is not a JSON object: %w", err)
 	}
 	return checkFields(schema, record)
 }
 
 // checkProblem checks a problem against its schema, which applies outside the operations too.
 func (c *checker) checkProblem(response *http.Response, body []byte) error {
-	problem, err := decode(body)
-	if err != nil {
-		return err
+	var problem map[string]any
+	if err := Decode(body, &problem); err != nil {
+		return fmt.Errorf("the problem is not a JSON object: %w", err)
 	}
 	schema := c.document.Components.Schemas["Problem"].Value
 	if err := schema.VisitJSON(problem, openapi3.VisitAsResponse(), openapi3.MultiErrors()); err != nil {
@@ -206,12 +206,9 @@ func checkFields(schema *openapi3.Schema, object map[string]any) error {
 	return nil
 }
 
-func decode(body []byte) (map[string]any, error) {
-	decoder := json.NewDecoder(bytes.NewReader(body))
+// Decode decodes JSON and keeps the digits of numbers.
+func Decode(text []byte, value any) error {
+	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
-	var object map[string]any
-	if err := decoder.Decode(&object); err != nil {
-		return nil, fmt.Errorf("the response is not a JSON object: %w", err)
-	}
-	return object, nil
+	return decoder.Decode(value)
 }
