@@ -33,39 +33,24 @@ func TestAnswersOfOtherServersAreErrors(t *testing.T) {
 	}
 	for _, c := range []response{
 		{201, json, `{}`, noRecord},
-		{201, json, `null`, noRecord},
 		{201, json, record("0"), noRecord},
-		{201, json, record("-1"), noRecord},
-		{201, json, record(`"1"`), noRecord},
 		{201, json, record("1.5"), noRecord},
-		{201, json, `[]`, noRecord},
-		{201, json, `"hunter2"`, noRecord},
 		{201, json, ``, noRecord},
 		{201, json, record("1") + "hunter2", noRecord},
-		{201, json, record("1")[:50], noRecord},
-		{201, json, strings.Repeat("[", 100_000), noRecord},
-		{201, json, `{"pk": 1}`, noRecord},
 		{201, json, `{"pk": 1, "meta_model_name": "hunter2"}`, noRecord},
+		{201, json, strings.Replace(record("1"), `"hunter2"`, "7", 1), noRecord},
 		{201, "", record("1"), noRecord},
-		{201, "text/html", record("1"), noRecord},
 		{201, "application/json-seq", record("1"), noRecord},
-		{201, "application/problem+json", record("1"), noRecord},
-		{200, json, record("1"), "the response has the status 200 instead of 201; is this a providerd server?"},
 		{202, json, record("1"), "the response has the status 202 instead of 201; is this a providerd server?"},
 		{400, "text/plain", "hunter2", noDocument},
 		{400, "application/problem+json", `{"status": 401, "detail": "hunter2"}`, noDocument},
 		{400, "application/problem+json", `{"status": 400, "errors": {"hunter2": 1}}`, noDocument},
-		{500, "text/html", "hunter2", noDocument},
 	} {
 		newStranger(t, answering(c.status, c.contentType, c.body)).expectRefusal(t, c.says)
 	}
 	for _, c := range []response{
 		{201, json, record("1"), "the response has the status 201 instead of 200"},
-		{202, json, record("0"), "the response has the status 202 instead of 200"},
-		{200, "text/html", record("0"), noRecord},
 		{200, json, record("-1"), noRecord},
-		{200, json, `"hunter2"`, noRecord},
-		{200, json, ``, noRecord},
 	} {
 		newStranger(t, answering(c.status, c.contentType, c.body), client.WithValidateOnly()).expectRefusal(t, c.says)
 	}
@@ -228,25 +213,20 @@ func TestRedirectErrorsQuoteHostOnly(t *testing.T) {
 	}
 }
 
-// newNewerServer starts a server of a later version, with responses that this package does not know.
-func newNewerServer(t *testing.T, status int, mediaType, answer string) *client.Providers {
-	t.Helper()
-	return newStranger(t, answering(status, mediaType, answer)).providers(t)
-}
-
+// A server of a later version sends what this package does not know.
 func TestRecordWithNewMembersOfEnumsIsReturned(t *testing.T) {
 	t.Parallel()
-	oauth2, err := newNewerServer(t, http.StatusCreated, "application/json", `{
+	oauth2, err := newStranger(t, answering(http.StatusCreated, "application/json", `{
 		"pk": 1, "meta_model_name": "providers_oauth2.oauth2provider", "component": "a-new-form", "client_type": "new_type",
 		"sub_mode": "new_mode", "issuer_mode": "new_issuer", "verbose_name": "New", "a_new_field": {}
-	}`).CreateOAuth2(t.Context(), oauth2Request())
+	}`)).providers(t).CreateOAuth2(t.Context(), oauth2Request())
 	if err != nil || oauth2.PK != 1 || oauth2.Component != "a-new-form" || oauth2.ClientType != "new_type" ||
 		oauth2.SubMode != "new_mode" || oauth2.IssuerMode != "new_issuer" || oauth2.VerboseName != "New" {
 		t.Errorf("record is %+v, %v", oauth2, err)
 	}
-	directory, err := newNewerServer(t, http.StatusCreated, "application/json", `{
+	directory, err := newStranger(t, answering(http.StatusCreated, "application/json", `{
 		"pk": 1, "meta_model_name": "providers_workspace_directory.workspacedirectoryprovider", "user_delete_action": "archive"
-	}`).CreateWorkspaceDirectory(t.Context(), client.WorkspaceDirectoryProviderRequest{})
+	}`)).providers(t).CreateWorkspaceDirectory(t.Context(), client.WorkspaceDirectoryProviderRequest{})
 	if err != nil || directory.UserDeleteAction != "archive" || directory.UserDeleteAction.Valid() {
 		t.Errorf("record is %+v, %v", directory, err)
 	}
@@ -254,10 +234,10 @@ func TestRecordWithNewMembersOfEnumsIsReturned(t *testing.T) {
 
 func TestRefusalWithNewTypeAndCodeIsReturned(t *testing.T) {
 	t.Parallel()
-	_, err := newNewerServer(t, http.StatusBadRequest, "application/problem+json", `{
+	_, err := newStranger(t, answering(http.StatusBadRequest, "application/problem+json", `{
 		"type": "/problems/new", "title": "New", "status": 400, "detail": "Something new.", "request_id": "r",
 		"errors": [{"pointer": "/name", "code": "too_short", "detail": "Name must be longer."}], "a_new_member": []
-	}`).CreateOAuth2(t.Context(), oauth2Request())
+	}`)).providers(t).CreateOAuth2(t.Context(), oauth2Request())
 	refused, ok := errors.AsType[*client.Error](err)
 	if !ok || refused.Type != "/problems/new" || len(refused.Violations()) != 1 ||
 		refused.Violations()[0].Code != "too_short" || !strings.Contains(err.Error(), "Name must be longer.") {

