@@ -40,7 +40,7 @@ func accidents(other string) map[string]accident {
 
 // An accident with the file of a database under load is noticed before the next create is acknowledged, by the running
 // server and by one that starts after a crash. With the right files back, everything acknowledged is stored.
-func TestHostileFileAccidents(t *testing.T) {
+func TestAccidentsWithFiles(t *testing.T) {
 	t.Parallel()
 	otherDir := t.TempDir()
 	providerdtest.Serve(t, otherDir).Stop(t)
@@ -56,7 +56,7 @@ func TestHostileFileAccidents(t *testing.T) {
 
 // An older copy of the wal-index that is written over it while creates commit is noticed before it costs an acknowledged
 // create: the header that the next commit writes does not hide it.
-func TestHostileOlderWALIndex(t *testing.T) {
+func TestOlderWALIndex(t *testing.T) {
 	t.Parallel()
 	const callers, rounds = 8, 5
 	for round := range rounds {

@@ -32,8 +32,8 @@ func directories(anchor string, count int, credentials string) string {
 	return text.String()
 }
 
-// TestHostileAliases applies short files that expand to much data, and one that shares an anchor in an ordinary way.
-func TestHostileAliases(t *testing.T) {
+// TestAliasesTakeLittleMemory applies short files that expand to much data, and one that shares an anchor in an ordinary way.
+func TestAliasesTakeLittleMemory(t *testing.T) {
 	t.Parallel()
 	const maxMebibytes = 400
 	const (

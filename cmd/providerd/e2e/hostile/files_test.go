@@ -72,9 +72,9 @@ func (f *damagedFiles) refusesEverything(t *testing.T, words string) {
 	}
 }
 
-// TestHostileFiles damages the files of a running server. Everything acknowledged must be stored when the file is
+// TestDamagedFilesStopCreates damages the files of a running server. Everything acknowledged must be stored when the file is
 // restored, whatever the server did in between and when it was stopped.
-func TestHostileFiles(t *testing.T) {
+func TestDamagedFilesStopCreates(t *testing.T) {
 	t.Parallel()
 	for name, damage := range map[string]struct {
 		inflict func(database string) error

@@ -16,9 +16,9 @@ import (
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// TestHostileHalfClosing sends creates and closes the sending side of the connection at once. The client must still get
+// TestHalfClosedConnections sends creates and closes the sending side of the connection at once. The client must still get
 // responses.
-func TestHostileHalfClosing(t *testing.T) {
+func TestHalfClosedConnections(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	server := providerdtest.Serve(t, dir)
@@ -69,9 +69,9 @@ func checkCanceled(t *testing.T, log string, atLeast int) {
 	}
 }
 
-// TestHostileHangUps disconnects 200 clients during the body, after it, and during a large response. None of them may
+// TestDisconnectedCallers disconnects 200 clients during the body, after it, and during a large response. None of them may
 // cause a server error, and the remaining clients must be served.
-func TestHostileHangUps(t *testing.T) {
+func TestDisconnectedCallers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	server := providerdtest.Serve(t, dir)

@@ -43,9 +43,8 @@ func hostileConnections(t *testing.T) int {
 func TestHostileBodies(t *testing.T) {
 	t.Parallel()
 	count := hostileBodies(t)
-	dir := t.TempDir()
-	server := serveLimited(t, dir, "--ops-listen", "127.0.0.1:0")
-	sender := newHostileSender(t, server, dir)
+	server := serveShipped(t, "--ops-listen", "127.0.0.1:0")
+	sender := newHostileSender(t, server)
 	statuses := map[int]int{}
 	for i := range count / 10 {
 		statuses[sender.send(t, i)]++
@@ -80,10 +79,28 @@ func liveHeap(t *testing.T, server *providerdtest.Server) int {
 	return providerdtest.NumberAfter(t, text, "# HeapAlloc =")
 }
 
+// serveShipped starts the program as shipped.
+func serveShipped(t *testing.T, arguments ...string) *providerdtest.Server {
+	t.Helper()
+	command := providerdtest.ServeCommand(t.Context(), t.TempDir(), arguments...)
+	command.Path = providerdtest.Build(t)
+	return providerdtest.MustStart(t, command)
+}
+
+// checkPeakMemory checks that the program has never used more than 256 MiB, and logs its peak.
+func checkPeakMemory(t *testing.T, server *providerdtest.Server) {
+	t.Helper()
+	const maxPeakKiB = 256 << 10
+	peak := providerdtest.PeakKiB(t, server.Command)
+	t.Logf("peak is %d MiB", peak>>10)
+	if peak == 0 || peak > maxPeakKiB {
+		t.Errorf("peak is %d KiB, want at most %d", peak, maxPeakKiB)
+	}
+}
+
 type hostileSender struct {
 	client  *http.Client
 	server  *providerdtest.Server
-	dir     string
 	random  *rand.Rand
 	valid   map[string]string
 	hostile []string
@@ -91,11 +108,11 @@ type hostileSender struct {
 	names   []string
 }
 
-func newHostileSender(t *testing.T, server *providerdtest.Server, dir string) *hostileSender {
+func newHostileSender(t *testing.T, server *providerdtest.Server) *hostileSender {
 	t.Helper()
 	shapes := hostileShapes()
 	return &hostileSender{
-		client: contracttest.Client(t), server: server, dir: dir,
+		client: contracttest.Client(t), server: server,
 		shapes: shapes, names: slices.Sorted(maps.Keys(shapes)),
 		// A fixed seed makes failures reproducible.
 		random: rand.New(rand.NewPCG(1, 2)),

@@ -13,15 +13,14 @@ import (
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// TestHostileConcurrentKeys reuses the idempotency keys of the largest records with small bodies, over many
+// TestReusedKeysTakeLittleMemory reuses the idempotency keys of the largest records with small bodies, over many
 // connections: the size of the request does not bound the memory for its comparison. Eight others send the members of
 // the credentials in another order, which takes the most memory.
-func TestHostileConcurrentKeys(t *testing.T) {
+func TestReusedKeysTakeLittleMemory(t *testing.T) {
 	t.Parallel()
 	connections := hostileConnections(t)
-	dir := t.TempDir()
-	server := serveLimited(t, dir)
-	crowd := newHostileCrowd(t, server, dir)
+	server := serveShipped(t)
+	crowd := newHostileCrowd(t, server)
 	var keys []string
 	for name, shape := range hostileShapes() {
 		key := strings.ReplaceAll(name, " ", "-")

@@ -1,5 +1,5 @@
-// Package hostile_test exposes a server and the commands to hostile clients, files, pipes and servers, mostly within
-// the memory of a small container. Package server tests how handlers respond to hostile bodies.
+// Package hostile_test exposes a server and the commands to hostile clients, files, pipes and servers, and measures the
+// memory that they take. Package server tests how handlers respond to hostile bodies.
 //
 // Start with bodies_test.go.
 package hostile_test

@@ -29,11 +29,11 @@ const (
 	smallCreates = 10
 )
 
-// TestHostileConcurrentBodies sends bodies that take much memory over many connections. A third of the clients send and
+// TestCostlyBodies sends bodies that take much memory over many connections. A third of the clients send and
 // read as fast as possible, a third never finish the body, and a third never read the response. Meanwhile ordinary
 // creates must succeed and the memory of the program must stay bounded, whether the bodies come from one client or from
 // many. One client alone must not keep others from sending large bodies, either.
-func TestHostileConcurrentBodies(t *testing.T) {
+func TestCostlyBodies(t *testing.T) {
 	t.Parallel()
 	for _, callers := range []int{1, 5} {
 		t.Run(fmt.Sprint(callers), func(t *testing.T) {
@@ -46,11 +46,10 @@ func TestHostileConcurrentBodies(t *testing.T) {
 func sendHostileBodies(t *testing.T, callers int) {
 	t.Helper()
 	connections := hostileConnections(t)
-	dir := t.TempDir()
-	server := serveLimited(t, dir)
-	crowd := newHostileCrowd(t, server, dir)
+	server := serveShipped(t)
+	crowd := newHostileCrowd(t, server)
 	for i := range callers {
-		token := providerdtest.CreateToken(t, dir, fmt.Sprint("hostile-", i), "providers_workspace_directory_create")
+		token := providerdtest.CreateToken(t, server.Dir, fmt.Sprint("hostile-", i), "providers_workspace_directory_create")
 		crowd.tokens = append(crowd.tokens, token)
 	}
 	crowd.create(t, 300)
@@ -107,12 +106,12 @@ type hostileCrowd struct {
 	resets atomic.Int64
 }
 
-func newHostileCrowd(t *testing.T, server *providerdtest.Server, dir string) *hostileCrowd {
+func newHostileCrowd(t *testing.T, server *providerdtest.Server) *hostileCrowd {
 	t.Helper()
 	transport := &http.Transport{MaxIdleConnsPerHost: 1_000}
 	t.Cleanup(transport.CloseIdleConnections)
 	crowd := &hostileCrowd{
-		server: server, token: providerdtest.Token(t, dir),
+		server: server, token: providerdtest.Token(t, server.Dir),
 		client: &http.Client{Transport: transport}, statuses: map[int]int{},
 	}
 	shapes := hostileShapes()

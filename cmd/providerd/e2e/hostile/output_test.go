@@ -35,9 +35,9 @@ func printTo(t *testing.T, dir string, stdout *os.File, line string) (status int
 	return command.ProcessState.ExitCode(), stderr.String()
 }
 
-// TestHostileOutputFailsCommands checks that every command fails if its output cannot be written, and prints no error
+// TestUnwritableOutputFailsCommands checks that every command fails if its output cannot be written, and prints no error
 // if the reader of a pipe has exited.
-func TestHostileOutputFailsCommands(t *testing.T) {
+func TestUnwritableOutputFailsCommands(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	server := providerdtest.Serve(t, dir)

@@ -43,9 +43,9 @@ func respond(status int, body string) http.HandlerFunc {
 	}
 }
 
-// TestHostileServers applies a file to hostile servers, with as many entries as are sent concurrently. Each run must
+// TestMaliciousServers applies a file to hostile servers, with as many entries as are sent concurrently. Each run must
 // end in time with status 1, a short error, no record, and bounded memory.
-func TestHostileServers(t *testing.T) {
+func TestMaliciousServers(t *testing.T) {
 	t.Parallel()
 	var bomb bytes.Buffer
 	packer := gzip.NewWriter(&bomb)

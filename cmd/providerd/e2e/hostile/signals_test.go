@@ -28,8 +28,8 @@ func signalUntilDraining(t *testing.T, server *providerdtest.Server, first sysca
 	})
 }
 
-// TestHostileSignalsDrain checks that a request in flight finishes, and that the ops listener serves until it has.
-func TestHostileSignalsDrain(t *testing.T) {
+// TestSignalsDrain checks that a request in flight finishes, and that the ops listener serves until it has.
+func TestSignalsDrain(t *testing.T) {
 	t.Parallel()
 	// Ignored signals are inherited, as by tests under nohup, but caught ones are not.
 	hangups := make(chan os.Signal, 1)
@@ -57,7 +57,7 @@ func TestHostileSignalsDrain(t *testing.T) {
 	}
 }
 
-func TestHostileSignalsEndDrain(t *testing.T) {
+func TestSecondSignalStops(t *testing.T) {
 	t.Parallel()
 	for _, second := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		dir := t.TempDir()
@@ -73,8 +73,8 @@ func TestHostileSignalsEndDrain(t *testing.T) {
 	}
 }
 
-// TestHostileSignalsUnderNohup checks that a server started with nohup outlives its terminal.
-func TestHostileSignalsUnderNohup(t *testing.T) {
+// TestHangupUnderNohup checks that a server started with nohup outlives its terminal.
+func TestHangupUnderNohup(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	command := exec.CommandContext(t.Context(), "bash", "-c",

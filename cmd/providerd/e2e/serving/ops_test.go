@@ -38,9 +38,9 @@ func TestOpsListenerIsSeparate(t *testing.T) {
 	}
 }
 
-// TestHostileOpsConnections opens the maximum of connections, so that a further one closes the first, and sends a
+// TestOpsConnectionsAreBounded opens the maximum of connections, so that a further one closes the first, and sends a
 // header that is too large.
-func TestHostileOpsConnections(t *testing.T) {
+func TestOpsConnectionsAreBounded(t *testing.T) {
 	t.Parallel()
 	_, ops := providerdtest.ServeWithOps(t, t.TempDir())
 	watched := &providerdtest.Server{URL: ops}
