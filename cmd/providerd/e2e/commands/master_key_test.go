@@ -5,7 +5,6 @@ package commands_test
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -31,7 +30,7 @@ func TestMasterKeyIsReplacedUnderLoad(t *testing.T) {
 		return providerdtest.ErrorUnlessCreated(f.Create(int(caller[0])%len(f.Replicas), name, ""))
 	})
 	defer load.Stop()
-	used := map[string]bool{masterKeyInUse(t, f): true}
+	used := map[string]bool{keyID(t, f, "master"): true}
 	for range replacements {
 		f.RunCommand(t, "key", "create", "--keyset", "both.json", "--add", "data/keyset.json")
 		distribute(t, f, "both.json")
@@ -44,7 +43,7 @@ func TestMasterKeyIsReplacedUnderLoad(t *testing.T) {
 			replica.ExpectReadiness(t, "ready")
 		}
 		journal.WaitForMore(t, creates)
-		used[masterKeyInUse(t, f)] = true
+		used[keyID(t, f, "master")] = true
 	}
 	load.Stop()
 	if len(used) != replacements+1 {
@@ -63,15 +62,4 @@ func distribute(t *testing.T, f *providerdtest.Fleet, file string) {
 		processtest.Must(t, os.Rename(next, filepath.Join(replica.Dir, "data", "keyset.json")))
 	}
 	processtest.Must(t, os.Remove(path))
-}
-
-// masterKeyInUse returns the id of the master key that encrypts the data keys.
-func masterKeyInUse(t *testing.T, f *providerdtest.Fleet) (id string) {
-	t.Helper()
-	listed := f.RunCommand(t, "key", "list")
-	match := regexp.MustCompile(`(?m)^master +(\d+) +yes$`).FindStringSubmatch(listed)
-	if match == nil {
-		t.Fatal(listed)
-	}
-	return match[1]
 }

@@ -128,7 +128,7 @@ func (r *rotating) round(t *testing.T) {
 	begun := time.Now()
 	r.RunCommand(t, "key", "rotate", "--reseal")
 	r.took = time.Since(begun)
-	r.keyID(t, "data")
+	keyID(t, r.Fleet, "data")
 }
 
 // kill kills a command at a random moment, unless it has ended.
@@ -144,9 +144,9 @@ func (r *rotating) kill(t *testing.T, arguments ...string) {
 }
 
 // keyID returns the id of the only key of a kind.
-func (r *rotating) keyID(t *testing.T, kind string) (id string) {
+func keyID(t *testing.T, f *providerdtest.Fleet, kind string) (id string) {
 	t.Helper()
-	output := providerdtest.Output(t, r.Command(t.Context(), "key", "list", "--output", "json"))
+	output := providerdtest.Output(t, f.Command(t.Context(), "key", "list", "--output", "json"))
 	var keys []struct {
 		Kind string
 		ID   uint32
@@ -197,7 +197,7 @@ func (r *rotating) keepBackup(t *testing.T, round int) {
 	dir := filepath.Dir(r.Keyset())
 	kept := keptBackup{
 		path: filepath.Join(dir, fmt.Sprintf("older-%d", round)), keyset: filepath.Join(dir, fmt.Sprintf("older-%d.json", round)),
-		masterID: r.keyID(t, "master"), records: r.made.Acknowledged(),
+		masterID: keyID(t, r.Fleet, "master"), records: r.made.Acknowledged(),
 	}
 	r.archive.backUp(t, kept.path)
 	providerdtest.Run(t, "cp", "--preserve=mode", r.Keyset(), kept.keyset)
@@ -216,7 +216,7 @@ func (r *rotating) replaceMasterKey(t *testing.T) {
 	r.RunCommand(t, "key", "rewrap")
 	r.RunCommand(t, "key", "create", "--keyset", next, "--drop", r.Keyset())
 	processtest.Must(t, os.Rename(next, r.Keyset()))
-	if id := r.keyID(t, "master"); id == last.masterID {
+	if id := keyID(t, r.Fleet, "master"); id == last.masterID {
 		t.Errorf("the master key is still %s", id)
 	}
 }
@@ -224,7 +224,7 @@ func (r *rotating) replaceMasterKey(t *testing.T) {
 // restoreKept restores a backup with the keyset of its time. The last keyset is refused unless it is that.
 func (r *rotating) restoreKept(t *testing.T, kept keptBackup) {
 	t.Helper()
-	if r.keyID(t, "master") != kept.masterID {
+	if keyID(t, r.Fleet, "master") != kept.masterID {
 		r.archive.refuse(t, kept.path, "keyset cannot be used: it lacks master key "+kept.masterID+",")
 	}
 	providerdtest.CheckIncludes(t, r.archive.restore(t, kept.path, kept.keyset), kept.records)
