@@ -1,6 +1,7 @@
 package serving_test
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,16 +21,16 @@ func TestLifeCycle(t *testing.T) {
 	manager := providerdtest.ListenAsManager(t, filepath.Join(dir, "notify"))
 	server := providerdtest.Serve(t, dir,
 		"NOTIFY_SOCKET="+manager.LocalAddr().String(), "WATCHDOG_USEC=20000", "--drain-delay", "3s")
-	providerdtest.ExpectState(t, manager, "READY=1\nSTATUS=serving on "+server.URL)
-	providerdtest.ExpectState(t, manager, "WATCHDOG=1")
+	expectState(t, manager, "READY=1\nSTATUS=serving on "+server.URL)
+	expectState(t, manager, "WATCHDOG=1")
 	server.ExpectReadiness(t, "ready")
 	told := time.Now()
 	server.Signal(t, syscall.SIGTERM)
-	providerdtest.ExpectState(t, manager, providerdtest.StateDraining(3*time.Second))
+	expectState(t, manager, "STOPPING=1\nEXTEND_TIMEOUT_USEC=63000000\nSTATUS=draining: not ready, still serving requests")
 	server.ExpectReadiness(t, "draining")
 	server.Create(t, client)
-	providerdtest.ExpectState(t, manager, "WATCHDOG=1")
-	providerdtest.ExpectState(t, manager, providerdtest.StateEnding)
+	expectState(t, manager, "WATCHDOG=1")
+	expectState(t, manager, "STATUS=finishing requests in flight")
 	if delay := time.Since(told); delay < 3*time.Second {
 		t.Errorf("the server drained for %v", delay)
 	}
@@ -38,6 +39,23 @@ func TestLifeCycle(t *testing.T) {
 	}
 	if stored := providerdtest.StoredPKs(t, dir); len(stored) != 1 {
 		t.Errorf("%d records are stored, want 1", len(stored))
+	}
+}
+
+// expectState reads the next notification, except pings of the watchdog, which must be want.
+func expectState(t *testing.T, manager *net.UnixConn, want string) {
+	t.Helper()
+	message := make([]byte, 1024)
+	for {
+		length, err := manager.Read(message)
+		processtest.Must(t, err)
+		switch state := string(message[:length]); state {
+		case want:
+			return
+		case "WATCHDOG=1":
+		default:
+			t.Fatalf("the service manager got %q, want %q", state, want)
+		}
 	}
 }
 

@@ -6,23 +6,19 @@ import (
 	"errors"
 	"net"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// service is providerd as a service manager runs it: the program as shipped, over HTTPS, with its log in a pipe, and
-// with the same addresses after a restart.
+// service is the program as shipped, over HTTPS, with its log in a pipe, and with the same addresses after a restart.
 type service struct {
 	program, dir string
 	// address and ops are the addresses of the API and of the ops listener.
 	address, ops string
-	manager      *net.UnixConn
 	process      *providerdtest.Server
 	log          *pipedLog
 }
@@ -32,9 +28,8 @@ func startService(t *testing.T, program string) *service {
 	t.Helper()
 	dir := t.TempDir()
 	providerdtest.WriteCertificate(t, dir, 1)
-	manager := providerdtest.ListenAsManager(t, filepath.Join(dir, "notify"))
 	// Outgoing connections do not use 127.0.0.2, so none takes the port during a restart.
-	s := &service{program: program, dir: dir, address: "127.0.0.2:0", manager: manager}
+	s := &service{program: program, dir: dir, address: "127.0.0.2:0"}
 	// Port 0 would be resolved only in the log, which the test does not parse.
 	ops, err := net.Listen("tcp", s.address)
 	processtest.Must(t, err)
@@ -49,22 +44,19 @@ func (s *service) start(t *testing.T) {
 	reader, writer, err := os.Pipe()
 	processtest.Must(t, err)
 	s.log = readLog(reader)
-	command := providerdtest.Command(t.Context(), s.dir, "NOTIFY_SOCKET="+filepath.Join(s.dir, "notify"),
-		"PROVIDERD_DRAIN_DELAY=2s", "PROVIDERD_LISTEN="+s.address, "PROVIDERD_OPS_LISTEN="+s.ops,
+	command := providerdtest.Command(t.Context(), s.dir, "PROVIDERD_DRAIN_DELAY=2s",
+		"PROVIDERD_LISTEN="+s.address, "PROVIDERD_OPS_LISTEN="+s.ops,
 		"PROVIDERD_TLS_CERT=cert.pem", "PROVIDERD_TLS_KEY=key.pem", "serve")
 	command.Path, command.Stderr = s.program, writer
 	s.process, err = providerdtest.Start(command)
 	processtest.Must(t, errors.Join(err, writer.Close()))
 	s.address = strings.TrimPrefix(s.process.URL, "https://")
-	providerdtest.ExpectState(t, s.manager, "READY=1\nSTATUS=serving on "+s.process.URL)
 }
 
-// stop stops the server as a service manager does, and waits for the end of its log.
+// stop stops the server, and waits for the end of its log.
 func (s *service) stop(t *testing.T) {
 	t.Helper()
 	s.process.Stop(t)
-	providerdtest.ExpectState(t, s.manager, providerdtest.StateDraining(2*time.Second))
-	providerdtest.ExpectState(t, s.manager, providerdtest.StateEnding)
 	<-s.log.ended
 }
 

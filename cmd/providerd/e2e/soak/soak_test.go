@@ -71,7 +71,7 @@ func startSoak(t *testing.T, program string, interval time.Duration) *soak {
 	next := filepath.Join(server.dir, nextCertificate)
 	processtest.Must(t, os.Mkdir(next, 0o700))
 	providerdtest.WriteCertificate(t, next, 2)
-	journal := &soakJournal{Journal: providerdtest.NewJournal(), expected: map[string]int{}}
+	journal := &soakJournal{Journal: providerdtest.NewJournal()}
 	s := &soak{server: server, journal: journal, watch: newSoakWatch(server, journal)}
 	var err error
 	if s.idle, err = s.watch.sample(); err != nil {
