@@ -11,31 +11,24 @@ import (
 
 	"example.com/providerd/cmd/providerd/apply/manifest"
 	"example.com/providerd/gen/contract"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 func compileSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	text, err := manifest.Schema(kinds(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat()
 	compiler.UseRegexpEngine(func(pattern string) (jsonschema.Regexp, error) {
 		// Go writes what ECMA 262 writes as \uXXXX in another way.
 		return regexp.Compile(regexp.MustCompile(`\\u([0-9A-F]{4})`).ReplaceAllString(pattern, `\x{$1}`))
 	})
-	if err := compiler.AddResource("providers.schema.json", document); err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, compiler.AddResource("providers.schema.json", document))
 	schema, err := compiler.Compile("providers.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	return schema
 }
 
@@ -43,9 +36,7 @@ func TestSchemaTakesTheExamplesOfTheContract(t *testing.T) {
 	t.Parallel()
 	schema := compileSchema(t)
 	document, err := openapi3.NewLoader().LoadFromData(contract.YAML())
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	count := 0
 	for path, kind := range map[string]string{
 		"/providers/oauth2/": "oauth2", "/providers/workspace_directory/": "workspace_directory",
@@ -92,9 +83,7 @@ func TestSchemaTellsGoodFromBad(t *testing.T) {
 		`{"oauth2": [{"name": "a", "authorization_flow": "$FLOW"}]}`:                  false,
 	} {
 		var value any
-		if err := json.Unmarshal([]byte(text), &value); err != nil {
-			t.Fatal(err)
-		}
+		processtest.Must(t, json.Unmarshal([]byte(text), &value))
 		if err := schema.Validate(value); (err == nil) != valid {
 			t.Errorf("%s: %v, want valid to be %t", text, err, valid)
 		}
