@@ -7,14 +7,13 @@ import (
 
 	"example.com/providerd/cmd/providerd/apply/manifest"
 	"example.com/providerd/server/contract"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 func kinds(t testing.TB) []manifest.Kind {
 	t.Helper()
 	contract, err := contract.Load(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, err)
 	return []manifest.Kind{
 		{Name: "oauth2", Schema: contract.RequestSchema("providers_oauth2_create")},
 		{Name: "workspace_directory", Schema: contract.RequestSchema("providers_workspace_directory_create")},

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"example.com/providerd/cmd/providerd/apply/manifest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // JSON is YAML, so any object must be read unchanged, except for ${ references.
@@ -22,9 +23,7 @@ func TestAnyJSONComesBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sent := rapid.MapOf(anyName(), anyJSON(4)).Draw(t, "body")
 		want, err := json.Marshal(sent)
-		if err != nil {
-			t.Fatal(err)
-		}
+		processtest.Must(t, err)
 		// U+0085 ends a line in YAML, and so cannot stand in a string as it is.
 		escaped := strings.NewReplacer("${", "$${", "\u0085", `\u0085`).Replace(string(want))
 		text := `{"oauth2": [` + escaped + `]}`
@@ -50,23 +49,16 @@ func TestWrittenEntriesComeBack(t *testing.T) {
 			body := rapid.MapOf(anyName(), anyJSON(4)).Draw(t, "body")
 			body["id"], body["ref"] = fmt.Sprint("oauth2-", number), "${SECRET}"
 			text, err := json.Marshal(body)
-			if err != nil {
-				t.Fatal(err)
-			}
+			processtest.Must(t, err)
 			err = writer.Entry("oauth2", text, func(at jsontext.Pointer) bool { return at == "/ref" })
-			if err != nil {
-				t.Fatal(err)
-			}
+			processtest.Must(t, err)
 			delete(body, "id")
 			body["ref"] = "s3cret"
-			if text, err = json.Marshal(body); err != nil {
-				t.Fatal(err)
-			}
+			text, err = json.Marshal(body)
+			processtest.Must(t, err)
 			want = append(want, canonical(t, text))
 		}
-		if err := writer.Close("oauth2"); err != nil {
-			t.Fatal(err)
-		}
+		processtest.Must(t, writer.Close("oauth2"))
 		if strings.ContainsFunc(file.String(), func(r rune) bool { return !unicode.IsGraphic(r) && r != '\n' && r != '\t' }) {
 			t.Fatalf("%q is not all visible", &file)
 		}
@@ -83,9 +75,7 @@ func TestWrittenEntriesComeBack(t *testing.T) {
 
 func canonical(t *rapid.T, text []byte) string {
 	value := jsontext.Value(text)
-	if err := value.Canonicalize(jsontext.CanonicalizeRawFloats(false)); err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, value.Canonicalize(jsontext.CanonicalizeRawFloats(false)))
 	return string(value)
 }
 
