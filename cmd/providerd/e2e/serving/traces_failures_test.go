@@ -19,16 +19,14 @@ func unusable() map[string]string {
 	const endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT="
 	const isNoURL, isSecret = "OTEL_EXPORTER_OTLP_ENDPOINT is not an HTTP URL; set it to one", "has a user, a query or a fragment"
 	return map[string]string{
-		endpoint + "canary:4317":                                        isNoURL,
-		endpoint + "localhost:4318":                                     isNoURL,
-		endpoint + "http://":                                            isNoURL,
-		endpoint + "unix:///canary":                                     isNoURL,
-		endpoint + "http://user:canary@%zz":                             isNoURL,
-		endpoint + "http://user:canary@127.0.0.1:4318":                  "OTEL_EXPORTER_OTLP_ENDPOINT " + isSecret,
-		endpoint + "http://127.0.0.1:4318/?key=canary":                  "OTEL_EXPORTER_OTLP_ENDPOINT " + isSecret,
-		endpoint + "http://127.0.0.1:4318/canary?":                      "OTEL_EXPORTER_OTLP_ENDPOINT " + isSecret,
-		"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=canary":                     "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is not an HTTP URL",
-		"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://user:canary@x:4318/": "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT " + isSecret,
+		endpoint + "canary:4317":                       isNoURL,
+		endpoint + "grpc://canary:4317":                isNoURL,
+		endpoint + "http://":                           isNoURL,
+		endpoint + "http://user:canary@%zz":            isNoURL,
+		endpoint + "http://user:canary@127.0.0.1:4318": "OTEL_EXPORTER_OTLP_ENDPOINT " + isSecret,
+		endpoint + "http://127.0.0.1:4318/?key=canary": "OTEL_EXPORTER_OTLP_ENDPOINT " + isSecret,
+		endpoint + "http://127.0.0.1:4318/canary?":     "OTEL_EXPORTER_OTLP_ENDPOINT " + isSecret,
+		"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=canary":    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is not an HTTP URL",
 	}
 }
 
@@ -115,9 +113,6 @@ func failingCollectors(t *testing.T) [][2]string {
 		})},
 		{"the collector did not respond in time", providerdtest.StartCollectorFunc(t, func(_ http.ResponseWriter, r *http.Request) {
 			<-r.Context().Done()
-		})},
-		{isNotOTLP, providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, _ *http.Request) {
-			respond(t, w, "")
 		})},
 	}
 }
