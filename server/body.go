@@ -43,7 +43,9 @@ func accept(c echo.Context, op *contract.Operation, reserved *bodyReservation) e
 		return err
 	}
 	exchangeOf(request.Context()).body = http.NoBody
-	listener.MarkWorking(request.Context())
+	if err := listener.MarkWorking(request.Context()); err != nil {
+		return unreadable(err)
+	}
 	defer exchangeOf(request.Context()).spans.validate()()
 	return reserved.parse(request.Context(), body, func() error {
 		sent, err := op.Read(body)

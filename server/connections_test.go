@@ -163,6 +163,34 @@ func TestNewConnectionReplacesStalledOne(t *testing.T) {
 	}
 }
 
+// TestCutOffCreatesStoreNothing closes connections for newcomers while their creates arrive. What gets no response is not
+// stored.
+func TestCutOffCreatesStoreNothing(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	limits := listener.DefaultLimits()
+	limits.Connections, limits.Grace = 1, time.Nanosecond
+	address := h.listen(t, limits)
+	body := encode(t, minimal(oauth2Path))
+	request := h.head() + fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body)
+	const rounds = 500
+	created := 0
+	for range rounds {
+		caller := connect(t, address).send(t, request)
+		newcomer := connect(t, address)
+		if response, err := http.ReadResponse(caller.answers, nil); err == nil {
+			if response.StatusCode != http.StatusCreated {
+				t.Errorf("status %d", response.StatusCode)
+			}
+			created++
+		}
+		processtest.Must(t, caller.Close(), newcomer.Close())
+	}
+	if stored := h.count(t); stored != created || created == rounds {
+		t.Errorf("%d creates are stored, %d of %d were acknowledged", stored, created, rounds)
+	}
+}
+
 // TestMoreCallersThanConnections has each caller send one request after the other over a connection that it keeps open. Callers
 // get places only because responses close connections. No request is cut off.
 func TestMoreCallersThanConnections(t *testing.T) {

@@ -49,7 +49,8 @@ func (r *refusal) Unwrap() error { return r.cause }
 
 // isCutOff reports whether a request is refused because its connection ended in the middle of its body.
 func (r *refusal) isCutOff() bool {
-	return r != nil && (errors.Is(r.cause, io.ErrUnexpectedEOF) || errors.Is(r.cause, syscall.ECONNRESET))
+	return r != nil && (errors.Is(r.cause, io.ErrUnexpectedEOF) || errors.Is(r.cause, syscall.ECONNRESET) ||
+		errors.Is(r.cause, net.ErrClosed))
 }
 
 // tokenRefusal is why a token is refused.

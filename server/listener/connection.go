@@ -76,18 +76,25 @@ func FromContext(ctx context.Context) *Conn {
 }
 
 // MarkTransferring marks that the caller of a request is authenticated, and sends its body or reads the response.
-func MarkTransferring(ctx context.Context) { enterPhase(ctx, transferring) }
+func MarkTransferring(ctx context.Context) { _ = enterPhase(ctx, transferring) }
 
-// MarkWorking marks that the request of an authenticated caller is complete and being handled.
-func MarkWorking(ctx context.Context) { enterPhase(ctx, working) }
+// MarkWorking marks that the request of an authenticated caller is complete and being handled. It returns net.ErrClosed
+// if the connection has been closed for a newcomer, so that the caller could not get the response.
+func MarkWorking(ctx context.Context) error { return enterPhase(ctx, working) }
 
-// enterPhase changes the phase of the connection of a request.
-func enterPhase(ctx context.Context, next phase) {
-	if conn := FromContext(ctx); conn != nil {
-		conn.owner.mutex.Lock()
-		defer conn.owner.mutex.Unlock()
-		conn.enter(next)
+// enterPhase changes the phase of the connection of a request. It returns net.ErrClosed if the connection is closed.
+func enterPhase(ctx context.Context, next phase) error {
+	conn := FromContext(ctx)
+	if conn == nil {
+		return nil
 	}
+	conn.owner.mutex.Lock()
+	defer conn.owner.mutex.Unlock()
+	conn.enter(next)
+	if !conn.owner.open[conn] {
+		return net.ErrClosed
+	}
+	return nil
 }
 
 // SetReadDeadline sets the deadline of reads, including one in progress.
