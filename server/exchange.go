@@ -194,7 +194,7 @@ func (s *Server) log(c echo.Context, current *exchange) {
 	attributes := []slog.Attr{
 		slog.String("request_id", current.requestID),
 		slog.String("method", truncate(c.Request().Method, maxLoggedField)),
-		slog.String("path", truncate(c.Request().URL.Path, maxLoggedField)),
+		slog.String("path", truncate(withoutToken(c.Request().URL.Path), maxLoggedField)),
 		slog.Int("status", c.Response().Status),
 		slog.Int64("bytes", c.Response().Size),
 		slog.Float64("duration_ms", float64(current.took)/float64(time.Millisecond)),
@@ -230,6 +230,15 @@ func (s *Server) log(c echo.Context, current *exchange) {
 		attributes = append(attributes, slog.String("write_error", truncate(current.writeError.Error(), maxLoggedError)))
 	}
 	s.writeLine(c.Request().Context(), current.started.Add(current.took), level, attributes)
+}
+
+// withoutToken cuts off an access token that was put into a path by mistake.
+func withoutToken(path string) string {
+	before, _, found := strings.Cut(path, "pvd_")
+	if found {
+		before += "pvd_…"
+	}
+	return before
 }
 
 // addresses returns the address of the peer and, if a trusted proxy sent it, the address of its client.

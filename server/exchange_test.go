@@ -42,6 +42,7 @@ func TestOneLogLineForEachExchange(t *testing.T) {
 	body["client_secret"] = "canary-secret"
 	h.post(t, oauth2Path, encode(t, body), set("X-Request-Id", "id-1")).record(t)
 	h.post(t, oauth2Path+"?access_token=canary-query", encode(t, body)).problem(t, 400, "invalid-parameter")
+	h.post(t, oauth2Path+"pvd_canary", encode(t, body)).problem(t, 404, "not-found")
 	h.post(t, oauth2Path+"?validate_only=true", encode(t, body))
 	for _, path := range []string{"/healthz", "/readyz", "/", "/openapi.yaml"} {
 		h.send(t, http.MethodGet, path, nil)
@@ -49,12 +50,13 @@ func TestOneLogLineForEachExchange(t *testing.T) {
 	body["sub_mode"] = "canary-value"
 	h.post(t, oauth2Path, encode(t, body), set("X-Request-Id", "id-2")).problem(t, 400, "validation-failed")
 	lines := strings.Split(strings.TrimSpace(h.log.String()), "\n")
-	if len(lines) != 4 {
+	if len(lines) != 5 {
 		t.Fatalf("%d lines: %s", len(lines), h.log)
 	}
 	for i, want := range []map[string]any{
 		{"request_id": "id-1", "method": "POST", "path": oauth2Path, "status": 201.0, "caller": "test", "validate_only": nil},
 		{"level": "INFO", "path": oauth2Path, "status": 400.0, "problem": "invalid-parameter", "validate_only": nil},
+		{"path": oauth2Path + "pvd_…", "status": 404.0},
 		{"level": "INFO", "path": oauth2Path, "status": 200.0, "caller": "test", "validate_only": true},
 		{"level": "INFO", "request_id": "id-2", "status": 400.0, "caller": "test", "problem": "validation-failed"},
 	} {
