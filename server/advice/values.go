@@ -42,13 +42,21 @@ func isNoDomain(text string) bool {
 	return isPadded(text) || strings.ContainsAny(text, "@:/ \t\r\n")
 }
 
+// usual returns a value of a field that needs no advice.
+func usual(field string) string {
+	if field == "client_secret" {
+		return randomSecret
+	}
+	return `"` + field + `": "office"`
+}
+
 func padded(field, text string) Rule {
 	return Rule{
 		Code: "value_padded", Pointer: "/" + field,
 		When: field + " begins or ends with white space, a line break, a quotation mark or a byte order mark",
 		Detail: "Begins or ends with white space, a line break, a quotation mark or a byte order mark, which is part of " +
 			"the value. Remove it, here and in the client.",
-		Bad: `"` + field + `": "office "`, Good: `"` + field + `": "office"`,
+		Bad: `"` + field + `": "office "`, Good: usual(field),
 		Section: "RFC 6749, appendix A", holds: isPadded(text),
 	}
 }
@@ -59,7 +67,7 @@ func unresolved(field, text string) Rule {
 		When: field + " looks like a reference or a placeholder, such as ${NAME}, <NAME>, op://vault/item or vault:path",
 		Detail: "Looks like a reference or a placeholder of another system, which nothing replaces here, so that anyone " +
 			"who can read the file knows the value. Set the value that it stands for.",
-		Bad: `"` + field + `": "${CLIENT}"`, Good: `"` + field + `": "office"`,
+		Bad: `"` + field + `": "${CLIENT}"`, Good: usual(field),
 		Section: requestSchema, holds: isReference(text),
 	}
 }
@@ -69,7 +77,7 @@ func unprintable(field, text, section string) Rule {
 		Code: field + "_unprintable", Pointer: "/" + field,
 		When:   field + " contains a character other than printable ASCII, apart from those at its ends",
 		Detail: "Clients encode such characters differently. Use only printable ASCII.",
-		Bad:    `"` + field + `": "büro"`, Good: `"` + field + `": "office"`,
+		Bad:    `"` + field + `": "büro"`, Good: usual(field),
 		Section: section, holds: isUnprintable(text),
 	}
 }
@@ -88,7 +96,7 @@ func zero(field, validity string) Rule {
 	return Rule{
 		Code: "validity_zero", Pointer: "/" + field, When: field + " is zero",
 		Detail: "What is issued has expired immediately. Set a longer validity, or omit the field.",
-		Bad:    `"` + field + `": "seconds=0"`, Good: `"` + field + `": "hours=1"`,
+		Bad:    `"` + field + `": "seconds=0"`, Good: `"` + field + `": "minutes=1"`,
 		Section: requestSchema, holds: validity != "" && isZero(validity),
 	}
 }
@@ -97,7 +105,7 @@ func unitTwice(field, validity string) Rule {
 	return Rule{
 		Code: "validity_unit_twice", Pointer: "/" + field, When: field + " has a unit twice",
 		Detail: "Some systems add such parts, others use the last one. Give each unit once.",
-		Bad:    `"` + field + `": "hours=1;hours=2"`, Good: `"` + field + `": "hours=3"`,
+		Bad:    `"` + field + `": "minutes=1;minutes=2"`, Good: `"` + field + `": "minutes=3"`,
 		Section: requestSchema, holds: hasUnitTwice(validity),
 	}
 }
