@@ -123,7 +123,8 @@ func (f *findings) file(check, path string, owner int, exposed string) {
 	case mode&othersWrite != 0:
 		f.fail(check, "other users can write to %s"+chmod, path)
 	case user != owner:
-		f.fail(check, "%s belongs to user %d, not to the server's user %d; run chown %d on it", path, user, owner, owner)
+		f.fail(check, "%s belongs to user %d, its directory to user %d; run chown so that both belong to the server's user",
+			path, user, owner)
 	case owner != 0 && mode&ownerUses != ownerUses:
 		f.fail(check, "its owner cannot write to %s"+chmod, path)
 	case mode&othersRead != 0:

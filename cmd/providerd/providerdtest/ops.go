@@ -33,7 +33,7 @@ func OpsURL(t *testing.T, server *Server) (url string) {
 
 // FindOpsURL returns the URL of the ops listener in a log, or "".
 func FindOpsURL(log string) string {
-	match := regexp.MustCompile(`serving metrics, health and pprof profiles(?: on |","url":")(http://[0-9.:]+)`).FindStringSubmatch(log)
+	match := regexp.MustCompile(`serving metrics, .* profiles(?: on |","url":")(http://[0-9.:]+)`).FindStringSubmatch(log)
 	if match == nil {
 		return ""
 	}

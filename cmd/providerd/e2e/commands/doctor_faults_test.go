@@ -155,7 +155,7 @@ func damagedSetUps() map[string]damagedSetUp {
 				commands += "; chmod 644 " + path
 			}
 			setUps[path+" of another user"] = damagedSetUp{
-				shell(commands), fails(check, path+" belongs to user 1, not to the server's user 0; run chown 0 on it"),
+				shell(commands), fails(check, path+" belongs to user 1, its directory to user 0; run chown so that both belong to"),
 			}
 		}
 		setUps["directory that takes no file"] = damagedSetUp{

@@ -199,7 +199,7 @@ func (l leaking) interceptServer() {
 	ops := must(net.Listen("tcp", "127.0.0.1:0"))
 	os.Args[slices.Index(os.Args, "--ops-listen")+1] = ops.Addr().String()
 	// The first address reported counts.
-	println("serving metrics, health and pprof profiles on " + l.proxy("http://"+ops.Addr().String()))
+	println("serving metrics, health, the manual and pprof profiles on " + l.proxy("http://"+ops.Addr().String()))
 	check(ops.Close())
 	stdout := os.Stdout
 	reader, writer, err := os.Pipe()
