@@ -83,6 +83,7 @@ func TestOnlyTemporaryErrorsAreRetried(t *testing.T) {
 		},
 	}
 	lasting := tries{
+		"400":                  answers(http.StatusBadRequest, "1"),
 		"500":                  answers(http.StatusInternalServerError, "1"),
 		"redirect":             answers(http.StatusTemporaryRedirect, "1"),
 		"unknown host":         dialing(&net.DNSError{IsNotFound: true}),
