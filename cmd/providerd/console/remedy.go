@@ -33,7 +33,6 @@ func Explain(err error) error {
 		{store.ErrTokenRevoked, `create another with "providerd token create"`},
 		{fs.ErrNotExist, "correct the path"},
 		{syscall.EISDIR, "pass the path of a file"},
-		{syscall.ENOSPC, "free space, or use another file system"},
 		{fs.ErrPermission, "run the command as the owner, or give this user read and write permission"},
 		{syscall.EROFS, "mount the file system read-write, or use another path"},
 		{ErrCertificate, "pass a certificate chain and its key, both in PEM"},
