@@ -68,7 +68,8 @@ func (s *Store) Log(
 ) iter.Seq2[LogPage, error] {
 	return func(yield func(LogPage, error) bool) {
 		end, err := s.database.SettledEvent(ctx, waiting)
-		for err == nil && after.ID != end.ID {
+		// Where the log ends, too, the cursor is compared with its event.
+		for err == nil && (after.ID != end.ID || !after.At.IsZero()) {
 			var page LogPage
 			if page, err = s.logPage(ctx, filter, after, end); err != nil {
 				break
