@@ -119,7 +119,8 @@ func (s *Store) create(
 			return nil, err
 		}
 	}
-	return nil, fmt.Errorf("%w: other requests create and delete the record of the idempotency key", ErrUnavailable)
+	return nil, fmt.Errorf("%w: other requests keep creating and deleting the record of the idempotency key",
+		ErrUnavailable)
 }
 
 // replay returns the record that the idempotency key of a request already created, or nil. It returns a KeyReusedError

@@ -106,7 +106,7 @@ func (i inserter) insertAll(creates []*create, finish func(*create)) (last []*cr
 	}
 	for _, c := range creates {
 		if !errors.Is(c.err, database.ErrLocked) {
-			fail([]*create{c}, fmt.Errorf("%w: other requests create and delete the same values", ErrUnavailable))
+			fail([]*create{c}, fmt.Errorf("%w: other requests keep creating and deleting the same values", ErrUnavailable))
 		}
 	}
 	return creates
@@ -248,7 +248,7 @@ func (i inserter) lookUp(creates []*create) (again []*create, err error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("look up what creates met: %w", err)
+		return nil, fmt.Errorf("find conflicting records: %w", err)
 	}
 	for _, c := range creates {
 		if outcome(c, found) {

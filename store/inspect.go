@@ -154,7 +154,7 @@ func (e *DamagedError) add(failure error) {
 func checkTexts(columns []column) error {
 	for _, column := range columns {
 		if text, ok := column.value.(string); ok && (!utf8.ValidString(text) || strings.ContainsRune(text, 0)) {
-			return errors.New(column.name + " is not text in UTF-8 without U+0000")
+			return errors.New(column.name + " is not UTF-8, or contains U+0000")
 		}
 	}
 	return nil

@@ -147,9 +147,9 @@ func (s *Store) checkLog(tx *gorm.DB, keys *loadedKeys, after Cursor, end databa
 	case instance != end.Instance:
 		return fmt.Errorf("%w: another server has become the primary", ErrUnavailable)
 	case !bytes.Equal(keys.databaseID, s.databaseID):
-		return fmt.Errorf("%w: another database has taken the place of the one that was opened", ErrReplaced)
+		return fmt.Errorf("%w: another database has replaced the one that was opened", ErrReplaced)
 	case after.ID > end.ID:
-		return fmt.Errorf("%w with event %d, before event %d", ErrLogEnded, end.ID, after.ID)
+		return fmt.Errorf("%w with event %d, so there is no event %d to continue after", ErrLogEnded, end.ID, after.ID)
 	case after.At.IsZero():
 		return nil
 	}
@@ -158,7 +158,7 @@ func (s *Store) checkLog(tx *gorm.DB, keys *loadedKeys, after Cursor, end databa
 		return fmt.Errorf("find the event of the cursor: %w", err)
 	}
 	if !last.At.Equal(after.At.Time) {
-		return fmt.Errorf("%w before event %d of the cursor, and has another one with this id", ErrLogEnded, after.ID)
+		return fmt.Errorf("%w before the event of the cursor; another event now has its id, %d", ErrLogEnded, after.ID)
 	}
 	return nil
 }

@@ -206,19 +206,20 @@ func diagnose(err error) (distance int, remedy string) {
 		{ok, reached, "grant CONNECT on the database to the role of the URL"},
 		{
 			isCertificate, reached,
-			"set sslrootcert in the URL to the authority of the server's certificate, and name the host as the certificate does",
+			"set sslrootcert in the URL to the server's CA certificate, and use a host name that the server's certificate " +
+				"contains",
 		},
 		{refusesTLS(err), plain, "turn ssl on in the server, or set sslmode=disable in the URL if the network is safe"},
 		{isName, unreached, "correct the host in the URL"},
-		{errors.Is(err, pgconn.ErrReadOnlyConnection), reached, "start the primary, or name all servers in the URL"},
-		{isSilence(err), unreached, "start the primary, or open the network to it"},
+		{errors.Is(err, pgconn.ErrReadOnlyConnection), reached, "start the primary, or list all servers in the URL"},
+		{isSilence(err), unreached, "start the primary, or allow connections to it through the firewall"},
 		{isErrno, unreached, "start the primary, or correct the host and port in the URL"},
 	} {
 		if known.isCause {
 			return known.distance, known.remedy
 		}
 	}
-	return reached, "correct the host and port in the URL, or see the log of the server there"
+	return reached, "correct the host and port in the URL, or see the log of the server at that address"
 }
 
 // remedyOfCode returns what to do about an error code of the server; "" if nothing is known.
@@ -227,22 +228,22 @@ func remedyOfCode(code string) string {
 	const pooler = "if a pooler such as PgBouncer is in between, add default_query_exec_mode=exec to the URL"
 	return map[string]string{
 		"28P01":            "correct the user in the URL, or the password in PGPASSWORD or the file of PGPASSFILE",
-		"28000":            "let the role log in, with a line in pg_hba.conf and the attribute LOGIN",
+		"28000":            "allow the role to log in, with a line in pg_hba.conf and the LOGIN attribute",
 		noDatabase:         "create the database, or correct its name in the URL",
 		"3F000":            "create the schema, or correct search_path",
-		tooManyConnections: "raise max_connections or the role's limit, or put PgBouncer in front",
+		tooManyConnections: "raise max_connections or the role's limit, or connect through PgBouncer",
 		insufficientPrivilege: "grant the missing privilege to the role of the URL, such as GRANT ALL ON ALL TABLES IN " +
 			"SCHEMA public, or GRANT CREATE ON SCHEMA public to create the tables",
 		"42704":           parameter,
 		"22023":           parameter,
 		"08P01":           parameter,
-		"55000":           "let the server accept connections, or use another database",
-		"57P03":           "wait until the server accepts connections, or name all servers in the URL",
+		"55000":           "allow connections to the database, or use another one",
+		"57P03":           "wait until the server accepts connections, or list all servers in the URL",
 		"26000":           pooler,
 		"42P05":           pooler,
 		sequenceLimit:     "its MAXVALUE was changed; restore the value in the migrations with ALTER SEQUENCE",
 		idleInTransaction: "set idle_in_transaction_session_timeout of the role to 0, or to 10s",
-		readOnly:          "start the primary, or name all servers in the URL",
+		readOnly:          "start the primary, or list all servers in the URL",
 		lockNotAvailable:  "end the transaction that holds the lock: see pg_blocking_pids",
 		"53100":           "free space on the disk of the server",
 	}[code]

@@ -135,7 +135,7 @@ func (d *Database) checkLevel(lowest int64) error {
 		return nil
 	}
 	return fmt.Errorf(
-		"%w: %w: its schema needs a program of schema version %d, this one has version %d; upgrade providerd",
+		"%w: %w: its schema needs a program that knows version %d, but this one knows up to %d; upgrade providerd",
 		database.ErrUnavailable, database.ErrNewer, lowest, d.schemaVersion)
 }
 

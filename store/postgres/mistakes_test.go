@@ -68,19 +68,19 @@ func TestMistakes(t *testing.T) {
 		},
 		{
 			"silent server", at(fake(t, nil), "?sslmode=disable&connect_timeout=1"),
-			`connect to the database: storage is unavailable: no connection: SERVER: no response; start the primary, or open the network to it`,
+			`connect to the database: storage is unavailable: no connection: SERVER: no response; start the primary, or allow connections to it through the firewall`,
 		},
 		{
 			"another service", at(fake(t, []byte("HTTP/1.1 400 Bad Request\r\n\r\n")), "?sslmode=disable"),
-			`connect to the database: storage is unavailable: no connection: SERVER: invalid body length: expected at most 1073741822, but got 1414811691; correct the host and port in the URL, or see the log of the server there`,
+			`connect to the database: storage is unavailable: no connection: SERVER: invalid body length: expected at most 1073741822, but got 1414811691; correct the host and port in the URL, or see the log of the server at that address`,
 		},
 		{
 			"server closes the connection", at(fake(t, []byte{}), "?sslmode=disable"),
-			`connect to the database: storage is unavailable: no connection: SERVER: unexpected EOF; correct the host and port in the URL, or see the log of the server there`,
+			`connect to the database: storage is unavailable: no connection: SERVER: unexpected EOF; correct the host and port in the URL, or see the log of the server at that address`,
 		},
 		{
 			"server starts up", at(refusing(t, "57P03", "the database system is starting up"), "?sslmode=disable"),
-			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: the database system is starting up (SQLSTATE 57P03); wait until the server accepts connections, or name all servers in the URL`,
+			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: the database system is starting up (SQLSTATE 57P03); wait until the server accepts connections, or list all servers in the URL`,
 		},
 		{
 			"server without TLS", strings.Replace(plain.URL("postgres"), "disable", "require", 1),
@@ -88,11 +88,11 @@ func TestMistakes(t *testing.T) {
 		},
 		{
 			"unknown authority", strings.Replace(server, "127.0.0.1", "localhost", 1) + name + "?sslmode=verify-full",
-			`connect to the database: storage is unavailable: no connection: SERVER: x509: certificate signed by unknown authority; set sslrootcert in the URL to the authority of the server's certificate, and name the host as the certificate does`,
+			`connect to the database: storage is unavailable: no connection: SERVER: x509: certificate signed by unknown authority; set sslrootcert in the URL to the server's CA certificate, and use a host name that the server's certificate contains`,
 		},
 		{
 			"another name", server + name + "?sslmode=verify-full&sslrootcert=" + authority,
-			`connect to the database: storage is unavailable: no connection: SERVER: x509: cannot validate certificate for 127.0.0.1 because it doesn't contain any IP SANs; set sslrootcert in the URL to the authority of the server's certificate, and name the host as the certificate does`,
+			`connect to the database: storage is unavailable: no connection: SERVER: x509: cannot validate certificate for 127.0.0.1 because it doesn't contain any IP SANs; set sslrootcert in the URL to the server's CA certificate, and use a host name that the server's certificate contains`,
 		},
 		{
 			"no file of the authority", server + name + "?sslmode=verify-full&sslrootcert=/nowhere",
@@ -128,11 +128,11 @@ func TestMistakes(t *testing.T) {
 		},
 		{
 			"role without login", as("group_role", "canary", name),
-			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: the role of the URL is not permitted to log in (SQLSTATE 28000); let the role log in, with a line in pg_hba.conf and the attribute LOGIN`,
+			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: the role of the URL is not permitted to log in (SQLSTATE 28000); allow the role to log in, with a line in pg_hba.conf and the LOGIN attribute`,
 		},
 		{
 			"barred by pg_hba.conf", as("barred", "canary", name),
-			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: pg_hba.conf rejects connection for host "127.0.0.1", the user of the URL, database "DATABASE", no encryption (SQLSTATE 28000); let the role log in, with a line in pg_hba.conf and the attribute LOGIN`,
+			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: pg_hba.conf rejects connection for host "127.0.0.1", the user of the URL, database "DATABASE", no encryption (SQLSTATE 28000); allow the role to log in, with a line in pg_hba.conf and the LOGIN attribute`,
 		},
 		{
 			"missing database", as("anyone", "canary", "missing"),
@@ -140,7 +140,7 @@ func TestMistakes(t *testing.T) {
 		},
 		{
 			"closed database", as("anyone", "canary", "closed"),
-			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: database "closed" is not currently accepting connections (SQLSTATE 55000); let the server accept connections, or use another database`,
+			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: database "closed" is not currently accepting connections (SQLSTATE 55000); allow connections to the database, or use another one`,
 		},
 		{
 			"database without the privilege", as("anyone", "canary", "private"),
@@ -152,7 +152,7 @@ func TestMistakes(t *testing.T) {
 		},
 		{
 			"too many connections", as("crowd", "canary", name),
-			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: too many connections for the role of the URL (SQLSTATE 53300); raise max_connections or the role's limit, or put PgBouncer in front`,
+			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: too many connections for the role of the URL (SQLSTATE 53300); raise max_connections or the role's limit, or connect through PgBouncer`,
 		},
 		{
 			"unknown parameter", with(url, "ssl_mode=require"),
@@ -164,15 +164,15 @@ func TestMistakes(t *testing.T) {
 		},
 		{
 			"missing schema", with(cluster.CreateDatabase(t), "search_path=nowhere"),
-			`connect to the database: storage is unavailable: search_path is "nowhere", which leads to no schema; create the schema, or correct search_path`,
+			`connect to the database: storage is unavailable: search_path is "nowhere", which contains no existing schema; create the schema, or correct search_path`,
 		},
 		{
 			"timeout that ends transactions", with(cluster.CreateDatabase(t), "idle_in_transaction_session_timeout=1"),
-			`connect to the database: storage is unavailable: idle_in_transaction_session_timeout is "1ms", which ends working transactions; set it to 0, or to 10s`,
+			`connect to the database: storage is unavailable: idle_in_transaction_session_timeout is "1ms", which can end working transactions; set it to 0, or to 10s`,
 		},
 		{
 			"read-only server", with(url, "default_transaction_read_only=on"),
-			`connect to the database: storage is unavailable: no connection: SERVER: read only connection; start the primary, or name all servers in the URL`,
+			`connect to the database: storage is unavailable: no connection: SERVER: read only connection; start the primary, or list all servers in the URL`,
 		},
 	} {
 		t.Run(mistake.what, func(t *testing.T) {

@@ -62,11 +62,12 @@ func (s settings) faults() (faults []error) {
 		"setting bytea_output is %q, which default_query_exec_mode does not support; set it to hex for the role of the URL",
 		s.byteaOutput)
 	fault(s.readOnly != "off", database.ErrUnavailable,
-		"the server is read-only; name the primary, or all servers, in --database")
+		"the server is read-only; list the primary, or all servers, in --database")
 	fault(s.schema == "", database.ErrUnavailable,
-		"search_path is %q, which leads to no schema; create the schema, or correct search_path", s.schemas)
+		"search_path is %q, which contains no existing schema; create the schema, or correct search_path", s.schemas)
 	fault(s.endsIdle, database.ErrUnavailable,
-		"idle_in_transaction_session_timeout is %q, which ends working transactions; set it to 0, or to 10s", s.idle)
+		"idle_in_transaction_session_timeout is %q, which can end working transactions; set it to 0, or to 10s",
+		s.idle)
 	return faults
 }
 

@@ -44,7 +44,7 @@ func removeLeftovers(path, draft string) error {
 	dir := filepath.Dir(path)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return fmt.Errorf("find drafts of the database: %w", err)
+		return fmt.Errorf("find temporary files of the database: %w", err)
 	}
 	for _, entry := range entries {
 		number, isDraft := strings.CutPrefix(entry.Name(), "."+filepath.Base(path))

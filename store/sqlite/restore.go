@@ -168,7 +168,8 @@ func (r Restoration) checkTarget(target string) (exists bool, err error) {
 		}
 	}
 	if exists && !r.Replace {
-		return false, fmt.Errorf("%w: %s; pass --replace to replace it and keep it under another name", fs.ErrExist, target)
+		return false, fmt.Errorf("%w: %s; pass --replace to replace it and keep the old one under another name", fs.ErrExist,
+			target)
 	}
 	return exists, nil
 }
