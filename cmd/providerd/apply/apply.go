@@ -34,10 +34,10 @@ type Command struct {
 	TokenFile        string              `env:"PROVIDERD_TOKEN_FILE" type:"path" placeholder:"PATH" help:"File with the access token, which overrides PROVIDERD_TOKEN (${env})."`
 	DryRun           bool                `help:"Show the outcome of each entry and store nothing. Without --server and --as, only check the files."`
 	DetailedExitcode bool                `help:"In a dry run, exit with status 3 also if entries would be created."`
-	As               *console.Label      `placeholder:"NAME" help:"Write to the database instead of sending requests, as the caller NAME, whose tokens apply the files over HTTP."`
+	As               *console.Label      `placeholder:"NAME" help:"Write directly to the database as the caller NAME, the name of the tokens that the files are applied with over HTTP."`
 	Database         console.DatabaseURL `default:"${database}" env:"PROVIDERD_DATABASE" placeholder:"URL" help:"With --as, the database: sqlite:PATH or postgres://USER@HOST/DATABASE (${env}; default ${default})."`
 	Keyset           string              `env:"PROVIDERD_KEYSET" type:"path" placeholder:"PATH" help:"With --as, the keyset file of the database (${env}; default keyset.json next to a SQLite database)."`
-	Prune            int                 `placeholder:"N" help:"With --as, delete the records of NAME that have no entry, if they are at most N."`
+	Prune            int                 `placeholder:"N" help:"With --as, delete the records of NAME that have no entry; if there are more than N, write nothing."`
 	Adopt            bool                `help:"With --as, take over any caller's records that have the client_id of an entry."`
 	Yes              bool                `help:"With --as, do not ask for confirmation. Required if stdin is not a terminal."`
 	Strict           bool                `help:"Store nothing if there is advice for any entry."`
@@ -64,17 +64,17 @@ const maxParallel = 256
 
 // Help is the long help text.
 func (*Command) Help() string {
-	return "A file maps oauth2 and workspace_directory to lists of providers. Each has the fields of the API and an id, " +
-		"by default its name. In values, ${NAME} is replaced by the environment variable, ${file:PATH} by the text of the " +
-		"file, and $${ by ${. All files are checked before anything is sent. To rename an entry, give it a new id, and the " +
-		"old one as was.\n\nWith --server, entries are created. Repeat runs create nothing twice: stored entries are " +
-		"unchanged, and entries that were edited since are reported as drifted. The name of the token is the caller: " +
-		"always apply a file with tokens of the same name. The server's certificate must be trusted by the system or by a " +
-		"certificate in the file SSL_CERT_FILE.\n\nWith --as, an operator who has the database makes the records of this " +
-		"caller as the files say: entries are created, and records are updated in place, renamed and, with --prune, " +
-		"deleted, in one transaction, once you confirm the plan.\n\nIf a run is interrupted, run the command again. The " +
-		"exit status is 0 if every entry is stored as the files say, 1 if something failed, and 3 if stored records differ " +
-		"from the files."
+	return "A file maps oauth2 and workspace_directory to lists of providers. Each has the fields of the API and an " +
+		"id, by default its name. In values, ${NAME} is replaced by the environment variable, ${file:PATH} by the " +
+		"contents of the file, and $${ by ${. All files are checked before anything is sent. To change the id of an " +
+		"entry, set its was field to the old id.\n\nWith --server, entries are created. Repeat runs create nothing twice: " +
+		"stored entries are unchanged, and entries that were edited after they were created are reported as drifted. The " +
+		"name of the token is the caller: always apply a file with tokens of the same name. The server's certificate must " +
+		"be trusted by the system or by a certificate in the file SSL_CERT_FILE.\n\nWith --as, an operator with access to " +
+		"the database makes the records of this caller match the files: entries are created, and records are updated in " +
+		"place, renamed and, with --prune, deleted, in one transaction, once you confirm the plan.\n\nIf a run is " +
+		"interrupted, run the command again. The exit status is 0 if every entry is stored as the files say, 1 if " +
+		"something failed, and 3 if stored records differ from the files."
 }
 
 // AfterApply checks the database and its keyset.

@@ -37,7 +37,8 @@ func (r *report) runInDatabase(ctx context.Context, database *store.Store, contr
 	case r.DryRun, changes == 0:
 		return p.finishDatabase()
 	case changes > maxChanges:
-		return fmt.Errorf("%d changes are more than a run can write, %d; apply fewer files at a time", changes, maxChanges)
+		return fmt.Errorf("%d changes are planned, but a run can write at most %d; apply fewer files at a time", changes,
+			maxChanges)
 	}
 	if err := p.ask(); err != nil {
 		return err
@@ -55,7 +56,7 @@ func (r *report) runInDatabase(ctx context.Context, database *store.Store, contr
 	case !isConflict(err):
 		return fmt.Errorf("%w; run the command again", err)
 	}
-	r.messages.Warn("records were changed since the plan was shown; nothing was written, and this is the plan now:")
+	r.messages.Warn("records have changed since the plan was shown; nothing was written; the new plan is:")
 	if p, err = r.plan(ctx, database, contract); err != nil {
 		return err
 	}
@@ -93,7 +94,7 @@ func (r *report) plan(ctx context.Context, database *store.Store, contract *cont
 		}
 	}
 	if len(deleted) > r.Prune {
-		return nil, fmt.Errorf("%s would be deleted, more than --prune=%d allows",
+		return nil, fmt.Errorf("%s would be deleted, more than --prune=%d allows; check the files, or raise --prune",
 			console.Count(len(deleted), "record"), r.Prune)
 	}
 	return p, nil
@@ -185,7 +186,8 @@ func (p *plan) finishDatabase() error {
 		return err
 	}
 	if orphans := p.counts()[outcomeOrphan]; p.DryRun && orphans > 0 {
-		p.messages.Note("%s of %s without an entry; --prune deletes them", console.Count(orphans, "applied record"), *p.As)
+		p.messages.Note("found %s of %s without an entry; pass --prune=%d to delete",
+			console.Count(orphans, "applied record"), *p.As, orphans)
 	}
 	return p.finish()
 }

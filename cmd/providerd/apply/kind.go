@@ -159,7 +159,7 @@ func (d FieldDiff) Lines() []string {
 	add("  - ", before, after)
 	add("  + ", after, before)
 	if len(lines) == 1 {
-		lines[0] += " the same values in another order or number"
+		lines[0] += " only the order or repetition of values changes"
 	}
 	return lines
 }

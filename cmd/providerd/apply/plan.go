@@ -291,7 +291,7 @@ func (a *applied) refuseHeld(holder store.Identity, isAdopting bool) {
 	a.Outcome, a.isClientIDTaken, a.Changes, a.Undo = outcomeRefused, true, nil, ""
 	a.Detail = fmt.Sprintf("`client_id` is taken by provider %d of %s", holder.PK, holder.CreatedBy)
 	if a.PK == 0 && !isAdopting {
-		a.Detail += "; --adopt takes it over"
+		a.Detail += "; pass --adopt to take it over"
 	}
 	a.Position = a.At("/client_id")
 }

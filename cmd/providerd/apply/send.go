@@ -77,8 +77,8 @@ func (r *report) warnOfAnotherName() {
 		isTaken = isTaken || a.isClientIDTaken
 	}
 	if isTaken && !isStored {
-		r.messages.Warn("every client_id is taken by a provider that these entries did not create with a token of this " +
-			"name; use a token of the same name as before, or take the providers over with --as and --adopt")
+		r.messages.Warn("every client_id is already taken, but no entry was applied with a token of this name; use a " +
+			"token of the same name as before, or take the providers over with --as and --adopt")
 	}
 }
 
@@ -102,7 +102,7 @@ func remedyFor(err error) string {
 	case is[*tls.CertificateVerificationError](err):
 		return "; use a certificate that is valid for this host"
 	case is[tls.RecordHeaderError](err), errors.Is(err, http.ErrSchemeMismatch):
-		return "; use http, or enable TLS on the server"
+		return "; use http:// in the URL, or enable TLS on the server"
 	case is[*url.Error](err):
 		return "; start the server, or check --server"
 	default:
@@ -257,8 +257,8 @@ func (a *applied) drift(refused *client.Error) {
 	}
 	a.Outcome = outcomeDrifted
 	a.Position = a.At(a.Differs[0])
-	a.Detail = strings.ReplaceAll(strings.Join(a.Differs, ", "), "/", "") + " differs; change the file back, give the " +
-		"entry another id to create a second provider, or " + operatorApplies
+	a.Detail = "the record differs in " + strings.ReplaceAll(strings.Join(a.Differs, ", "), "/", "") + "; change the " +
+		"file back, give the entry another id to create a second provider, or " + operatorApplies
 }
 
 // concernsEntry reports whether a refusal is about one entry or its kind. Refusals by a proxy are only if they can

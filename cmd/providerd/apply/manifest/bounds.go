@@ -49,12 +49,12 @@ func (u *usage) isOver() bool {
 
 // excess describes the exceeded limit, unless it is the limit of problems; "" if none was.
 func (u *usage) excess() string {
-	const end = " in all files up to here, with aliases expanded; apply fewer entries at a time"
+	const end = " for all files up to here, with aliases expanded; apply fewer entries at a time"
 	switch {
 	case u.nodes > maxValues || u.values > maxValues:
-		return fmt.Sprintf("has more than %d values%s", maxValues, end)
+		return fmt.Sprintf("exceeds the limit of %d values%s", maxValues, end)
 	case u.bytes > maxBytes:
-		return fmt.Sprintf("has more than %d MiB%s", maxBytes>>20, end)
+		return fmt.Sprintf("exceeds the limit of %d MiB%s", maxBytes>>20, end)
 	default:
 		return ""
 	}

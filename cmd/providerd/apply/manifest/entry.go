@@ -116,7 +116,7 @@ func (e *entryReader) read(node *yaml.Node) {
 	case err != nil:
 		e.report(node, "cannot be written as JSON")
 	case e.isFull(), len(body) > maxEntryBytes:
-		e.report(node, fmt.Sprintf("has more than %d MiB as JSON with its aliases expanded; no server accepts it",
+		e.report(node, fmt.Sprintf("is larger than %d MiB as JSON with its aliases expanded; no server accepts it",
 			maxEntryBytes>>20))
 	default:
 		e.Body = body

@@ -38,7 +38,7 @@ func TestAliasesTakeLittleMemory(t *testing.T) {
 	const maxMebibytes = 400
 	const (
 		flow   = "  authorization_flow: 3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01\n"
-		values = "has more than 2000000 values in all files up to here, with aliases expanded"
+		values = "exceeds the limit of 2000000 values for all files up to here, with aliases expanded"
 	)
 	repeated := func(text string, count int) string { return "[" + strings.Repeat(text+",", count) + "]" }
 	shared := "x-d: &d\n" + flow + "  redirect_uris: |\n" + strings.Repeat("    https://a.example.com/callback\n", 10) + "oauth2:\n"
@@ -58,10 +58,10 @@ func TestAliasesTakeLittleMemory(t *testing.T) {
 				directories("x-b: &b "+repeated("0", 99_000)+"\n", 15, "{a: *b}"), directories("x-b: &b "+repeated("0", 99_000)+"\n", 15, "{a: *b}"),
 			}, "1.yaml:8:3: workspace_directory: " + values,
 		},
-		"long values":    {[]string{directories("x-s: &s "+strings.Repeat("x", 100_000)+"\n", 50, "{a: "+repeated("*s", 200)+"}")}, "has more than 1 MiB as JSON"},
-		"many bytes":     {[]string{directories("x-s: &s "+strings.Repeat("x", 500_000)+"\n", 400, "{a: *s}")}, "has more than 128 MiB in all files"},
+		"long values":    {[]string{directories("x-s: &s "+strings.Repeat("x", 100_000)+"\n", 50, "{a: "+repeated("*s", 200)+"}")}, "is larger than 1 MiB as JSON"},
+		"many bytes":     {[]string{directories("x-s: &s "+strings.Repeat("x", 500_000)+"\n", 400, "{a: *s}")}, "exceeds the limit of 128 MiB for all files"},
 		"long name":      {[]string{directories("", 1, "{"+strings.Repeat("k", 300_000)+": "+repeated("0", 30_000)+"}")}, "`delegated_subject` is required."},
-		"doubled values": {[]string{doublings("[*a%d, *a%d]", "credentials: {a: *a40}")}, "has more than 1 MiB as JSON"},
+		"doubled values": {[]string{doublings("[*a%d, *a%d]", "credentials: {a: *a40}")}, "is larger than 1 MiB as JSON"},
 		"doubled merges": {[]string{doublings("{<<: [*a%d, *a%d]}", "<<: *a40")}, values},
 		"merges":         {[]string{directories("x-m: &m {a: 1, b: 2, c: 3}\n", 200, "{<<: "+repeated("*m", 10_000)+"}")}, values},
 		"values unread":  {[]string{"x-a:\n" + strings.Repeat("- 0\n", 1_000_000)}, "0.yaml:1000001:1: " + values},
