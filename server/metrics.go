@@ -223,10 +223,10 @@ func (c *storeCollector) collectExpiry(out chan<- prometheus.Metric) {
 		c.readExpiry()
 	}
 	if c.tokens != nil {
-		sendGauge(out, "expiring_callers", "Callers left without a valid token within 14 days, or since 14 days.",
-			c.tokens.Callers)
-		sendTime(out, "token_expiry_timestamp_seconds", "When the first caller is left without a valid token. The newest "+
-			"token of a caller counts, if its lifetime is longer than 14 days.", c.tokens.First)
+		sendGauge(out, "expiring_callers", "Callers whose newest token expires within 14 days, or expired within the last "+
+			"14 days.", c.tokens.Callers)
+		sendTime(out, "token_expiry_timestamp_seconds", "When the first of the callers is left without a valid "+
+			"token. Only the newest token of a caller counts, if its lifetime is longer than 14 days.", c.tokens.First)
 	}
 	sendTime(out, "key_created_timestamp_seconds", "When the newest data key was created.", c.keyCreated)
 }

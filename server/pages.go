@@ -98,7 +98,7 @@ func links() []link {
 			"Every field and error, samples in curl, Go and TypeScript, and a form to try them.",
 		},
 		{"problems", problemPath, "Problems", "What each refusal means and how to fix it."},
-		{"advice", advicePath, "Advice", "Settings that the contract allows but a standard advises against."},
+		{"advice", advicePath, "Advice", "Settings that the contract allows but best practice discourages."},
 		{
 			"conventions", conventionsPath, "Conventions",
 			"How bodies are read, requests refused and retries handled, and what the limits are.",

@@ -102,7 +102,7 @@ func TestAnswersAreReadUpToABound(t *testing.T) {
 			}
 			defer func() { _ = connection.Close() }()
 			_, _ = io.WriteString(connection, "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"+blanks)
-		}, "The response is not one to a create."},
+		}, "This is not a response to a create."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -70,7 +70,7 @@ func (s redirectRefuser) RoundTrip(request *http.Request) (*http.Response, error
 func unreadError(response *http.Response) error {
 	switch {
 	case response.StatusCode < http.StatusOK:
-		return foreignResponse(response, "The response is not one to a create. Is this a providerd server?")
+		return foreignResponse(response, "This is not a response to a create. Is this a providerd server?")
 	case response.StatusCode >= http.StatusMultipleChoices && response.StatusCode < http.StatusBadRequest:
 		host := "an unknown host"
 		if target, err := response.Location(); err == nil && target.Host != "" {

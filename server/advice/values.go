@@ -65,8 +65,8 @@ func unresolved(field, text string) Rule {
 	return Rule{
 		Code: "reference_unresolved", Pointer: "/" + field,
 		When: field + " looks like a reference or a placeholder, such as ${NAME}, <NAME>, op://vault/item or vault:path",
-		Detail: "Looks like a reference or a placeholder of another system, which nothing replaces here, so that anyone " +
-			"who can read the file knows the value. Set the value that it stands for.",
+		Detail: "Looks like a reference or a placeholder of another system. It is not replaced here, so anyone who can " +
+			"read the file knows the value. Set the value that it stands for.",
 		Bad: `"` + field + `": "${CLIENT}"`, Good: usual(field),
 		Section: requestSchema, holds: isReference(text),
 	}
@@ -95,7 +95,7 @@ func nilUUID(field, other string, id *uuid.UUID) Rule {
 func zero(field, validity string) Rule {
 	return Rule{
 		Code: "validity_zero", Pointer: "/" + field, When: field + " is zero",
-		Detail: "What is issued has expired immediately. Set a longer validity, or omit the field.",
+		Detail: "What is issued expires immediately. Set a longer validity, or omit the field.",
 		Bad:    `"` + field + `": "seconds=0"`, Good: `"` + field + `": "minutes=1"`,
 		Section: requestSchema, holds: validity != "" && isZero(validity),
 	}

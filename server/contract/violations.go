@@ -135,7 +135,7 @@ func fitting(violation Violation) Violation {
 	if lengthOf(violation) <= room {
 		return violation
 	}
-	violation.Detail = "Inside this place, at a pointer too long to list: " + violation.Detail
+	violation.Detail = "Inside this value, at a pointer too long to list: " + violation.Detail
 	for lengthOf(violation) > room {
 		violation.Pointer = string(jsontext.Pointer(violation.Pointer).Parent())
 	}
