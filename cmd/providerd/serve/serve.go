@@ -196,7 +196,7 @@ func listenOn(ctx context.Context, address console.ListenAddress, flag string) (
 		return nil, fmt.Errorf("%s: %s is not an address of this host; use one that is, or 0.0.0.0 for all", source,
 			address)
 	case errors.Is(err, syscall.EACCES):
-		return nil, fmt.Errorf("%s: no privilege for a port below 1024; use a higher one or grant CAP_NET_BIND_SERVICE",
+		return nil, fmt.Errorf("%s: ports below 1024 require a privilege; use a higher one or grant CAP_NET_BIND_SERVICE",
 			source)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w; use an address of this host, or 0.0.0.0 for all", source, err)

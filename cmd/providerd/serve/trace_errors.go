@@ -20,7 +20,7 @@ import (
 	"example.com/providerd/cmd/providerd/console"
 )
 
-var errRedirected = errors.New("the collector redirects; redirects are not followed")
+var errRedirected = errors.New("the collector redirects, which is not followed; set the endpoint to the final URL")
 
 // logSDKErrors returns a handler that logs errors of the export to a collector: the first three, and then one a minute.
 func logSDKErrors(collector *url.URL, logger *slog.Logger) otel.ErrorHandler {
@@ -63,7 +63,7 @@ func reasonOfFailure(err error) string {
 			return known[1]
 		}
 	}
-	return "the collector does not accept the spans; it must speak OTLP over HTTP, usually at port 4318, and have room"
+	return "the collector does not accept the spans; it must speak OTLP over HTTP, usually on port 4318, and have capacity"
 }
 
 // messagesOnly drops the attributes that the SDK logs: they include values of variables, which may be secret.

@@ -85,7 +85,7 @@ func failingCollectors(t *testing.T) [][2]string {
 		_, _ = connection.Write([]byte(text))
 		_ = connection.Close()
 	}
-	const isNotOTLP = "the collector does not accept the spans; it must speak OTLP over HTTP, usually at port 4318"
+	const isNotOTLP = "the collector does not accept the spans; it must speak OTLP over HTTP, usually on port 4318"
 	return [][2]string{
 		{"connect: connection refused", "http://127.0.0.1:1"},
 		{"the collector responded with 403 Forbidden", providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {
@@ -101,7 +101,7 @@ func failingCollectors(t *testing.T) [][2]string {
 		{isNotOTLP, providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, strings.Repeat(echo(r), 10_000), http.StatusForbidden)
 		})},
-		{"the collector redirects; redirects are not followed", providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {
+		{"the collector redirects, which is not followed; set the endpoint to the final URL", providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, elsewhere+r.URL.Path, http.StatusTemporaryRedirect)
 		})},
 		{isNotOTLP, providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {
