@@ -22,13 +22,13 @@ type auditCommand struct {
 	Since      *console.Time    `placeholder:"TIME" help:"Only events within this duration, such as 30d, or since this time, such as 2026-01-31T08:00:00Z (default 1d; no limit with --pk, --request, --after or --output jsonl)."`
 	Kind       providerKind     `placeholder:"KIND" help:"Only events of this kind of provider: oauth2 or workspace_directory."`
 	PK         console.Positive `placeholder:"PK" help:"Only events of this provider."`
-	By         filterText       `placeholder:"NAME" help:"Only what a token of this name, or this user of the operating system, did."`
-	Request    filterText       `placeholder:"ID" help:"Only what the request with this X-Request-Id did."`
+	By         filterText       `placeholder:"NAME" help:"Only events caused by tokens of this name, or by this operating system user."`
+	Request    filterText       `placeholder:"ID" help:"Only events caused by the request with this X-Request-Id."`
 	After      console.Positive `placeholder:"ID" help:"Only events after the one with this id."`
-	Limit      console.Positive `placeholder:"N" help:"Print at most N; standard error then has the --after of the next page."`
+	Limit      console.Positive `placeholder:"N" help:"Print at most N; if there are more, a message on standard error gives the --after of the next page."`
 	Follow     bool             `help:"With --output jsonl, wait for more events until a signal arrives."`
 	CursorFile string           `type:"path" placeholder:"FILE" help:"With --output jsonl, continue after the event whose id is in this file, and update it."`
-	Output     string           `short:"o" default:"table" enum:"table,json,jsonl" help:"Output format: ${enum} (default ${default}). jsonl prints an object for each event, with what verify needs unless there is a filter."`
+	Output     string           `short:"o" default:"table" enum:"table,json,jsonl" help:"Output format: ${enum} (default ${default}). jsonl prints one object per event; without a filter, it contains the digest that verify needs."`
 }
 
 const formatJSONL = "jsonl"
@@ -49,9 +49,9 @@ func (c *auditCommand) Validate() error {
 
 // Help is the long help text.
 func (*auditCommand) Help() string {
-	return "Prints the oldest event first. The events of a provider stay when it is deleted.\n\nWith --output jsonl, " +
-		"every event is printed at least once, in an order in which none is committed late: with --cursor-file, a run " +
-		"continues where the last one ended."
+	return "Prints the oldest event first. When a provider is deleted, its events remain.\n\nWith --output jsonl, every " +
+		"event is printed at least once, in the order of ids: the command waits for open transactions that may still add " +
+		"earlier events. With --cursor-file, a run continues where the last one ended."
 }
 
 // filter returns what the flags select.

@@ -135,7 +135,7 @@ func (c *comparison) result() error {
 	case c.incomparable > 0:
 		return fmt.Errorf("nothing differs, but %s could not be compared", console.Count(c.incomparable, "line"))
 	case c.lines == 0:
-		return errors.New("the file has no complete line")
+		return errors.New("the file has no complete line; save the output of \"audit list --output jsonl\" in it")
 	default:
 		c.messages.Note("%s compared, nothing differs", console.Count(c.lines, "line"))
 		return nil

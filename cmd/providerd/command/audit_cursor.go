@@ -40,10 +40,11 @@ func (c *cursor) read() error {
 	const maxText = 64
 	info, err := c.Stat()
 	if err != nil || !info.Mode().IsRegular() {
-		return errors.Join(fmt.Errorf("%s is not a regular file", c.Name()), err)
+		return errors.Join(fmt.Errorf("%s is not a regular file; use another file", c.Name()), err)
 	}
 	if output, err := os.Stdout.Stat(); err != nil || os.SameFile(info, output) || console.IsNullDevice(os.Stdout) {
-		return errors.New("standard output is closed, the null device or the same file; the events would be lost")
+		return errors.New("standard output is closed, the null device or the cursor file, so the events would be lost; " +
+			"redirect it to another file")
 	}
 	if err := syscall.Flock(int(c.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return fmt.Errorf("%s: another process uses it: %w", c.Name(), err)
@@ -55,7 +56,8 @@ func (c *cursor) read() error {
 	var micros int64
 	_, err = fmt.Sscanf(string(text), "%d %d\n", &c.last.ID, &micros)
 	if err != nil || c.last.ID < 1 {
-		return fmt.Errorf("%s does not hold the id and the time of an event, such as 17 1790000000000000", c.Name())
+		return fmt.Errorf("%s does not contain the id and the time of an event, such as 17 1790000000000000; use another "+
+			"file", c.Name())
 	}
 	c.last.At = database.TimeOf(time.UnixMicro(micros))
 	return nil

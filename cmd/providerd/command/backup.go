@@ -27,12 +27,13 @@ type backupCommand struct {
 // Help is the long help text.
 func (backupCommand) Help() string {
 	return "Writes a snapshot of a SQLite database to a file that only its owner can read, while a server keeps " +
-		"running. The file has its name only once it is on disk and verified: its pages and indexes are intact, it has as " +
-		"many rows as the database, and each provider can be read, with its secret. Then the name is printed. The backup " +
-		"does not contain the keyset: keep a copy of it elsewhere. If providers cannot be read, they are reported and the " +
-		"exit status is 1; the file is kept, because it holds what the database holds.\n\nWith --every, the first backup " +
-		"is written immediately, unless the newest in the directory is recent enough. File names contain the time in UTC. " +
-		"If a backup fails, the next one is still attempted. Stop the command with a signal."
+		"running. The file appears under its name only once it is on disk and verified: its pages and indexes are intact, " +
+		"it has as many rows as the database, and each provider can be read, with its secret. Then the name is printed. " +
+		"The backup does not contain the keyset: keep a copy of it elsewhere. If providers cannot be read, they are " +
+		"reported and the exit status is 1; the file is kept, because it is a complete copy of the database.\n\nWith " +
+		"--every, the first backup is written immediately, unless the newest in the directory is recent enough. File " +
+		"names contain the time in UTC. If a backup fails, the next one is still attempted. Stop the command with a " +
+		"signal."
 }
 
 // AfterApply refuses a PostgreSQL database, an invalid schedule, and a path that the database or its keyset uses.

@@ -16,7 +16,7 @@ type cli struct {
 	Serve       serve.Command       `cmd:"" group:"Serve" help:"Serve the API until a signal arrives."`
 	Migrate     migrateCommand      `cmd:"" group:"Serve" help:"Migrate the database to the schema of this program."`
 	Provider    providerCommands    `cmd:"" group:"Providers" help:"Create, list, show, update, delete and export providers."`
-	Apply       apply.Command       `cmd:"" group:"Providers" help:"Create and change providers as YAML files say."`
+	Apply       apply.Command       `cmd:"" group:"Providers" help:"Create and change providers to match YAML files."`
 	Application applicationCommands `cmd:"" group:"Providers" help:"Manage applications and their links to providers."`
 	Token       tokenCommands       `cmd:"" group:"Access" help:"Create, list, renew and revoke access tokens."`
 	Audit       auditCommands       `cmd:"" group:"Access" help:"Show, follow and verify the audit trail of providers, tokens and keys."`

@@ -25,9 +25,9 @@ type copyCommand struct {
 func (copyCommand) Help() string {
 	return "Copies providers, applications, tokens and events with their pks, ids, idempotency keys and times. Secrets " +
 		"are copied encrypted: both databases use the same keyset, which is not copied. A server can keep using the " +
-		"database to copy, but what it creates after the copy began is not copied; for a move, stop it first. If the copy " +
-		"is interrupted, nothing is stored, and the command can be run again. At the end, both databases are compared, and " +
-		"the number of rows and the SHA-256 of each table are printed."
+		"database to copy, but records that it creates after the copy began are not copied; to move a database, stop the " +
+		"server first. If the copy is interrupted, nothing is stored, and the command can be run again. At the end, both " +
+		"databases are compared, and the number of rows and the SHA-256 of each table are printed."
 }
 
 // AfterApply makes the checks of console.DatabaseFlags for both databases.

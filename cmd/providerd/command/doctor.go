@@ -205,7 +205,7 @@ func (f *findings) safeguards(safeguards postgres.Safeguards) {
 	}
 	if allowed := safeguards.MaxConnections; allowed < needed {
 		f.add(healthWarn, connections, "a replica may open up to %d connections, but the server allows %d: creates and "+
-			"/readyz may wait for a connection; raise max_connections or the role's limit, or put PgBouncer in front", needed,
+			"/readyz may wait for a connection; raise max_connections or the role's limit, or connect through PgBouncer", needed,
 			allowed)
 	} else {
 		f.add(healthOK, connections, "the server allows %d connections, enough for %s of up to %d each", allowed,
@@ -219,7 +219,7 @@ func (f *findings) schema(ctx context.Context, view database.View) (isReadable b
 	schema, err := view.Schema(ctx)
 	err = cmp.Or(err, schema.Check())
 	if errors.Is(err, database.ErrOlder) && schema.Version > 0 {
-		f.add(healthWarn, check, `%v; "providerd serve" migrates it at startup, "providerd migrate" at once`, err)
+		f.add(healthWarn, check, `%v; run "providerd migrate", or let "providerd serve" migrate it`, err)
 		return true
 	}
 	if err != nil {
@@ -254,12 +254,12 @@ func (f *findings) keyset(ctx context.Context, inspection store.Inspection, path
 		f.err(checkKeyset, err)
 		return
 	}
-	f.add(healthOK, checkKeyset, "%s opens %s of the database", path, console.Count(len(keys.IDs()), "data key"))
+	f.add(healthOK, checkKeyset, "%s decrypts %s of the database", path, console.Count(len(keys.IDs()), "data key"))
 	const check = "records"
 	total, err := inspection.Providers(ctx, path, func(_, _ int64) {})
 	if damaged, ok := errors.AsType[*store.DamagedError](err); ok {
 		f.fail(check, "%d of %d providers cannot be read, such as %v; restore a backup, or delete those providers and "+
-			`create them again: "providerd provider list --reveal" names them`, damaged.Damaged, damaged.Total, damaged.First[0])
+			`create them again: "providerd provider list --reveal" lists them`, damaged.Damaged, damaged.Total, damaged.First[0])
 	} else if err != nil {
 		f.err(check, err)
 	} else {
@@ -284,6 +284,6 @@ func (f *findings) tokens(ctx context.Context, inspection store.Inspection) {
 		f.add(healthWarn, check, `the tokens of these callers expire before %s: %s; run "providerd token renew" with the `+
 			"ids of their newest tokens", console.Timestamp(now.Add(expiryNotice)), strings.Join(callers, ", "))
 	default:
-		f.add(healthOK, check, "each caller with a valid token has one for more than 14 days")
+		f.add(healthOK, check, "each caller with a valid token has one that is valid for more than 14 days")
 	}
 }

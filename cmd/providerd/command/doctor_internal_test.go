@@ -13,7 +13,7 @@ func TestDoctorJudgesDisks(t *testing.T) {
 	}{
 		"full":        {63 * mebibyte, 0, healthFail, "63 MiB are free"},
 		"nearly full": {64 * mebibyte, 0, healthWarn, "64 MiB are free"},
-		"no backup":   {256 * mebibyte, 1025 * mebibyte, healthWarn, "256 MiB are free, and a copy of the database needs 1025 MiB"},
+		"no backup":   {256 * mebibyte, 1025 * mebibyte, healthWarn, "256 MiB are free, but a copy of the database needs 1025 MiB"},
 		"room":        {256 * mebibyte, 256 * mebibyte, healthOK, "256 MiB are free"},
 	} {
 		if status, text := judgeSpace(test.free, test.used); status != test.status || text != test.want {

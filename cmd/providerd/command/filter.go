@@ -19,7 +19,7 @@ type providerFlags struct {
 	Name      filterText       `placeholder:"NAME" help:"Only providers with exactly this name."`
 	ClientID  filterText       `placeholder:"ID" help:"Only the OAuth2 provider with exactly this client_id."`
 	CreatedBy filterText       `placeholder:"NAME" help:"Only providers created with a token of this name."`
-	Limit     console.Positive `placeholder:"N" help:"Print at most N; standard error then has the --after of the next page."`
+	Limit     console.Positive `placeholder:"N" help:"Print at most N; if there are more, a message on standard error gives the --after of the next page."`
 	Since     console.Time     `placeholder:"TIME" help:"Only providers created within this duration, such as 30d, or since this time, such as 2026-01-31T08:00:00Z."`
 	After     console.Positive `placeholder:"PK" help:"Only providers with a pk above this one."`
 }

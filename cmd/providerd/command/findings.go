@@ -75,8 +75,8 @@ func (f *findings) files(path, dir, keyset string) {
 	}
 	names, _ := sqlite.LeftoverLinks(path)
 	for _, name := range names {
-		f.add(healthWarn, check, "%s is not a copy but the database itself; an interrupted restore left this name; remove "+
-			"that name", name)
+		f.add(healthWarn, check, "%s is not a copy, but another name of the database, left by an interrupted restore; "+
+			"remove this name", name)
 	}
 	f.file("keyset file", keyset, owner, exposedKeyset)
 	f.file("initial token", filepath.Join(dir, console.InitialTokenFile), owner, exposedToken)
@@ -96,7 +96,7 @@ func (f *findings) directory(path string) (owner int) {
 		f.add(healthWarn, check, "%s belongs to user %d, but this is user %d; run the doctor as the server's user", path,
 			owner, me)
 	case owner != 0 && info.Mode().Perm()&ownerCreates != ownerCreates:
-		f.fail(check, "user %d, its owner, cannot create files in %s; run chmod u+rwx on it", owner, path)
+		f.fail(check, "the owner of %s, user %d, cannot create files in it; run chmod u+rwx on it", path, owner)
 	default:
 		f.add(healthOK, check, "%s belongs to user %d, and no other user can change it", path, owner)
 	}
@@ -126,9 +126,9 @@ func (f *findings) file(check, path string, owner int, exposed string) {
 		f.fail(check, "%s belongs to user %d, its directory to user %d; run chown so that both belong to the server's user",
 			path, user, owner)
 	case owner != 0 && mode&ownerUses != ownerUses:
-		f.fail(check, "its owner cannot write to %s"+chmod, path)
+		f.fail(check, "the owner of %s cannot write to it"+chmod, path)
 	case mode&othersRead != 0:
-		f.add(healthWarn, check, "other users can read %s, with its names, settings and token digests"+chmod, path)
+		f.add(healthWarn, check, "other users can read %s, which contains names, settings and token digests"+chmod, path)
 	default:
 		f.add(healthOK, check, "%s belongs to user %d, and no other user has access", path, owner)
 	}
@@ -160,7 +160,7 @@ func (f *findings) disk(dir string, files ...string) {
 		}
 	}
 	if err != nil {
-		f.add(healthWarn, check, "the room on the disk of %s, or the size of the database, is unknown: %v; "+
+		f.add(healthWarn, check, "cannot determine the free space on the disk of %s, or the size of the database: %v; "+
 			"run the doctor as the server's user or as root", dir, err)
 		return
 	}
@@ -183,7 +183,7 @@ func judgeSpace(free, used int64) (health, string) {
 	case free < little:
 		return healthWarn, text
 	case free < used:
-		return healthWarn, fmt.Sprintf("%s, and a copy of the database needs %d MiB", text, used/mebibyte)
+		return healthWarn, fmt.Sprintf("%s, but a copy of the database needs %d MiB", text, used/mebibyte)
 	default:
 		return healthOK, text
 	}

@@ -23,8 +23,12 @@ type healthCommand struct {
 // Help is the long help text.
 func (healthCommand) Help() string {
 	return "Requests /readyz from the server on this host. The exit status is 0 if the server can store providers now, " +
-		"and 1 otherwise. Use it as the health check of a container; it reads the server's address from the same variables."
+		"and 1 otherwise. Use it as the health check of a container; it reads the address from the same variables as the " +
+		"server."
 }
+
+// errOtherCertificate means that a server presents a certificate other than the expected one.
+var errOtherCertificate = errors.New("the certificate differs")
 
 // healthTimeout is how long the server may take to respond.
 const healthTimeout = 5 * time.Second
@@ -53,12 +57,15 @@ func (c *healthCommand) Run(ctx context.Context, out *console.Output) error {
 	if _, isPlain := errors.AsType[tls.RecordHeaderError](err); isPlain {
 		return fmt.Errorf("%s serves plain HTTP; omit --tls-cert, or enable TLS on the server", url)
 	}
+	if errors.Is(err, errOtherCertificate) {
+		return fmt.Errorf("%s presents a certificate other than %s; pass the server's with --tls-cert", url, c.TLSCert)
+	}
 	if err != nil {
 		return fmt.Errorf("%s does not respond: %w; start the server, or pass its address with --listen", url, err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s responds %s; %s", url, response.Status, reasonOfRefusal(response))
+		return fmt.Errorf("%s responds with %s; %s", url, response.Status, reasonOfRefusal(response))
 	}
 	return out.Line("ready")
 }
@@ -95,7 +102,7 @@ func trustOnly(path string) (*tls.Config, error) {
 		InsecureSkipVerify: true, //nolint:gosec // The certificate itself is compared.
 		VerifyConnection: func(state tls.ConnectionState) error {
 			if !bytes.Equal(state.PeerCertificates[0].Raw, block.Bytes) {
-				return errors.New("its certificate is not the one in " + path)
+				return errOtherCertificate
 			}
 			return nil
 		},

@@ -41,7 +41,7 @@ func (c *keyCreateCommand) Run(messages *console.Messages) error {
 			"\"providerd key rewrap\"", keys.PrimaryID(), c.Keyset)
 	case c.Drop != "":
 		messages.Note("%s has only master key %d; use it once \"providerd key list\" shows that this key is in use, and "+
-			"keep a copy of %s as long as backups from before", c.Keyset, keys.PrimaryID(), c.Drop)
+			"keep a copy of %s as long as you keep older backups", c.Keyset, keys.PrimaryID(), c.Drop)
 	default:
 		messages.Note("created master key %d in %s; distribute the file to each replica and back it up: "+
 			"without it, secrets cannot be decrypted", keys.PrimaryID(), c.Keyset)
@@ -71,7 +71,7 @@ func (c *keyCreateCommand) keys() (keys *seal.MasterKeys, owner files.Owner, err
 	case c.Add != "":
 		keys, err = from.WithNew()
 	case len(from.IDs()) == 1:
-		err = fmt.Errorf("%s has no master key besides the primary one", path)
+		err = fmt.Errorf("%s contains only its primary master key, so there is none to drop", path)
 	default:
 		keys, err = from.OnlyPrimary()
 	}
@@ -173,8 +173,8 @@ type keyRewrapCommand struct {
 
 // Help is the long help text.
 func (keyRewrapCommand) Help() string {
-	return "Each server reads its keyset file again, and refuses creates while the file lacks the master key: " +
-		"distribute the file with the new key, which \"providerd key create --add\" writes, to each replica first."
+	return "First distribute the keyset file with the new key, which \"providerd key create --add\" writes, to each " +
+		"replica. Each server then rereads its keyset file, and refuses creates while the file lacks the new key."
 }
 
 // Run encrypts the data keys with another master key.
@@ -188,7 +188,8 @@ func (c *keyRewrapCommand) Run(ctx context.Context, messages *console.Messages) 
 		if err != nil {
 			return err
 		}
-		messages.Note("master key %d now encrypts the data keys; keep older ones as long as backups that are older", id)
+		messages.Note("master key %d now encrypts the data keys; keep older master keys as long as you keep older backups",
+			id)
 		return nil
 	})
 }

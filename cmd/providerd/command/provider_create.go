@@ -12,15 +12,15 @@ import (
 
 type providerCreateCommand struct {
 	console.DatabaseFlags
-	As    console.Label `required:"" placeholder:"NAME" help:"Name of the tokens whose callers own the provider."`
+	As    console.Label `required:"" placeholder:"NAME" help:"Caller that owns the provider: the name of its tokens."`
 	Kind  providerKind  `arg:"" help:"Kind of provider: oauth2 or workspace_directory."`
 	Items items         `arg:"" optional:"" name:"item" help:"Fields: NAME=TEXT, NAME:=JSON, NAME=@FILE or NAME:=@FILE. A secret must be in a file."`
 }
 
 // Help is the long help text.
 func (*providerCreateCommand) Help() string {
-	return "Creates a provider in the database, checked like a create over HTTP, and prints its pk. " +
-		"\"providerd provider show --reveal\" prints what was generated."
+	return "Creates a provider in the database, with the same checks as a create over HTTP, and prints its pk. " +
+		"\"providerd provider show --reveal\" prints a generated client_id and secret."
 }
 
 // Validate requires fields.

@@ -30,11 +30,11 @@ type providerExportCommand struct {
 
 // Help is the long help text.
 func (*providerExportCommand) Help() string {
-	return "The id of an entry is its kind and pk, such as oauth2-17, because the id that it may have been applied with " +
-		"is not stored. References are named after both, such as OAUTH2_17_CLIENT_SECRET; the variable for credentials " +
-		"must contain JSON. Links to applications are not exported. Apply the file to another database, or delete the " +
-		"providers first: otherwise OAuth2 entries are refused because their client_id is taken, and directories are " +
-		"created twice. Damaged providers are reported and omitted, and the exit status is 1."
+	return "The id of an entry is its kind and pk, such as oauth2-17, because the id that it was applied with is not " +
+		"stored. References are named after the entry and the field, such as OAUTH2_17_CLIENT_SECRET; the variable for " +
+		"credentials must contain JSON. Links to applications are not exported. Apply the file to another database, or " +
+		"delete the providers first: otherwise OAuth2 entries are refused because their client_id is taken, and " +
+		"directories are created twice. Damaged providers are reported and omitted, and the exit status is 1."
 }
 
 // Validate refuses --limit without --kind, because the file contains one kind after the other, and a path that the

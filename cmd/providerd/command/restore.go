@@ -16,7 +16,7 @@ import (
 type restoreCommand struct {
 	console.DatabaseFlags
 	File    string `arg:"" type:"path" help:"The backup."`
-	Replace bool   `help:"Replace an existing database; it is kept under a name with the time."`
+	Replace bool   `help:"Replace an existing database, which is kept under a name that contains the time."`
 }
 
 // Help is the long help text.
@@ -31,9 +31,9 @@ func (restoreCommand) Help() string {
 // AfterApply refuses a PostgreSQL database.
 func (c *restoreCommand) AfterApply(*kong.Context) error {
 	if c.Database.Path == "" {
-		return errors.New("use PostgreSQL's own tools to restore a PostgreSQL database: start a server on the files of " +
-			"pg_basebackup with the archived WAL, or run pg_restore on the file of pg_dump; restore the keyset file from its " +
-			"own copy")
+		return errors.New("use PostgreSQL's own tools to restore a PostgreSQL database: start a server on the " +
+			"pg_basebackup files and the archived WAL, or run pg_restore on the pg_dump file; restore the keyset file from " +
+			"its own copy")
 	}
 	return nil
 }
@@ -72,11 +72,11 @@ func (c *restoreCommand) Run(ctx context.Context, messages *console.Messages) er
 // for one of the database.
 func (c *restoreCommand) explain(err error) error {
 	if errors.Is(err, database.ErrOlder) {
-		return fmt.Errorf("%s; restore it with the version of providerd that wrote it, and migrate then", err.Error())
+		return fmt.Errorf("%s; restore it with the version of providerd that wrote it, then migrate it", err.Error())
 	}
 	if !errors.Is(err, database.ErrCorrupt) && !errors.Is(err, database.ErrForeign) {
 		return err
 	}
-	return fmt.Errorf("%s is not an intact backup; pass a file that \"providerd backup\" wrote: %s", c.File,
+	return fmt.Errorf("%s is not an intact backup: %s; pass a file that \"providerd backup\" wrote", c.File,
 		err.Error())
 }

@@ -17,8 +17,8 @@ import (
 
 type tokenCommands struct {
 	Create tokenCreateCommand `cmd:"" help:"Create a token and print it, once."`
-	List   tokenListCommand   `cmd:"" aliases:"ls" help:"List all tokens by their prefixes."`
-	Renew  tokenRenewCommand  `cmd:"" help:"Replace a token by a new one, and print that."`
+	List   tokenListCommand   `cmd:"" aliases:"ls" help:"List all tokens with their prefixes."`
+	Renew  tokenRenewCommand  `cmd:"" help:"Replace a token with a new one, and print the new one."`
 	Revoke tokenRevokeCommand `cmd:"" aliases:"rm" usage:"(<id> | --name=NAME) [flags]" help:"Revoke tokens."`
 }
 
@@ -38,7 +38,7 @@ func (f tokenFlags) Validate() error {
 
 type tokenCreateCommand struct {
 	console.DatabaseFlags
-	Name  console.Label `required:"" placeholder:"NAME" help:"Name of the caller, to whom all tokens of this name belong."`
+	Name  console.Label `required:"" placeholder:"NAME" help:"Name of the caller; all tokens of this name belong to it."`
 	Allow []string      `required:"" sep:"none" enum:"${operations},all" placeholder:"OPERATION" help:"Operation that the token allows: ${listed} or all; repeatable."`
 	tokenFlags
 }

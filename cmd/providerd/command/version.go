@@ -49,7 +49,7 @@ func (c versionCommand) Run(out *console.Output) error {
 		}
 		return out.Line(string(text))
 	}
-	return out.Line(fmt.Sprintf("providerd %s %s %s\ncommit %s\nSQLite %s\nschema version %d, over PostgreSQL %d",
+	return out.Line(fmt.Sprintf("providerd %s %s %s\ncommit %s\nSQLite %s\nschema version %d (SQLite), %d (PostgreSQL)",
 		all.Version, all.Go, all.Platform, all.Commit, all.SQLite, all.SQLiteSchema, all.PostgresSchema))
 }
 

@@ -31,7 +31,7 @@ func (f DatabaseFlags) AfterApply(command *kong.Context) error {
 		return err
 	}
 	if f.KeysetPath() == "" {
-		return errors.New("--keyset is required with a PostgreSQL database, the same file on each replica; " +
+		return errors.New("--keyset is required with a PostgreSQL database, and must be the same file on each replica; " +
 			"create one with \"providerd key create --keyset PATH\"")
 	}
 	return CheckDistinctPaths(f.Database, f.Keyset, "")

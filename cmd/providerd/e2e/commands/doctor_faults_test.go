@@ -159,11 +159,11 @@ func damagedSetUps() map[string]damagedSetUp {
 			}
 		}
 		setUps["directory that takes no file"] = damagedSetUp{
-			shell("chown -R 1 data; chmod 500 data"), fails("directory", "user 1, its owner, cannot create files in data; run chmod u.rwx on it"),
+			shell("chown -R 1 data; chmod 500 data"), fails("directory", "the owner of data, user 1, cannot create files in it; run chmod u.rwx on it"),
 		}
 		setUps["database that cannot be changed"] = damagedSetUp{
 			shell("chown -R 1 data; chmod 400 data/providerd.db"),
-			fails("database file", "its owner cannot write to data/providerd.db; run chmod 600 on it"),
+			fails("database file", "the owner of data/providerd.db cannot write to it; run chmod 600 on it"),
 		}
 	}
 	return setUps

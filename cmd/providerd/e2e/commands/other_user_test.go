@@ -120,7 +120,7 @@ func TestDoctorWithoutPermission(t *testing.T) {
 		fails("database file", "permission denied; run the command as the owner"),
 		fails("keyset file", "permission denied; run the command as the owner"),
 		fails("initial token", "permission denied; run the command as the owner"),
-		warns("disk space", "or the size of the database, is unknown: .*"+remedy),
+		warns("disk space", "or the size of the database: .*"+remedy),
 		fails("database", "permission denied; run the command as the owner"),
 		fails("keyset", "permission denied; run the command as the owner"))
 }

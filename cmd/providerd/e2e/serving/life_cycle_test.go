@@ -79,7 +79,7 @@ func TestHealthChecksLocalServer(t *testing.T) {
 		providerdtest.WriteCertificate(t, dir, 1)
 		expectHealth(t, dir, "serves plain HTTP; omit --tls-cert, or enable TLS", address, "PROVIDERD_TLS_CERT=cert.pem")
 		processtest.Must(t, os.Remove(filepath.Join(dir, "data", "keyset.json")))
-		expectHealth(t, dir, "/readyz responds 503 ", address)
+		expectHealth(t, dir, "/readyz responds with 503 ", address)
 		server.Stop(t)
 		expectHealth(t, dir, "does not respond: ", address)
 	}
@@ -93,7 +93,7 @@ func TestHealthVerifiesCertificate(t *testing.T) {
 	server := providerdtest.Serve(t, dir, "--tls-cert", "cert.pem", "--tls-key", "key.pem")
 	address := "PROVIDERD_LISTEN=" + strings.TrimPrefix(server.URL, "https://")
 	expectHealth(t, dir, "ready\n", address, "PROVIDERD_TLS_CERT=cert.pem")
-	expectHealth(t, elsewhere, "its certificate is not the one in ", address, "PROVIDERD_TLS_CERT=cert.pem")
+	expectHealth(t, elsewhere, "presents a certificate other than ", address, "PROVIDERD_TLS_CERT=cert.pem")
 	expectHealth(t, dir, "it serves HTTPS; pass its certificate with --tls-cert", address)
 	expectHealth(t, dir, "does not contain a certificate in PEM", address, "PROVIDERD_TLS_CERT=key.pem")
 }

@@ -44,7 +44,7 @@ UPDATE keyset SET version = ` + version + ";\n"
 	processtest.Must(t, errors.Join(err, os.WriteFile(file, overlay, 0o600)))
 	newer = providerdtest.Build(t, "-overlay", file)
 	versions := run(t, newer, "", "version")
-	if !strings.Contains(versions, "schema version 99999, over PostgreSQL 99999") {
+	if !strings.Contains(versions, "schema version 99999 (SQLite), 99999 (PostgreSQL)") {
 		t.Fatalf("the newer program has %s", versions)
 	}
 	return os.Args[0], newer
