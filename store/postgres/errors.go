@@ -129,8 +129,8 @@ func (e explained) Error() string {
 	if isConnecting {
 		remedy, attempt := attemptOf(connect)
 		cause := strings.ReplaceAll(causeOf(attempt), fmt.Sprintf("user %q", connect.Config.User),
-			"the user of the URL")
-		cause = strings.ReplaceAll(cause, fmt.Sprintf("role %q", connect.Config.User), "the role of the URL")
+			"the user in the URL")
+		cause = strings.ReplaceAll(cause, fmt.Sprintf("role %q", connect.Config.User), "the role in the URL")
 		if address, _, ok := strings.Cut(attempt.Error(), " ("); ok {
 			cause = address + ": " + cause
 		}
@@ -203,7 +203,7 @@ func diagnose(err error) (distance int, remedy string) {
 		distance int
 		remedy   string
 	}{
-		{ok, reached, "grant CONNECT on the database to the role of the URL"},
+		{ok, reached, "grant CONNECT on the database to the role in the URL"},
 		{
 			isCertificate, reached,
 			"set sslrootcert in the URL to the server's CA certificate, and use a host name that the server's certificate " +
@@ -227,12 +227,12 @@ func remedyOfCode(code string) string {
 	const parameter = "correct or remove the parameter in the URL"
 	const pooler = "if a pooler such as PgBouncer is in between, add default_query_exec_mode=exec to the URL"
 	return map[string]string{
-		"28P01":            "correct the user in the URL, or the password in PGPASSWORD or the file of PGPASSFILE",
+		"28P01":            "correct the user in the URL, or the password in PGPASSWORD or PGPASSFILE",
 		"28000":            "allow the role to log in, with a line in pg_hba.conf and the LOGIN attribute",
 		noDatabase:         "create the database, or correct its name in the URL",
 		"3F000":            "create the schema, or correct search_path",
 		tooManyConnections: "raise max_connections or the role's limit, or connect through PgBouncer",
-		insufficientPrivilege: "grant the missing privilege to the role of the URL, such as GRANT ALL ON ALL TABLES IN " +
+		insufficientPrivilege: "grant the missing privilege to the role in the URL, such as GRANT ALL ON ALL TABLES IN " +
 			"SCHEMA public, or GRANT CREATE ON SCHEMA public to create the tables",
 		"42704":           parameter,
 		"22023":           parameter,

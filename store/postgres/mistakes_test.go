@@ -108,15 +108,15 @@ func TestMistakes(t *testing.T) {
 		},
 		{
 			"wrong password", as("anyone", "canary-2", name),
-			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: password authentication failed for the user of the URL (SQLSTATE 28P01); correct the user in the URL, or the password in PGPASSWORD or the file of PGPASSFILE`,
+			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: password authentication failed for the user in the URL (SQLSTATE 28P01); correct the user in the URL, or the password in PGPASSWORD or PGPASSFILE`,
 		},
 		{
 			"wrong password, with TLS and without", "postgres://anyone:canary@" + plain.Address() + "/postgres",
-			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: password authentication failed for the user of the URL (SQLSTATE 28P01); correct the user in the URL, or the password in PGPASSWORD or the file of PGPASSFILE`,
+			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: password authentication failed for the user in the URL (SQLSTATE 28P01); correct the user in the URL, or the password in PGPASSWORD or PGPASSFILE`,
 		},
 		{
 			"no password", "postgres://anyone@" + cluster.Address() + "/" + name + "?sslmode=disable",
-			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: password authentication failed for the user of the URL (SQLSTATE 28P01); correct the user in the URL, or the password in PGPASSWORD or the file of PGPASSFILE`,
+			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: password authentication failed for the user in the URL (SQLSTATE 28P01); correct the user in the URL, or the password in PGPASSWORD or PGPASSFILE`,
 		},
 		{
 			"missing password file", "postgres://anyone@" + cluster.Address() + "/" + name + "?passfile=/nowhere/pgpass",
@@ -128,11 +128,11 @@ func TestMistakes(t *testing.T) {
 		},
 		{
 			"role without login", as("group_role", "canary", name),
-			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: the role of the URL is not permitted to log in (SQLSTATE 28000); allow the role to log in, with a line in pg_hba.conf and the LOGIN attribute`,
+			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: the role in the URL is not permitted to log in (SQLSTATE 28000); allow the role to log in, with a line in pg_hba.conf and the LOGIN attribute`,
 		},
 		{
 			"barred by pg_hba.conf", as("barred", "canary", name),
-			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: pg_hba.conf rejects connection for host "127.0.0.1", the user of the URL, database "DATABASE", no encryption (SQLSTATE 28000); allow the role to log in, with a line in pg_hba.conf and the LOGIN attribute`,
+			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: pg_hba.conf rejects connection for host "127.0.0.1", the user in the URL, database "DATABASE", no encryption (SQLSTATE 28000); allow the role to log in, with a line in pg_hba.conf and the LOGIN attribute`,
 		},
 		{
 			"missing database", as("anyone", "canary", "missing"),
@@ -144,15 +144,15 @@ func TestMistakes(t *testing.T) {
 		},
 		{
 			"database without the privilege", as("anyone", "canary", "private"),
-			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: permission denied for database "private" (SQLSTATE 42501); grant CONNECT on the database to the role of the URL`,
+			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: permission denied for database "private" (SQLSTATE 42501); grant CONNECT on the database to the role in the URL`,
 		},
 		{
 			"schema without the privilege", as("anyone", "canary", databaseOf(t, cluster.CreateDatabase(t))),
-			`migrate database: storage is unavailable: ERROR: permission denied for schema public (SQLSTATE 42501); grant the missing privilege to the role of the URL, such as GRANT ALL ON ALL TABLES IN SCHEMA public, or GRANT CREATE ON SCHEMA public to create the tables`,
+			`migrate database: storage is unavailable: ERROR: permission denied for schema public (SQLSTATE 42501); grant the missing privilege to the role in the URL, such as GRANT ALL ON ALL TABLES IN SCHEMA public, or GRANT CREATE ON SCHEMA public to create the tables`,
 		},
 		{
 			"too many connections", as("crowd", "canary", name),
-			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: too many connections for the role of the URL (SQLSTATE 53300); raise max_connections or the role's limit, or connect through PgBouncer`,
+			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: too many connections for the role in the URL (SQLSTATE 53300); raise max_connections or the role's limit, or connect through PgBouncer`,
 		},
 		{
 			"unknown parameter", with(url, "ssl_mode=require"),

@@ -105,7 +105,7 @@ func TestMissingPrivilegesAndSequences(t *testing.T) {
 		{
 			[]string{"REVOKE INSERT ON providers FROM server"},
 			"GRANT INSERT ON providers TO server",
-			"(SQLSTATE 42501); grant the missing privilege to the role of the URL",
+			"(SQLSTATE 42501); grant the missing privilege to the role in the URL",
 		},
 		{
 			[]string{
@@ -126,7 +126,7 @@ func TestMissingPrivilegesAndSequences(t *testing.T) {
 		}
 	}
 	cluster.Exec(t, name, "REVOKE INSERT ON providers FROM server")
-	const says = "providers (SQLSTATE 42501); grant the missing privilege to the role of the URL"
+	const says = "providers (SQLSTATE 42501); grant the missing privilege to the role in the URL"
 	processtest.WaitUntil(t, "readiness reports the missing privilege", func() bool {
 		err := opened.Ready(t.Context())
 		return errors.Is(err, store.ErrUnavailable) && strings.Contains(err.Error(), says)
