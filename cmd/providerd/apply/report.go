@@ -194,9 +194,9 @@ func (r *report) finish() error {
 		bad += counts[outcomeRenamed]
 	}
 	changes := counts[outcomeUpdate] + counts[outcomeRename] + counts[outcomeAdopt] + counts[outcomeDelete]
-	text := console.Count(bad, "entry is", "entries are") + " not stored as the files say"
+	text := console.Count(bad, "entry is", "entries are") + " not stored as specified in the files"
 	if r.DryRun {
-		text = console.Count(bad, "entry", "entries") + " would not be stored as the files say"
+		text = console.Count(bad, "entry", "entries") + " would not be stored as specified in the files"
 	}
 	switch {
 	case counts[outcomeRefused] > 0:

@@ -23,7 +23,7 @@ func (r *reader) reportSyntax(err error) {
 	}
 	if strings.HasPrefix(wrong.Message, "unknown anchor") {
 		// The library's message contains the name of the anchor, which may be an unquoted value.
-		detail = "refers to an unknown anchor; anchors end with their document, at ---; quote a value that begins with *"
+		detail = "refers to an unknown anchor; define it earlier in the same document, or quote a value that begins with *"
 	}
 	if strings.Contains(wrong.Message, "cannot start any token") {
 		detail += "; quote a value that begins with @ or `"

@@ -65,7 +65,7 @@ func TestPlansBesideOthers(t *testing.T) {
 				var group sync.WaitGroup
 				group.Go(func() { s.interfere(t, m.pks) })
 				group.Go(func() {
-					s.try(t, "not stored as the files say", "apply", "-f", "model.yaml", "--server", anyServer().URL,
+					s.try(t, "not stored as specified in the files", "apply", "-f", "model.yaml", "--server", anyServer().URL,
 						"--token-file", "data/initial-token")
 				})
 				conflicts += s.apply(t)
@@ -91,7 +91,7 @@ func TestPlansBesideOthers(t *testing.T) {
 func (s *site) apply(t *testing.T) (conflicts int) {
 	t.Helper()
 	const conflict = "the plan changed; nothing was written; run the command again"
-	reasons := "not stored as the files say|" + conflict + "|" + busy
+	reasons := "not stored as specified in the files|" + conflict + "|" + busy
 	for ; !t.Failed(); conflicts++ {
 		output := s.try(t, reasons, "apply", "-f", "model.yaml", "--as", "initial", "--yes", "--prune=5000")
 		if !strings.Contains(output, conflict) && !strings.Contains(output, busy) {

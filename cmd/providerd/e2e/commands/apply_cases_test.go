@@ -63,7 +63,7 @@ func applyCases() []applyCase {
 		{name: "an at sign", field: "client_secret: @x", status: 1, says: "quote a value that begins with @"},
 		{
 			name: "an anchor of another document", whole: "x-a: &a {" + flow + "}\n---\noauth2: [{name: n, <<: *a}]\n", status: 1,
-			says: "anchors end with their document",
+			says: "define it earlier in the same document",
 		},
 		{name: "folded lines", field: "redirect_uris: >\n      a:b\n      c:d", status: 1, says: "Write a list, or | instead of >"},
 		{name: "a list of lines", field: "redirect_uris: ['https://a.example.com/', 'https://b.example.com/']", says: "checked 1 entry"},
