@@ -41,7 +41,7 @@ type Command struct {
 	DrainDelay     time.Duration         `default:"0s" env:"PROVIDERD_DRAIN_DELAY" placeholder:"TIME" help:"How long to keep serving after a stop signal while /readyz fails; at most 10m (${env}; default ${default})."`
 	LogFormat      string                `default:"text" enum:"text,json" env:"PROVIDERD_LOG_FORMAT" help:"Format of the log on standard error: ${enum} (${env}; default ${default})."`
 	LogLevel       slog.Level            `default:"info" env:"PROVIDERD_LOG_LEVEL" placeholder:"LEVEL" help:"Minimum log level: debug, info, warn or error (${env}; default ${default})."`
-	OpsListen      console.ListenAddress `env:"PROVIDERD_OPS_LISTEN" placeholder:"HOST:PORT" help:"Address for operators: metrics, health, the manual, and pprof profiles for loopback clients (${env}; default none)."`
+	OpsListen      console.ListenAddress `env:"PROVIDERD_OPS_LISTEN" placeholder:"HOST:PORT" help:"Address of the ops listener: metrics, health, the manual, and pprof profiles for loopback clients (${env}; default none)."`
 }
 
 // Validate reports flags that are out of range, or that contradict each other.
