@@ -51,7 +51,7 @@ func TestFailedInsert(t *testing.T) {
 			slices.Repeat([]fault{failing(lost)}, 4), nil, store.ErrOutcomeUnknown, "lost", false, slices.Repeat([]int{count}, 4),
 		},
 		"nothing met four times": {
-			slices.Repeat([]fault{failing(nil)}, 4), nil, store.ErrUnavailable, "create and delete", false, slices.Repeat([]int{count}, 4),
+			slices.Repeat([]fault{failing(nil)}, 4), nil, store.ErrUnavailable, "keep creating and deleting", false, slices.Repeat([]int{count}, 4),
 		},
 		"nothing met, and no lookup": {
 			[]fault{failing(nil)}, []fault{failing(noDisk)}, store.ErrUnavailable, "the disk is missing", false, []int{count},
