@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"syscall"
 
 	"example.com/providerd/store"
@@ -16,6 +17,10 @@ var ErrCertificate = errors.New("cannot load certificate")
 // Explain adds what to do about an error, if the error does not say it and it is known. If several remedies match, the
 // first belongs to the cause.
 func Explain(err error) error {
+	// What failed to connect says so itself; the same error numbers mean other things for files.
+	if _, isConnection := errors.AsType[*net.OpError](err); isConnection {
+		return err
+	}
 	for _, known := range []struct {
 		sentinel error
 		remedy   string
