@@ -35,9 +35,8 @@ func (i items) check() error {
 func (i items) members(secret string) (map[string]json.RawMessage, error) {
 	members := map[string]json.RawMessage{}
 	for n, text := range i {
-		name, value, _ := strings.Cut(text, "=")
-		name, isJSON := strings.CutSuffix(name, ":")
-		if err := checkItem(n+1, text); err != nil {
+		name, value, isJSON, err := parseItem(n+1, text)
+		if err != nil {
 			return nil, err
 		}
 		if members[name] != nil {
@@ -64,17 +63,17 @@ func (i items) members(secret string) (map[string]json.RawMessage, error) {
 	return members, nil
 }
 
-// checkItem checks the form of an item. Its errors do not repeat it, because it may be a secret.
-func checkItem(number int, text string) error {
+// parseItem returns the parts of an item. Its errors do not repeat the item, because it may be a secret.
+func parseItem(number int, text string) (name, value string, isJSON bool, err error) {
 	name, value, ok := strings.Cut(text, "=")
+	name, isJSON = strings.CutSuffix(name, ":")
 	switch {
-	case !ok || strings.TrimSuffix(name, ":") == "":
-		return fmt.Errorf("item %d is not a field; %s", number, itemForms)
-	case !strings.HasSuffix(name, ":") && strings.HasPrefix(value, "="):
-		return fmt.Errorf("item %d has ==; write NAME=TEXT, or NAME:='\"=TEXT\"' for a text that begins with =", number)
-	default:
-		return nil
+	case !ok || name == "":
+		err = fmt.Errorf("item %d is not a field; %s", number, itemForms)
+	case !isJSON && strings.HasPrefix(value, "="):
+		err = fmt.Errorf("item %d has ==; write NAME=TEXT, or NAME:='\"=TEXT\"' for a text that begins with =", number)
 	}
+	return name, value, isJSON, err
 }
 
 // readItem reads a file without the byte order mark and the line break that editors add.
