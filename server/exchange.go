@@ -234,9 +234,9 @@ func (s *Server) log(c echo.Context, current *exchange) {
 
 // withoutToken cuts off an access token that was put into a path by mistake.
 func withoutToken(path string) string {
-	before, _, found := strings.Cut(path, "pvd_")
+	before, _, found := strings.Cut(path, tokenPrefix)
 	if found {
-		before += "pvd_…"
+		before += tokenPrefix + "…"
 	}
 	return before
 }

@@ -23,8 +23,9 @@ import (
 const (
 	challengeHeader = "WWW-Authenticate"
 	bearer          = "Bearer"
-	// tokenLength is the length of a token, in characters.
+	// tokenLength is the length of a token, in characters; tokenPrefix is how each begins.
 	tokenLength = 44
+	tokenPrefix = "pvd_"
 	askForNew   = "Ask the operator for a new one."
 )
 
@@ -109,7 +110,7 @@ func mistypedHint(text string) string {
 		return "The Authorization header has the word Bearer twice; send it once."
 	case strings.ContainsAny(text, "\"'"):
 		return "It is in quotation marks; remove them."
-	case len(text) != tokenLength || !strings.HasPrefix(text, "pvd_"):
+	case len(text) != tokenLength || !strings.HasPrefix(text, tokenPrefix):
 		return "It is not a whole token, which has 44 characters and begins with pvd_. Copy all of it, and nothing else."
 	default:
 		return askForNew
