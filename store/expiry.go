@@ -13,7 +13,7 @@ import (
 // TokenExpiry is when callers are left without a valid token. The newest token of a caller counts, unless its lifetime
 // is so short that a program must be renewing it.
 type TokenExpiry struct {
-	// First is when the first of them is left without a valid token, perhaps in the past; the zero value for no callers.
+	// First is when the first of the callers is, or was, left without a valid token; the zero value if there is none.
 	First time.Time
 	// Callers is the number of callers that are left without one soon, or have been for a short time.
 	Callers int64

@@ -68,7 +68,7 @@ func (s *Store) Log(
 ) iter.Seq2[LogPage, error] {
 	return func(yield func(LogPage, error) bool) {
 		end, err := s.database.SettledEvent(ctx, waiting)
-		// Where the log ends, too, the cursor is compared with its event.
+		// A cursor with a time is compared with its event even if no event follows.
 		for err == nil && (after.ID != end.ID || !after.At.IsZero()) {
 			var page LogPage
 			if page, err = s.logPage(ctx, filter, after, end); err != nil {

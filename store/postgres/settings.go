@@ -59,7 +59,7 @@ func (s settings) faults() (faults []error) {
 	fault(s.encoding != "UTF8", database.ErrUnsafe,
 		"server_encoding is %q, which cannot store every character; create a database with ENCODING 'UTF8'", s.encoding)
 	fault(s.readsText && s.byteaOutput != "hex", database.ErrUnsafe,
-		"setting bytea_output is %q, which default_query_exec_mode does not support; set it to hex for the role of the URL",
+		"setting bytea_output is %q, which default_query_exec_mode does not support; set it to hex for the role in the URL",
 		s.byteaOutput)
 	fault(s.readOnly != "off", database.ErrUnavailable,
 		"the server is read-only; list the primary, or all servers, in --database")

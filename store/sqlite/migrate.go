@@ -20,6 +20,7 @@ var embedded embed.FS
 // of the migrations go to logger. It returns the errors of Open except ErrOlder.
 func Migrate(ctx context.Context, path string, logger *slog.Logger) error {
 	opened, err := openExisting(ctx, path, logger, func(ctx context.Context, db *sql.DB, path string) error {
+		// migrate would make a database of an empty file, which only Create may do.
 		if _, err := readSchema(ctx, db, path); err != nil {
 			return err
 		}
