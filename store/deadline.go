@@ -15,27 +15,21 @@ func (i inserter) isLate(c *create) bool {
 	return !c.deadline.IsZero() && time.Until(c.deadline) < i.leastTime
 }
 
-// inTime refuses creates that are late, and returns the others.
+// inTime refuses creates that are late, and returns the others, so that a deadline does not cut a statement short and
+// the creates behind do not wait. The error of an earlier statement, which says more, stays.
 func (i inserter) inTime(creates []*create) (others []*create) {
 	if !slices.ContainsFunc(creates, i.isLate) {
 		return creates
 	}
 	for _, c := range creates {
-		if !i.refuseLate(c) {
+		switch {
+		case !i.isLate(c):
 			others = append(others, c)
+		case c.err == nil:
+			c.err = fmt.Errorf("%w: no time left for a transaction", ErrUnavailable)
 		}
 	}
 	return others
-}
-
-// refuseLate refuses a create if it is late, so that its deadline does not cut a statement short and the creates behind
-// it do not wait. The error of an earlier statement, which says more, stays.
-func (i inserter) refuseLate(c *create) bool {
-	isLate := i.isLate(c)
-	if isLate && c.err == nil {
-		c.err = fmt.Errorf("%w: no time left for a transaction", ErrUnavailable)
-	}
-	return isLate
 }
 
 // untilDeadline returns a context that ends at the earliest deadline.

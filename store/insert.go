@@ -27,7 +27,7 @@ type inserter struct {
 	leastTime time.Duration
 }
 
-// maxLocked is how long a create is tried again, alone, because it waits for another transaction, such as the one in
+// maxLocked is how long a create is tried again, apart, because it waits for another transaction, such as the one in
 // which another server stores the same key. It is short because the creates behind it wait too.
 const maxLocked = 500 * time.Millisecond
 
@@ -90,7 +90,7 @@ func (i inserter) insertAll(creates []*create, finish func(*create)) (last []*cr
 		again := i.inTime(creates)
 		switch {
 		case slices.ContainsFunc(again, isLocked):
-			again = i.insertEach(again)
+			again = i.insertApart(again)
 		case len(again) > 0:
 			again = i.insertOnce(again, false)
 		}
@@ -112,35 +112,43 @@ func (i inserter) insertAll(creates []*create, finish func(*create)) (last []*cr
 	return creates
 }
 
-// insertEach inserts creates one at a time, so that only the cause is refused. Those that wait for other transactions
-// are tried again after the others. If the server fails, it does so for all.
-func (i inserter) insertEach(creates []*create) (again []*create) {
-	for n, c := range creates {
-		if i.refuseLate(c) {
-			continue
-		}
-		left := i.insertOnce([]*create{c}, true)
-		again = append(again, left...)
-		hasFailed := errors.Is(c.err, ErrUnavailable) || errors.Is(c.err, ErrOutcomeUnknown)
-		if hasFailed && len(left) == 0 && !errors.Is(c.err, database.ErrLocked) && !i.isLate(c) {
-			fail(creates[n+1:], fmt.Errorf("%w: an earlier create failed", ErrUnavailable))
+// insertApart inserts creates in parts, so that only the causes are refused: one alone, and after each part that was
+// stored twice as many. Those that wait for other transactions are tried again after the others. If the server fails,
+// it does so for all.
+func (i inserter) insertApart(creates []*create) (again []*create) {
+	for size := 1; ; {
+		if creates = i.inTime(creates); len(creates) == 0 {
 			return again
 		}
+		part := creates[:min(size, len(creates))]
+		creates = creates[len(part):]
+		left := i.insertOnce(part, true)
+		again = append(again, left...)
+		hasFailed := func(c *create) bool {
+			isFailure := errors.Is(c.err, ErrUnavailable) || errors.Is(c.err, ErrOutcomeUnknown)
+			return isFailure && !errors.Is(c.err, database.ErrLocked) && !i.isLate(c) && !slices.Contains(left, c)
+		}
+		if slices.ContainsFunc(part, hasFailed) {
+			fail(creates, fmt.Errorf("%w: an earlier create failed", ErrUnavailable))
+			return again
+		}
+		if size *= 2; slices.ContainsFunc(part, func(c *create) bool { return c.err != nil }) {
+			size = 1
+		}
 	}
-	return again
 }
 
 // insertOnce inserts creates with one statement and returns the creates that must be inserted again. After an unknown
 // outcome they can be, because their uids are unique.
-func (i inserter) insertOnce(creates []*create, isAlone bool) (again []*create) {
-	pks, err := i.statement(creates, isAlone)
+func (i inserter) insertOnce(creates []*create, isApart bool) (again []*create) {
+	pks, err := i.statement(creates, isApart)
 	switch {
-	case errors.Is(err, database.ErrInsertAlone) && !isAlone:
-		return i.insertEach(creates)
+	case errors.Is(err, database.ErrInsertApart) && (!isApart || len(creates) > 1):
+		return i.insertApart(creates)
 	case errors.Is(err, ErrOutcomeUnknown):
 		fail(creates, err)
 	case err != nil:
-		return i.notStored(creates, isAlone, err)
+		return i.notStored(creates, isApart, err)
 	}
 	var left []*create
 	for _, c := range creates {
@@ -167,18 +175,20 @@ func (i inserter) insertOnce(creates []*create, isAlone bool) (again []*create) 
 
 // notStored sets the outcome of creates of which a statement has stored none, and returns those that must be tried
 // again: those that have not waited long for others, or that the deadline of another one has cut short.
-func (i inserter) notStored(creates []*create, isAlone bool, err error) (again []*create) {
+func (i inserter) notStored(creates []*create, isApart bool, err error) (again []*create) {
 	fail(creates, err)
-	if first := creates[0]; isAlone && first.lockedAt.IsZero() && errors.Is(err, database.ErrLocked) {
-		first.lockedAt = time.Now()
+	for _, c := range creates {
+		if isApart && c.lockedAt.IsZero() && errors.Is(err, database.ErrLocked) {
+			c.lockedAt = time.Now()
+		}
 	}
-	if isAlone && isLocked(creates[0]) || errors.Is(err, ErrUnavailable) && slices.ContainsFunc(creates, i.isLate) {
+	if isApart && isLocked(creates[0]) || errors.Is(err, ErrUnavailable) && slices.ContainsFunc(creates, i.isLate) {
 		return creates
 	}
 	return nil
 }
 
-// isLocked reports whether a create waits, alone, for another transaction, and may wait longer.
+// isLocked reports whether a create waits, apart, for another transaction, and may wait longer.
 func isLocked(c *create) bool {
 	return errors.Is(c.err, database.ErrLocked) && time.Since(c.lockedAt) < maxLocked
 }
@@ -194,12 +204,12 @@ func fail(creates []*create, err error) {
 
 // statement inserts the rows of creates. They are in the order of their unique values, so that concurrent statements
 // rarely deadlock, and get the same time, so that pks and times are in the same order.
-func (i inserter) statement(creates []*create, isAlone bool) (pks map[uuid.UUID]int64, err error) {
+func (i inserter) statement(creates []*create, isApart bool) (pks map[uuid.UUID]int64, err error) {
 	slices.SortStableFunc(creates, compareCreates)
 	at := now()
 	insertion := database.Insertion{
 		Table: providersTable, Columns: i.columns, Rows: make([][]any, 0, len(creates)), KeysetVersion: creates[0].version,
-		IsAlone: isAlone,
+		IsApart: isApart,
 	}
 	for _, c := range creates {
 		if !bytes.Equal(c.version, insertion.KeysetVersion) {

@@ -19,7 +19,7 @@ func TestFailedInsert(t *testing.T) {
 	t.Parallel()
 	noDisk := fmt.Errorf("%w: the disk is missing", store.ErrUnavailable)
 	lost := fmt.Errorf("%w: the response is lost", store.ErrOutcomeUnknown)
-	alone := fmt.Errorf("%w: deadlock", database.ErrInsertAlone)
+	apart := fmt.Errorf("%w: deadlock", database.ErrInsertApart)
 	errUnknown := errors.New("unknown error")
 	const count = 20
 	for name, test := range map[string]struct {
@@ -57,7 +57,7 @@ func TestFailedInsert(t *testing.T) {
 			[]fault{failing(nil)}, []fault{failing(noDisk)}, store.ErrUnavailable, "the disk is missing", false, []int{count},
 		},
 		"looked up twice": {[]fault{failing(nil), losing(lost)}, []fault{twice, twice}, nil, "", true, []int{count, count}},
-		"deadlock":        {[]fault{failing(alone)}, nil, nil, "", true, append([]int{count}, slices.Repeat([]int{1}, count)...)},
+		"deadlock":        {[]fault{failing(apart)}, nil, nil, "", true, []int{count, 1, 2, 4, 8, 5}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

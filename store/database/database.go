@@ -36,9 +36,9 @@ var (
 	ErrUnsafe = fmt.Errorf("%w: unsafe server", ErrUnavailable)
 	// ErrOutcomeUnknown means that a commit was sent but its result is not known.
 	ErrOutcomeUnknown = errors.New("outcome of the commit is unknown")
-	// ErrInsertAlone means that nothing was inserted because of a row: the database refuses a value, or other statements
-	// waited for this one. Each row should be inserted alone.
-	ErrInsertAlone = errors.New("rows cannot be inserted together")
+	// ErrInsertApart means that nothing was inserted because of a row: the database refuses a value, or other statements
+	// waited for this one. Fewer of them should be inserted at a time.
+	ErrInsertApart = errors.New("rows cannot be inserted together")
 	// ErrNoDatabase means that there is no providerd database at the given path or URL.
 	ErrNoDatabase = errors.New("no providerd database")
 	// ErrForeign means that the database belongs to another program.
@@ -89,7 +89,7 @@ type Database interface {
 	// Insert inserts rows with one statement, which skips those with a unique value that is taken, and all if the keyset
 	// has another version. It returns the pks of the inserted rows by uid, once they are on disk.
 	//
-	// It returns ErrInsertAlone, ErrUnavailable or ErrOutcomeUnknown.
+	// It returns ErrInsertApart, ErrUnavailable or ErrOutcomeUnknown.
 	Insert(ctx context.Context, rows Insertion) (pks map[uuid.UUID]int64, err error)
 	// CheckSchema returns ErrUnavailable and ErrNewer if a later program has migrated the database, so that this one must
 	// not use it.
@@ -123,8 +123,8 @@ type Insertion struct {
 	Rows [][]any
 	// KeysetVersion is the version of the keys that have sealed the rows.
 	KeysetVersion []byte
-	// IsAlone is set for a row of an insert that returned ErrInsertAlone, so that it does not wait for others again.
-	IsAlone bool
+	// IsApart is set for rows of an insert that returned ErrInsertApart, so that they do not wait for others again.
+	IsApart bool
 }
 
 // Stats are statistics of an open database at one moment.

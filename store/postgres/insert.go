@@ -19,8 +19,8 @@ import (
 const (
 	// insertTimeout limits an attempt of an INSERT, with its commit.
 	insertTimeout = 1500 * time.Millisecond
-	// aloneTimeout limits the wait for a lock of a row that is inserted alone.
-	aloneTimeout = 10 * time.Millisecond
+	// apartTimeout limits the wait for a lock of rows that could not be inserted together with others.
+	apartTimeout = 10 * time.Millisecond
 	// leastInsertTime is the part of insertTimeout that remains after a wait for a lock, so that the wait does not make
 	// the outcome unknown.
 	leastInsertTime = 500 * time.Millisecond
@@ -49,9 +49,9 @@ func (d *Database) Insert(ctx context.Context, rows database.Insertion) (pks map
 }
 
 // mayWait reports whether an INSERT could not get the lock of a table, and so may try again. If it could not get that
-// of a row, each should be inserted alone instead; one that is alone has waited long enough.
+// of a row, fewer should be inserted instead, and these have waited long enough.
 func mayWait(rows database.Insertion, err error) bool {
-	return !rows.IsAlone && errors.Is(err, database.ErrLocked) && !errors.Is(err, database.ErrInsertAlone)
+	return !rows.IsApart && errors.Is(err, database.ErrLocked) && !errors.Is(err, database.ErrInsertApart)
 }
 
 // tryInsert is one attempt of Insert, and reports whether another one may succeed.
@@ -70,8 +70,8 @@ func (d *Database) tryInsert(
 	deadline, _ := ctx.Deadline()
 	limit := min(insertTimeout, max(time.Until(deadline), time.Millisecond)+leastInsertTime)
 	lockTime := limit - leastInsertTime
-	if rows.IsAlone {
-		lockTime = min(lockTime, aloneTimeout)
+	if rows.IsApart {
+		lockTime = min(lockTime, apartTimeout)
 	}
 	secure := statement{secureInsert, [][]byte{strconv.AppendInt(nil, lockTime.Milliseconds(), 10)}}
 	results, err := tx.commit(limit, statement{text: beginStatement}, secure, insert)
@@ -82,13 +82,13 @@ func (d *Database) tryInsert(
 		tx.rollBack(ctx)
 		d.avoidFailed(ctx, tx, err)
 		classified := insertError(err)
-		return nil, isRetryable(err) && !errors.Is(classified, database.ErrInsertAlone), classified
+		return nil, isRetryable(err) && !errors.Is(classified, database.ErrInsertApart), classified
 	}
 	pks, err = readPKs(results[2])
 	return pks, false, err
 }
 
-// insertError classifies the error of an INSERT that stored nothing. It is database.ErrInsertAlone unless any INSERT
+// insertError classifies the error of an INSERT that stored nothing. It is database.ErrInsertApart unless any INSERT
 // would fail. The server says where it was if it waited for the unique value of a row: in an index, and not in the
 // trigger that adds an event.
 func insertError(err error) error {
@@ -99,11 +99,11 @@ func insertError(err error) error {
 	isInIndex := native.Where != "" && !strings.Contains(native.Where, "PL/pgSQL")
 	switch {
 	case native.Code == deadlockDetected, native.Code == lockNotAvailable && isInIndex:
-		return fmt.Errorf("%w: %w", database.ErrInsertAlone, unavailable(err))
+		return fmt.Errorf("%w: %w", database.ErrInsertApart, unavailable(err))
 	case isUnavailableCode(native.Code):
 		return unavailable(err)
 	default:
-		return fmt.Errorf("%w: %w", database.ErrInsertAlone, classify(err))
+		return fmt.Errorf("%w: %w", database.ErrInsertApart, classify(err))
 	}
 }
 

@@ -47,7 +47,7 @@ func TestLockedEvents(t *testing.T) {
 	opened := createWithKeyset(t, cluster, url)
 	end := begin(t, url, "LOCK TABLE events IN ACCESS EXCLUSIVE MODE")
 	if err := insert(t.Context(), opened, "a", "b"); !errors.Is(err, database.ErrLocked) ||
-		errors.Is(err, database.ErrInsertAlone) {
+		errors.Is(err, database.ErrInsertApart) {
 		t.Errorf("error is %v, want ErrLocked", err)
 	}
 	end()
@@ -72,6 +72,9 @@ func TestBlockedCreatesFailAlone(t *testing.T) {
 		createEach(t, opened, fmt.Sprint("before ", n))
 	}
 	defer begin(t, url, "UPDATE providers SET client_id = replace(client_id, 'before', 'held')")()
+	// Each commit takes at least 50 ms, as on a slow disk.
+	cluster.Set(t, "commit_siblings", "0")
+	cluster.Set(t, "commit_delay", "50000")
 	for round := 1; createAmongHeld(t, opened, round) == 1; round++ {
 		t.Log("a create was alone; trying again")
 	}

@@ -180,7 +180,7 @@ func TestRefusedCommitIsKnown(t *testing.T) {
 	cluster.Exec(t, databaseOf(t, url), "CREATE TABLE wanted (name text UNIQUE)", "INSERT INTO wanted VALUES ('wanted')",
 		"ALTER TABLE providers ADD FOREIGN KEY (name) REFERENCES wanted (name) DEFERRABLE INITIALLY DEFERRED")
 	err := insert(t.Context(), opened, "wanted", "refused")
-	if !errors.Is(err, database.ErrInsertAlone) || errors.Is(err, database.ErrOutcomeUnknown) {
+	if !errors.Is(err, database.ErrInsertApart) || errors.Is(err, database.ErrOutcomeUnknown) {
 		t.Errorf("error is %v, want that of the constraint", err)
 	}
 	if stored := names(t, opened); len(stored) != 0 {
@@ -201,8 +201,8 @@ func TestStalledTransaction(t *testing.T) {
 	}
 	began := time.Now()
 	err := insert(t.Context(), opened, "another", "wanted")
-	if !errors.Is(err, database.ErrInsertAlone) || !errors.Is(err, database.ErrLocked) {
-		t.Errorf("the same value: error is %v, want ErrInsertAlone and ErrLocked", err)
+	if !errors.Is(err, database.ErrInsertApart) || !errors.Is(err, database.ErrLocked) {
+		t.Errorf("the same value: error is %v, want ErrInsertApart and ErrLocked", err)
 	}
 	if took := time.Since(began); took > 4*time.Second {
 		t.Errorf("the same value waited for %v", took)

@@ -40,11 +40,11 @@ func commitError(err error) error {
 }
 
 // insertError classifies the error of an INSERT. If the error is due to a row, such as one that violates a constraint,
-// it is database.ErrInsertAlone.
+// it is database.ErrInsertApart.
 func insertError(err error) error {
 	if native, ok := errors.AsType[sqlite3.Error](err); ok &&
 		slices.Contains([]sqlite3.ErrNo{sqlite3.ErrConstraint, sqlite3.ErrTooBig, sqlite3.ErrMismatch}, native.Code) {
-		return fmt.Errorf("%w: %w", database.ErrInsertAlone, err)
+		return fmt.Errorf("%w: %w", database.ErrInsertApart, err)
 	}
 	return classify(err)
 }

@@ -123,7 +123,7 @@ func (d *sharedDatabase) legitimate() map[string]func(t *rapid.T) {
 			}
 		},
 		"insert that fails": func(t *rapid.T) {
-			if err := d.any(t).insertRow(t.Context(), nil, ""); !errors.Is(err, database.ErrInsertAlone) {
+			if err := d.any(t).insertRow(t.Context(), nil, ""); !errors.Is(err, database.ErrInsertApart) {
 				t.Fatal(err)
 			}
 		},
