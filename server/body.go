@@ -207,9 +207,9 @@ func unreadable(err error) error {
 	detail, text := "The body is incomplete. Send it again.", err.Error()
 	switch {
 	case errors.Is(err, http.ErrLineTooLong), strings.Contains(text, "too much non-data"):
-		detail = "A chunk of the body has a long extension. Send the body without chunk extensions."
+		detail = "A chunk extension of the body is too long. Send the body without chunk extensions."
 	case strings.Contains(text, "long trailer"):
-		detail = "The body has long trailers. Send it without trailers."
+		detail = "The trailers of the body are too long. Send it without trailers."
 	}
 	return &refusal{slug: malformedJSON, detail: detail, cause: err}
 }

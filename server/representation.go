@@ -172,7 +172,7 @@ func wrongParameter(name string, values []string) string {
 	if meant := contract.MostSimilar(name, []string{validateOnlyParameter}); meant != "" {
 		return unknown + " Did you mean " + meant + "?"
 	}
-	return unknown + " Remove it. To store nothing, use validate_only=true."
+	return unknown + " Remove it. To validate without storing, use validate_only=true."
 }
 
 // parseBool parses the value of a parameter that appears once: true or false, in any letter case.

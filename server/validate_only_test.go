@@ -233,7 +233,7 @@ func TestMistypedQueryNeverCreates(t *testing.T) {
 		"VALIDATE_ONLY=true":                       meant,
 		"valdiate_only=true":                       meant,
 		"validate_only%20=true":                    meant,
-		"validate_only=true&dry_run=hunter2":       `"dry_run" is not a query parameter of this operation. Remove it. To store nothing`,
+		"validate_only=true&dry_run=hunter2":       `"dry_run" is not a query parameter of this operation. Remove it. To validate without storing`,
 		"dryRun=All":                               "use validate_only=true",
 		"dry-run=1":                                "use validate_only=true",
 		"preview=1":                                "use validate_only=true",

@@ -132,7 +132,7 @@ func directoryRules(s store.WorkspaceDirectorySettings) []Rule {
 		{
 			Code: "domain_malformed", Pointer: "/default_group_email_domain",
 			When: `default_group_email_domain contains "@", ":", "/", white space or a quotation mark at an end`,
-			Detail: `Not a domain name, so the addresses of groups are invalid. Write one such as example.com, without "@", a ` +
+			Detail: `This is not a domain name, so group addresses are invalid. Write one such as example.com, without "@", a ` +
 				"scheme, white space or quotation marks.",
 			Section: "RFC 5321, section 2.3.5",
 			Bad:     `"default_group_email_domain": "@example.com"`,

@@ -86,7 +86,7 @@ func reasonOf(rest []byte, isInString bool) string {
 	case isInString:
 		return fmt.Sprintf(`a string contains an unescaped control character; write \u%04x instead`, first)
 	default:
-		return "outside strings, only spaces, tabs and line breaks are white space"
+		return "this character is not allowed here; outside strings, white space is spaces, tabs and line breaks"
 	}
 }
 

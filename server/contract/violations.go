@@ -116,15 +116,15 @@ func violated(violations iter.Seq[Violation]) *InvalidError {
 		}
 		invalid.Violations, invalid.Length = append(invalid.Violations, violation), length
 	}
-	invalid.Detail = "The body has 1 violation. Fix the entry in errors and send it again."
+	invalid.Detail = "The body has 1 violation. Fix the entry in errors and send the body again."
 	switch count := len(invalid.Violations); {
 	case count == 0:
 		return nil
 	case more:
 		invalid.Detail = fmt.Sprintf(
-			"The body has more violations than the %d listed in errors. Fix these and send it again.", count)
+			"The body has more violations than the %d listed in errors. Fix these and send the body again.", count)
 	case count > 1:
-		invalid.Detail = fmt.Sprintf("The body has %d violations. Fix every entry in errors and send it again.", count)
+		invalid.Detail = fmt.Sprintf("The body has %d violations. Fix every entry in errors and send the body again.", count)
 	}
 	return invalid
 }

@@ -42,7 +42,7 @@ type Command struct {
 	Yes              bool                `help:"With --as, do not ask for confirmation. Required if stdin is not a terminal."`
 	Strict           bool                `help:"Store nothing if there is advice for any entry."`
 	Parallel         int                 `default:"16" placeholder:"N" help:"Number of parallel creates over HTTP, 1 to 256 (default ${default})."`
-	Timeout          time.Duration       `default:"30s" placeholder:"TIME" help:"How long to wait for each response of --server before a retry (default ${default})."`
+	Timeout          time.Duration       `default:"30s" placeholder:"TIME" help:"With --server, how long to wait for a response before retrying (default ${default})."`
 	Output           string              `short:"o" default:"table" enum:"table,json" help:"Output format: ${enum} (default ${default}). The table omits unchanged entries, except in a dry run."`
 	Schema           bool                `help:"Print the JSON Schema of the files, for completion in editors, and exit."`
 

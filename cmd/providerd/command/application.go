@@ -15,7 +15,7 @@ type applicationCommands struct {
 	List   applicationListCommand   `cmd:"" aliases:"ls" help:"List all applications with their providers."`
 	Link   applicationLinkCommand   `cmd:"" usage:"<slug> [--provider=PK] [--backchannel=PK ...] [flags]" help:"Link more providers to an application."`
 	Unlink applicationUnlinkCommand `cmd:"" usage:"<slug> [--provider=PK] [--backchannel=PK ...] [flags]" help:"Remove links to providers from an application."`
-	Delete applicationDeleteCommand `cmd:"" aliases:"rm" help:"Delete applications. Their providers stay."`
+	Delete applicationDeleteCommand `cmd:"" aliases:"rm" help:"Delete applications, but not their providers."`
 }
 
 const listOfApplications = `"providerd application list"`

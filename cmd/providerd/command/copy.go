@@ -17,7 +17,7 @@ import (
 
 type copyCommand struct {
 	From   console.DatabaseURL `required:"" env:"PROVIDERD_FROM" placeholder:"URL" help:"The database to copy: sqlite:PATH or postgres://USER@HOST/DATABASE (${env})."`
-	To     console.DatabaseURL `required:"" env:"PROVIDERD_TO" placeholder:"URL" help:"The database to copy to. It must be empty; a SQLite file is created (${env})."`
+	To     console.DatabaseURL `required:"" env:"PROVIDERD_TO" placeholder:"URL" help:"The database to copy to, which must be empty; a missing SQLite file is created (${env})."`
 	Keyset string              `env:"PROVIDERD_KEYSET" type:"path" placeholder:"PATH" help:"Keyset file of both databases (${env}; default keyset.json next to the SQLite database to copy)."`
 }
 

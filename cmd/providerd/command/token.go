@@ -16,7 +16,7 @@ import (
 )
 
 type tokenCommands struct {
-	Create tokenCreateCommand `cmd:"" help:"Create a token and print it, once."`
+	Create tokenCreateCommand `cmd:"" help:"Create a token and print it. It cannot be printed again."`
 	List   tokenListCommand   `cmd:"" aliases:"ls" help:"List all tokens with their prefixes."`
 	Renew  tokenRenewCommand  `cmd:"" help:"Replace a token with a new one, and print the new one."`
 	Revoke tokenRevokeCommand `cmd:"" aliases:"rm" usage:"(<id> | --name=NAME) [flags]" help:"Revoke tokens."`

@@ -37,8 +37,8 @@ type Command struct {
 	RateLimit      console.RateLimit     `env:"PROVIDERD_RATE_LIMIT" placeholder:"N/s" help:"Requests that all tokens of one name may send per second (100/s), minute (100/m) or hour (100/h) (${env}; default no limit)."`
 	TLSCert        string                `env:"PROVIDERD_TLS_CERT" and:"tls" type:"path" placeholder:"PATH" help:"PEM certificate chain for HTTPS; reloaded when it changes (${env}; default none)."`
 	TLSKey         string                `env:"PROVIDERD_TLS_KEY" and:"tls" type:"path" placeholder:"PATH" help:"PEM private key of the certificate; reloaded when it changes (${env}; default none)."`
-	TrustedProxy   []console.Network     `env:"PROVIDERD_TRUSTED_PROXY" placeholder:"CIDR" help:"Network of proxies that report client addresses in X-Forwarded-For, such as 10.0.0.0/8; repeatable (${env}; default none)."`
-	DrainDelay     time.Duration         `default:"0s" env:"PROVIDERD_DRAIN_DELAY" placeholder:"TIME" help:"How long to keep serving after a stop signal while /readyz fails; at most 10m (${env}; default ${default})."`
+	TrustedProxy   []console.Network     `env:"PROVIDERD_TRUSTED_PROXY" placeholder:"CIDR" help:"Network, such as 10.0.0.0/8, of proxies that report client addresses in X-Forwarded-For; repeatable (${env}; default none)."`
+	DrainDelay     time.Duration         `default:"0s" env:"PROVIDERD_DRAIN_DELAY" placeholder:"TIME" help:"How long to keep serving, with /readyz failing, after a stop signal; at most 10m (${env}; default ${default})."`
 	LogFormat      string                `default:"text" enum:"text,json" env:"PROVIDERD_LOG_FORMAT" help:"Format of the log on standard error: ${enum} (${env}; default ${default})."`
 	LogLevel       slog.Level            `default:"info" env:"PROVIDERD_LOG_LEVEL" placeholder:"LEVEL" help:"Minimum log level: debug, info, warn or error (${env}; default ${default})."`
 	OpsListen      console.ListenAddress `env:"PROVIDERD_OPS_LISTEN" placeholder:"HOST:PORT" help:"Address of the ops listener: metrics, health, the manual, and pprof profiles for loopback clients (${env}; default none)."`

@@ -49,7 +49,7 @@ func (u *usage) isOver() bool {
 
 // excess describes the exceeded limit, unless it is the limit of problems; "" if none was.
 func (u *usage) excess() string {
-	const end = " for all files up to here, with aliases expanded; apply fewer entries at a time"
+	const end = " for all files together, with aliases expanded; apply fewer entries at a time"
 	switch {
 	case u.nodes > maxValues || u.values > maxValues:
 		return fmt.Sprintf("exceeds the limit of %d values%s", maxValues, end)

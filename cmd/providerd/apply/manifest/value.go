@@ -177,9 +177,9 @@ func (e *entryReader) text(text string) (any, error) {
 func tagError(tag string) error {
 	switch tag {
 	case "!Find", "!KeyOf":
-		return errors.New("has a tag of another system; write the UUID itself")
+		return errors.New("has a tag that providerd does not know; write the UUID itself")
 	case "!Env", "!Secret", "!File", "!Context", "!vault":
-		return errors.New("has a tag of another system; write ${NAME} for a variable or ${file:PATH} for a file")
+		return errors.New("has a tag that providerd does not know; write ${NAME} for a variable or ${file:PATH} for a file")
 	default:
 		return errors.New("has a tag other than !!str; quote a value that begins with !, or write ${NAME} for a variable " +
 			"or ${file:PATH} for a file")

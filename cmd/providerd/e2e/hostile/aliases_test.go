@@ -38,7 +38,7 @@ func TestAliasesTakeLittleMemory(t *testing.T) {
 	const maxMebibytes = 400
 	const (
 		flow   = "  authorization_flow: 3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01\n"
-		values = "exceeds the limit of 2000000 values for all files up to here, with aliases expanded"
+		values = "exceeds the limit of 2000000 values for all files together, with aliases expanded"
 	)
 	repeated := func(text string, count int) string { return "[" + strings.Repeat(text+",", count) + "]" }
 	shared := "x-d: &d\n" + flow + "  redirect_uris: |\n" + strings.Repeat("    https://a.example.com/callback\n", 10) + "oauth2:\n"
