@@ -34,7 +34,7 @@ func OwnerOf(file fs.FileInfo) Owner {
 func OwnerFor(path string) (Owner, error) {
 	dir, err := os.Stat(filepath.Dir(path))
 	if err != nil {
-		return Owner{}, fmt.Errorf("find the owner for %s: %w", path, err)
+		return Owner{}, fmt.Errorf("inspect the directory of %s: %w", path, err)
 	}
 	const worldWritable = 0o002
 	if dir.Mode().Perm()&worldWritable != 0 {
@@ -45,7 +45,7 @@ func OwnerFor(path string) (Owner, error) {
 		return OwnerOf(replaced), nil
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return Owner{}, fmt.Errorf("find the owner for %s: %w", path, err)
+		return Owner{}, fmt.Errorf("inspect %s: %w", path, err)
 	}
 	owner := OwnerOf(dir)
 	owner.isOptional = true

@@ -135,7 +135,7 @@ func (d *Database) checkLevel(lowest int64) error {
 		return nil
 	}
 	return fmt.Errorf(
-		"%w: %w: its schema needs a program that knows version %d, but this one knows up to %d; upgrade providerd",
+		"%w: %w: its schema needs a program that knows version %d, but this one knows up to %d; use a newer providerd",
 		database.ErrUnavailable, database.ErrNewer, lowest, d.schemaVersion)
 }
 

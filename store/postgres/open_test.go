@@ -121,7 +121,7 @@ func TestNewerSchema(t *testing.T) {
 			"Ready": ready, "create": createErr, "replay": replayErr, "validation": validateErr, "change": changeErr,
 		} {
 			if !errors.Is(err, store.ErrUnavailable) || !errors.Is(err, database.ErrNewer) ||
-				!strings.Contains(err.Error(), "upgrade providerd") {
+				!strings.Contains(err.Error(), "use a newer providerd") {
 				t.Errorf("%s: %s: error is %v, want ErrUnavailable and ErrNewer", name, what, err)
 			}
 		}

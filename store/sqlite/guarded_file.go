@@ -28,7 +28,7 @@ func openGuarded(path string) (*guardedFile, error) {
 	}
 	info, err := file.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%w: %s is not a regular file; put the database there, or use another path",
+		err = fmt.Errorf("%w: %s is not a regular file; pass the path of the database file",
 			database.ErrUnavailable, path)
 	}
 	if err != nil {

@@ -23,7 +23,7 @@ func (d *Database) CheckSchema(tx *gorm.DB) error {
 		return fmt.Errorf("read the schema version: %w", err)
 	}
 	if version > d.schemaVersion {
-		return fmt.Errorf("%w: %w: its schema version is %d, newer than this program's %d; upgrade providerd",
+		return fmt.Errorf("%w: %w: its schema version is %d, newer than this program's %d; use a newer providerd",
 			database.ErrUnavailable, database.ErrNewer, version, d.schemaVersion)
 	}
 	return nil

@@ -29,7 +29,7 @@ type backupSchedule struct {
 func (s backupSchedule) run(ctx context.Context) error {
 	names, err := s.backups()
 	if err != nil {
-		return fmt.Errorf("check backup directory: %w; create it first", err)
+		return fmt.Errorf("check backup directory: %w", err)
 	}
 	// The time of the newest backup counts, so that a program that restarts often does not push out the old ones.
 	due := time.Now()

@@ -37,6 +37,7 @@ func Explain(err error) error {
 		{store.ErrApplicationLinked, `run "providerd application unlink" first`},
 		{store.ErrTokenRevoked, `create another with "providerd token create"`},
 		{fs.ErrNotExist, "correct the path"},
+		{syscall.ENOTDIR, "correct the path"},
 		{syscall.EISDIR, "pass the path of a file"},
 		{fs.ErrPermission, "run the command as the owner, or give this user read and write permission"},
 		{syscall.EROFS, "mount the file system read-write, or use another path"},

@@ -14,7 +14,7 @@ import (
 func irregularFiles() map[string]damagedSetUp {
 	const isNone = " is not a regular file; put the right file in its place"
 	database := func(file string) []string { return []string{"^fail database file: data/" + file + isNone + "$"} }
-	noDatabase := append(database("providerd.db"), fails("database", "not a regular file; put the database there")...)
+	noDatabase := append(database("providerd.db"), fails("database", "not a regular file; pass the path of the database file")...)
 	noKeyset := func(path string) []string {
 		return append(fails("keyset", "not a regular file; restore the right one"), "^fail keyset file: "+path+isNone+"$")
 	}

@@ -71,7 +71,7 @@ func scriptCommands(t *testing.T) map[string]scriptCommand {
 			})
 		},
 		"fails": func(script *testscript.TestScript, _ bool, arguments []string) {
-			want, pattern := arguments[0], regexp.MustCompile("(?m)"+arguments[1])
+			want, pattern := arguments[0], regexp.MustCompile("(?m)^(?:"+arguments[1]+")$")
 			status := 0
 			if exit, ok := errors.AsType[*exec.ExitError](script.Exec("providerd", arguments[2:]...)); ok {
 				status = exit.ExitCode()
