@@ -90,7 +90,7 @@ func (i inserter) insertAll(creates []*create, finish func(*create)) (last []*cr
 		again := i.inTime(creates)
 		switch {
 		case slices.ContainsFunc(again, isLocked):
-			again = i.insertApart(again)
+			again = i.insertApart(again, 1)
 		case len(again) > 0:
 			again = i.insertOnce(again, false)
 		}
@@ -105,18 +105,17 @@ func (i inserter) insertAll(creates []*create, finish func(*create)) (last []*cr
 		creates = again
 	}
 	for _, c := range creates {
-		if !errors.Is(c.err, database.ErrLocked) {
+		if c.err == nil {
 			fail([]*create{c}, fmt.Errorf("%w: other requests keep creating and deleting the same values", ErrUnavailable))
 		}
 	}
 	return creates
 }
 
-// insertApart inserts creates in parts, so that only the causes are refused: one alone, and after each part that was
-// stored twice as many. Those that wait for other transactions are tried again after the others. If the server fails,
-// it does so for all.
-func (i inserter) insertApart(creates []*create) (again []*create) {
-	for size := 1; ; {
+// insertApart inserts creates in parts of a size, so that only the causes are refused. Those that wait for other
+// transactions are tried again after the others. If the server fails, it does so for all.
+func (i inserter) insertApart(creates []*create, size int) (again []*create) {
+	for {
 		if creates = i.inTime(creates); len(creates) == 0 {
 			return again
 		}
@@ -132,9 +131,6 @@ func (i inserter) insertApart(creates []*create) (again []*create) {
 			fail(creates, fmt.Errorf("%w: an earlier create failed", ErrUnavailable))
 			return again
 		}
-		if size *= 2; slices.ContainsFunc(part, func(c *create) bool { return c.err != nil }) {
-			size = 1
-		}
 	}
 }
 
@@ -144,7 +140,7 @@ func (i inserter) insertOnce(creates []*create, isApart bool) (again []*create) 
 	pks, err := i.statement(creates, isApart)
 	switch {
 	case errors.Is(err, database.ErrInsertApart) && (!isApart || len(creates) > 1):
-		return i.insertApart(creates)
+		return i.insertApart(creates, (len(creates)+1)/2)
 	case errors.Is(err, ErrOutcomeUnknown):
 		fail(creates, err)
 	case err != nil:
@@ -182,10 +178,10 @@ func (i inserter) notStored(creates []*create, isApart bool, err error) (again [
 			c.lockedAt = time.Now()
 		}
 	}
-	if isApart && isLocked(creates[0]) || errors.Is(err, ErrUnavailable) && slices.ContainsFunc(creates, i.isLate) {
+	if errors.Is(err, ErrUnavailable) && slices.ContainsFunc(creates, i.isLate) {
 		return creates
 	}
-	return nil
+	return slices.DeleteFunc(slices.Clone(creates), func(c *create) bool { return !isLocked(c) })
 }
 
 // isLocked reports whether a create waits, apart, for another transaction, and may wait longer.

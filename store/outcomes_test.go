@@ -56,8 +56,9 @@ func TestFailedInsert(t *testing.T) {
 		"nothing met, and no lookup": {
 			[]fault{failing(nil)}, []fault{failing(noDisk)}, store.ErrUnavailable, "the disk is missing", false, []int{count},
 		},
-		"looked up twice": {[]fault{failing(nil), losing(lost)}, []fault{twice, twice}, nil, "", true, []int{count, count}},
-		"deadlock":        {[]fault{failing(apart)}, nil, nil, "", true, []int{count, 1, 2, 4, 8, 5}},
+		"looked up twice":    {[]fault{failing(nil), losing(lost)}, []fault{twice, twice}, nil, "", true, []int{count, count}},
+		"deadlock":           {[]fault{failing(apart)}, nil, nil, "", true, []int{count, 10, 10}},
+		"deadlock of a half": {slices.Repeat([]fault{failing(apart)}, 2), nil, nil, "", true, []int{count, 10, 5, 5, 10}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

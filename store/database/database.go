@@ -37,7 +37,7 @@ var (
 	// ErrOutcomeUnknown means that a commit was sent but its result is not known.
 	ErrOutcomeUnknown = errors.New("outcome of the commit is unknown")
 	// ErrInsertApart means that nothing was inserted because of a row: the database refuses a value, or other statements
-	// waited for this one. Fewer of them should be inserted at a time.
+	// waited for this one. Insert fewer rows at a time.
 	ErrInsertApart = errors.New("rows cannot be inserted together")
 	// ErrNoDatabase means that there is no providerd database at the given path or URL.
 	ErrNoDatabase = errors.New("no providerd database")

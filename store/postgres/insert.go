@@ -49,7 +49,7 @@ func (d *Database) Insert(ctx context.Context, rows database.Insertion) (pks map
 }
 
 // mayWait reports whether an INSERT could not get the lock of a table, and so may try again. If it could not get that
-// of a row, fewer should be inserted instead, and these have waited long enough.
+// of a row, fewer rows should be inserted; those that are apart have waited long enough.
 func mayWait(rows database.Insertion, err error) bool {
 	return !rows.IsApart && errors.Is(err, database.ErrLocked) && !errors.Is(err, database.ErrInsertApart)
 }

@@ -89,7 +89,7 @@ func createAmongHeld(t *testing.T, opened *store.Store, round int) int {
 		request, settings := keyedRequest(fmt.Sprint(round, "/", i))
 		isHeld := i%6 == 0
 		if isHeld {
-			request.IdempotencyKey, settings.ClientID = nil, fmt.Sprint("held ", i/6)
+			settings.ClientID = fmt.Sprint("held ", i/6)
 		}
 		if i == 30 {
 			request.Timing = &timing
