@@ -53,7 +53,7 @@ func checkIntegrity(ctx context.Context, db *sql.DB) error {
 		return classify(err)
 	}
 	if verdict != "ok" {
-		return fmt.Errorf("%w: the database is corrupt: %s", database.ErrUnavailable, verdict)
+		return fmt.Errorf("%w: %s", database.ErrCorrupt, strings.ReplaceAll(verdict, "\n", " "))
 	}
 	return nil
 }
