@@ -22,7 +22,7 @@ func TestManualFollowsRecords(t *testing.T) {
 	server := providerdtest.Serve(t, dir)
 	// A job of its own ends with all its programs.
 	commands := "set -m\n(\n" + providerdtest.Examples(t, recordsPage, 1)[0].Commands + ") &\n" +
-		"until grep --quiet '^}' record-2.json; do sleep 0.1; done 2>/dev/null\nkill -- -$!\n"
+		"until grep --quiet '^}' record-2.json && ! test -e record-1.json; do sleep 0.1; done 2>/dev/null\nkill -- -$!\n"
 	child, err := processtest.Start(providerdtest.ShellCommand(t, dir, commands))
 	processtest.Must(t, err)
 	for _, name := range []string{"record-1.json", "record-2.json"} {
@@ -40,6 +40,7 @@ func TestManualFollowsRecords(t *testing.T) {
 			t.Errorf("%s has provider %d, want %d", name, kept.PK, created.PK)
 		}
 	}
+	providerdtest.RunCommand(t, dir, "provider", "delete", "1", "--yes")
 	if err := child.Wait(); err != nil {
 		t.Errorf("%v: %s", err, child.Stderr)
 	}
