@@ -98,7 +98,7 @@ export function createClient(baseUrl: string, token: string, options: ClientOpti
     throw new TypeError("the base URL is not a string of the form http://HOST:PORT or https://HOST");
   }
   if (typeof token !== "string" || !/^[\x21-\x7e]+$/.test(token)) {
-    throw new TypeError("the access token is empty, or not visible ASCII characters without white space");
+    throw new TypeError("the access token is not a string of visible ASCII characters without white space");
   }
   if (!(tryTimeoutSeconds > 0 && tryTimeoutSeconds <= 24 * 60 * 60)) {
     throw new TypeError("the timeout of an attempt is not positive or is longer than a day");
