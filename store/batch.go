@@ -39,7 +39,7 @@ type create struct {
 	timing *Timing
 	// deadline is when its caller gives up; the zero time for a database without deadlines.
 	deadline time.Time
-	// lockedAt is when it first waited, apart, for another transaction; the zero time if it has not.
+	// lockedAt is when it first waited for another transaction after its batch was split; the zero time if it has not.
 	lockedAt time.Time
 	// claimed is set by the first of the batcher, which starts it, and the caller, which cancels it.
 	claimed atomic.Bool

@@ -27,8 +27,8 @@ type inserter struct {
 	leastTime time.Duration
 }
 
-// maxLocked is how long a create is tried again, apart, because it waits for another transaction, such as the one in
-// which another server stores the same key. It is short because the creates behind it wait too.
+// maxLocked is how long a create of a split batch is tried again because it waits for another transaction, such as the
+// one in which another server stores the same key. It is short because the creates behind it wait too.
 const maxLocked = 500 * time.Millisecond
 
 func newInserter(db database.Database, keys *keyCache) inserter {
@@ -106,7 +106,7 @@ func (i inserter) insertAll(creates []*create, finish func(*create)) (last []*cr
 	}
 	for _, c := range creates {
 		if c.err == nil {
-			fail([]*create{c}, fmt.Errorf("%w: other requests keep creating and deleting the same values", ErrUnavailable))
+			c.err = fmt.Errorf("%w: other requests keep creating and deleting the same values", ErrUnavailable)
 		}
 	}
 	return creates
@@ -173,9 +173,11 @@ func (i inserter) insertOnce(creates []*create, isApart bool) (again []*create) 
 // again: those that have not waited long for others, or that the deadline of another one has cut short.
 func (i inserter) notStored(creates []*create, isApart bool, err error) (again []*create) {
 	fail(creates, err)
-	for _, c := range creates {
-		if isApart && c.lockedAt.IsZero() && errors.Is(err, database.ErrLocked) {
-			c.lockedAt = time.Now()
+	if isApart && errors.Is(err, database.ErrLocked) {
+		for _, c := range creates {
+			if c.lockedAt.IsZero() {
+				c.lockedAt = time.Now()
+			}
 		}
 	}
 	if errors.Is(err, ErrUnavailable) && slices.ContainsFunc(creates, i.isLate) {
@@ -184,7 +186,7 @@ func (i inserter) notStored(creates []*create, isApart bool, err error) (again [
 	return slices.DeleteFunc(slices.Clone(creates), func(c *create) bool { return !isLocked(c) })
 }
 
-// isLocked reports whether a create waits, apart, for another transaction, and may wait longer.
+// isLocked reports whether a create of a split batch waits for another transaction, and may wait longer.
 func isLocked(c *create) bool {
 	return errors.Is(c.err, database.ErrLocked) && time.Since(c.lockedAt) < maxLocked
 }

@@ -19,7 +19,7 @@ import (
 const (
 	// insertTimeout limits an attempt of an INSERT, with its commit.
 	insertTimeout = 1500 * time.Millisecond
-	// apartTimeout limits the wait for a lock of rows that could not be inserted together with others.
+	// apartTimeout limits the wait for the lock of a row in a part of a split batch.
 	apartTimeout = 10 * time.Millisecond
 	// leastInsertTime is the part of insertTimeout that remains after a wait for a lock, so that the wait does not make
 	// the outcome unknown.
@@ -49,7 +49,7 @@ func (d *Database) Insert(ctx context.Context, rows database.Insertion) (pks map
 }
 
 // mayWait reports whether an INSERT could not get the lock of a table, and so may try again. If it could not get that
-// of a row, fewer rows should be inserted; those that are apart have waited long enough.
+// of a row, fewer rows should be inserted; those of a split batch have waited long enough.
 func mayWait(rows database.Insertion, err error) bool {
 	return !rows.IsApart && errors.Is(err, database.ErrLocked) && !errors.Is(err, database.ErrInsertApart)
 }

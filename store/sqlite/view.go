@@ -120,7 +120,7 @@ func (v *View) Schema(ctx context.Context) (database.Schema, error) {
 	return readSchema(ctx, v.reader.DB, v.file.Name())
 }
 
-// CheckIntegrity makes SQLite check every page, row and index. It returns database.ErrUnavailable with what it finds.
+// CheckIntegrity makes SQLite check every page, row and index. It returns database.ErrCorrupt with what it finds.
 func (v *View) CheckIntegrity(ctx context.Context) error { return checkIntegrity(ctx, v.reader.DB) }
 
 // Close closes the database and leaves its files unchanged.
