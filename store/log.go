@@ -149,7 +149,7 @@ func (s *Store) checkLog(tx *gorm.DB, keys *loadedKeys, after Cursor, end databa
 	case !bytes.Equal(keys.databaseID, s.databaseID):
 		return fmt.Errorf("%w: another database has replaced the one that was opened", ErrReplaced)
 	case after.ID > end.ID:
-		return fmt.Errorf("%w with event %d, so there is no event %d to continue after", ErrLogEnded, end.ID, after.ID)
+		return fmt.Errorf("%w with event %d, so event %d does not exist", ErrLogEnded, end.ID, after.ID)
 	case after.At.IsZero():
 		return nil
 	}
