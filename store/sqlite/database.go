@@ -7,7 +7,9 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
+	"github.com/mattn/go-sqlite3"
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
@@ -22,9 +24,11 @@ type Database struct {
 	// schemaVersion is the latest one that this program knows.
 	schemaVersion int64
 	// file is the database file; files also include the -wal and -shm files.
-	file    *guardedFile
-	files   *guard
+	file  *guardedFile
+	files *guard
+	// writers are for batches and checkpoints, changes for other transactions that write.
 	writers database.Pool
+	changes database.Pool
 	readers database.Pool
 	// failed is set when a batch could not use the database, and cleared when rows are stored or a probe succeeds.
 	failed atomic.Bool
@@ -65,11 +69,24 @@ func begin(ctx context.Context, pool database.Pool) *gorm.DB {
 	return plain.Begin()
 }
 
+// beginChange waits for the lock of the database in short rounds. In a long one, SQLite tries every 100 ms, and would
+// rarely find another program, which is busy, between two transactions.
+func (d *Database) beginChange(ctx context.Context) *gorm.DB {
+	begun := time.Now()
+	for {
+		tx := begin(ctx, d.changes)
+		native, ok := errors.AsType[sqlite3.Error](tx.Error)
+		if !ok || native.Code != sqlite3.ErrBusy || time.Since(begun) >= busyTimeout {
+			return tx
+		}
+	}
+}
+
 func (d *Database) write(ctx context.Context, statements func(tx *gorm.DB) error) error {
 	if err := d.files.check(); err != nil {
 		return err
 	}
-	tx := begin(ctx, d.writers)
+	tx := d.beginChange(ctx)
 	if tx.Error != nil {
 		return fmt.Errorf("begin: %w", tx.Error)
 	}
@@ -170,7 +187,7 @@ func (d *Database) close() error {
 	if d.inserter != nil {
 		err = d.inserter.close()
 	}
-	err = errors.Join(err, database.ClosePools(d.readers, d.writers))
+	err = errors.Join(err, database.ClosePools(d.readers, d.changes, d.writers))
 	// Close the files last: closing any of them earlier would release the POSIX locks of SQLite.
 	if d.files != nil {
 		err = errors.Join(err, d.files.close())

@@ -18,10 +18,12 @@ import (
 const (
 	// maxReaders limits the connections for reading, each of which has a page cache.
 	maxReaders = 4
-	// maxWriters is one connection for batches, one for checkpoints and one for all other changes.
-	maxWriters = 3
+	// maxWriters is one connection for batches and one for checkpoints.
+	maxWriters = 2
 	// busyTimeout is how long a statement waits for a lock of another program.
 	busyTimeout = 5 * time.Second
+	// busyRound is how long SQLite waits in each of the attempts of beginChange.
+	busyRound = 20 * time.Millisecond
 )
 
 // connector opens connections, unless allow returns an error. A connection that a pool opens again would otherwise
@@ -48,10 +50,10 @@ func (c *connector) Driver() driver.Driver { return &c.SQLiteDriver }
 // PRAGMA would reach only one of its connections. synchronous=FULL is explicit because the driver is compiled with
 // NORMAL for WAL mode, which can lose commits. SQLite needs no mutexes: database/sql never uses a connection from two
 // goroutines simultaneously.
-func connect(path, setting string, connections int, allow func() error) (database.Pool, error) {
+func connect(path, setting string, busy time.Duration, connections int, allow func() error) (database.Pool, error) {
 	return poolOf(sql.OpenDB(&connector{dsn: dsn(path, fmt.Sprintf(
 		"mode=rw&_journal_mode=WAL&_synchronous=FULL&_busy_timeout=%d&_foreign_keys=on&_mutex=no&%s",
-		busyTimeout.Milliseconds(), setting)), allow: allow}), connections)
+		busy.Milliseconds(), setting)), allow: allow}), connections)
 }
 
 // connectImmutable opens a file that no program changes. SQLite takes no locks and creates no files next to it.

@@ -147,6 +147,9 @@ func (d *Database) allowConnection() error {
 	return d.files.check()
 }
 
+// immediate makes each transaction begin with the lock of the database.
+const immediate = "_txlock=immediate"
+
 func (d *Database) open(ctx context.Context, path string, prepare prepareFunc) (err error) {
 	if d.file, err = openDatabaseFile(path); err != nil {
 		return err
@@ -155,7 +158,7 @@ func (d *Database) open(ctx context.Context, path string, prepare prepareFunc) (
 	if err != nil {
 		return err
 	}
-	if d.writers, err = connect(path, "_txlock=immediate", maxWriters, d.allowConnection); err != nil {
+	if d.writers, err = connect(path, immediate, busyTimeout, maxWriters, d.allowConnection); err != nil {
 		return wrapPath(path, err)
 	}
 	// SQLite creates the -wal and -shm files when the database is first read.
@@ -171,6 +174,9 @@ func (d *Database) open(ctx context.Context, path string, prepare prepareFunc) (
 	if err := prepare(ctx, d.writers.DB, path); err != nil {
 		return err
 	}
-	d.readers, err = connect(path, "_query_only=on", maxReaders, d.allowConnection)
+	if d.changes, err = connect(path, immediate, busyRound, 1, d.allowConnection); err != nil {
+		return wrapPath(path, err)
+	}
+	d.readers, err = connect(path, "_query_only=on", busyTimeout, maxReaders, d.allowConnection)
 	return wrapPath(path, err)
 }
