@@ -49,7 +49,7 @@ func findKeyset(tx *gorm.DB) (row keysetRow, err error) {
 			return row, fmt.Errorf("read the keyset of the database: %w", err)
 		}
 		if len(sealed) > 0 {
-			return row, fmt.Errorf("%w: table keyset is empty, so no secret can be decrypted; restore a backup",
+			return row, fmt.Errorf("%w: table keyset is empty, so no secret can be decrypted",
 				database.ErrCorrupt)
 		}
 		return row, fmt.Errorf("%w: its creation was not finished", database.ErrOlder)

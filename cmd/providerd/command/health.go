@@ -95,7 +95,7 @@ func trustOnly(path string) (*tls.Config, error) {
 		block, rest = pem.Decode(rest)
 	}
 	if block == nil {
-		return nil, fmt.Errorf("%s does not contain a certificate in PEM", path)
+		return nil, fmt.Errorf("%s does not contain a certificate in PEM; pass the server's with --tls-cert", path)
 	}
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS12,

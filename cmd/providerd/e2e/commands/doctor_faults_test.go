@@ -40,105 +40,107 @@ type damagedSetUp struct {
 
 func damagedSetUps() map[string]damagedSetUp {
 	setUps := irregularFiles()
+	const again = `; restore a backup, or delete those providers and create them again: "providerd provider list --reveal" lists them`
 	maps.Copy(setUps, map[string]damagedSetUp{
-		"no database":   {shell("rm -r data"), fails("database", `no providerd database at /.*/data/providerd.db; run "providerd serve" to create one`)},
-		"database away": {shell("rm -r data/providerd.db"), fails("database", "no providerd database")},
+		"no database":   {shell("rm -r data"), fails("database", `no providerd database at /.*/data/providerd.db; run "providerd serve" to create one, or pass yours with --database or PROVIDERD_DATABASE`)},
+		"database away": {shell("rm -r data/providerd.db"), fails("database", `no providerd database at .*/data/providerd\.db; run "providerd serve" to create one, or pass yours with --database or PROVIDERD_DATABASE`)},
 		"no database file": {
 			write("data/providerd.db", "This is no database, however long one looks at it, even if it has all of a hundred bytes: 0123456789"),
-			fails("database", "database file is damaged: .*file is not a database; restore a backup"),
+			fails("database", `data/providerd\.db: open database: storage is unavailable: database file is damaged: .*file is not a database; restore a backup, or use another file`),
 		},
-		"empty database": {write("data/providerd.db", ""), fails("schema", "no providerd database in .*; run \"providerd serve\" to create one")},
+		"empty database": {write("data/providerd.db", ""), fails("schema", `no providerd database in .*; run "providerd serve" to create one, or pass yours with --database or PROVIDERD_DATABASE`)},
 		"database of another program": {
 			statement("PRAGMA application_id = 7"),
 			fails("schema", "not a providerd database: .*application_id 7.*; use another path or database"),
 		},
-		"lost data keys": {statement("DELETE FROM keyset"), fails("keyset", "table keyset is empty, so no secret can be decrypted; restore a backup")},
+		"lost data keys": {statement("DELETE FROM keyset"), fails("keyset", "storage is unavailable: database file is damaged: table keyset is empty, so no secret can be decrypted; restore a backup, or use another file")},
 		"unfinished start": {
 			statement("DELETE FROM keyset; DELETE FROM providers"),
 			warns("keyset", `the database has no data keys yet; "providerd serve" creates them`),
 		},
 		"newer schema": {
 			statement("INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, true)"),
-			fails("schema", "its schema version is 99.*; use a newer providerd"),
+			fails("schema", "database is from a newer version of providerd: its schema version is 99.*; use a newer providerd"),
 		},
 		"missing index": {
 			statement("DROP INDEX providers_idempotency_key"),
-			fails("schema", `differs from what this program creates: index "providers_idempotency_key" is missing; undo what another program has changed`),
+			fails("schema", `schema version 1 differs from what this program creates: index "providers_idempotency_key" is missing; undo what another program has changed, or restore a backup`),
 		},
 		"trigger": {
 			statement("CREATE TRIGGER forgetting BEFORE INSERT ON providers BEGIN SELECT RAISE(IGNORE); END"),
-			fails("schema", `trigger "forgetting" was added; undo`),
+			fails("schema", `schema version 1 differs from what this program creates: trigger "forgetting" was added; undo what another program has changed, or restore a backup`),
 		},
-		"others write the database":  {shell("chmod 666 data/providerd.db"), fails("database file", "other users can write to .*; run chmod 600")},
-		"others read the database":   {shell("chmod 644 data/providerd.db"), warns("database file", "other users can read .*; run chmod 600")},
-		"others write the directory": {shell("chmod 777 data"), fails("directory", "other users can replace files in data; run chmod go-w")},
-		"others read the token":      {shell("chmod 604 data/initial-token"), fails("initial token", "other users can access the token .*revoke")},
+		"others write the database":  {shell("chmod 666 data/providerd.db"), fails("database file", "other users can write to .*; run chmod 600 on it")},
+		"others read the database":   {shell("chmod 644 data/providerd.db"), warns("database file", "other users can read .*; run chmod 600 on it")},
+		"others write the directory": {shell("chmod 777 data"), fails("directory", "other users can replace files in data; run chmod go-w on it")},
+		"others read the token":      {shell("chmod 604 data/initial-token"), fails("initial token", "other users can access the token .*revoke this one")},
 		"others read the keyset": {shell("chmod 640 data/keyset.json"), append(
-			fails("keyset file", "other users can access the keys .*chmod 600.*replace the master key.*key rotate --reseal"),
-			fails("keyset", "keyset cannot be used: other users can read")...,
+			fails("keyset file", `other users can access the keys .*chmod 600.*replace the master key.*key rotate --reseal"`),
+			fails("keyset", `keyset cannot be used: other users can read data/keyset\.json; run chmod 600 on it`)...,
 		)},
-		"no keyset":          {shell("rm -r data/keyset.json"), fails("keyset", "no keyset file: data/keyset.json; restore it")},
-		"rubbish for keyset": {write("data/keyset.json", "{}"), fails("keyset", "keyset.json is not a Tink keyset of AEAD keys; restore the right one")},
+		"no keyset":          {shell("rm -r data/keyset.json"), fails("keyset", "no keyset file: data/keyset.json; restore it, or pass its path with --keyset; without it the secrets in the database cannot be decrypted")},
+		"rubbish for keyset": {write("data/keyset.json", "{}"), fails("keyset", "keyset cannot be used: data/keyset.json is not a Tink keyset of AEAD keys; restore the right one")},
 		"keyset of another database": {
 			shell("rm data/keyset.json; providerd key create --keyset data/keyset.json"),
-			fails("keyset", "it lacks master key [0-9]+, which encrypts the data keys of the database; restore a keyset with this key"),
+			fails("keyset", `data/keyset\.json: keyset cannot be used: it lacks master key [0-9]+, which encrypts the data keys of the database; restore a keyset with this key, or pass it with --keyset`),
 		},
 		"older keyset": {
 			shell("providerd key create --keyset new --add data/keyset.json; providerd key rewrap --keyset new"),
-			fails("keyset", "it lacks master key [0-9]+, which encrypts"),
+			fails("keyset", `data/keyset\.json: keyset cannot be used: it lacks master key [0-9]+, which encrypts the data keys of the database; restore a keyset with this key, or pass it with --keyset`),
 		},
 		"data keys of another database": {
 			statement("UPDATE keyset SET database_id = x'00'"),
-			fails("keyset", "the data keys in the database are damaged, or belong to another database; restore a backup"),
+			fails("keyset", `data/keyset\.json: keyset cannot be used: the data keys in the database are damaged, or belong to another database; restore a backup`),
 		},
 		"key of one secret": {
 			statement("UPDATE providers SET secret = x'01010203044444444444444444'"),
-			fails("records", "provider 1: secret: sealed secret is damaged.* the database lacks data key 16909060; restore a backup"),
+			fails("records", `1 of 1 providers cannot be read, such as provider 1: secret: sealed secret is damaged, or its key is missing: the database lacks data key 16909060`+again),
 		},
 		"damaged secret": {
 			statement("UPDATE providers SET secret = x'00'"),
-			fails("records", "1 of 1 providers cannot be read, such as provider 1: secret"),
+			fails("records", "1 of 1 providers cannot be read, such as provider 1: secret: sealed secret is damaged, or its key is missing"+again),
 		},
 		"no token": {shell("providerd token revoke 1"), warns("tokens", `no token is valid.*; run "providerd token create"`)},
 		"token that ends": {
 			shell("providerd token create --name ci --allow all --expires-in 2d"),
-			warns("tokens", "the tokens of these callers expire before .*: ci; run .*token renew"),
+			warns("tokens", `the tokens of these callers expire before .*: ci; run .*token renew" with the ids of their newest tokens`),
 		},
 		"WAL of another state": {
 			// The database is much older.
 			all(shell("cp --archive data/providerd.db old; for i in 1 2 3; do providerd token create --name x --allow all; done"),
 				crash, shell("mv old data/providerd.db")),
-			fails("database", "does not match what SQLite wrote; .*restore the original files"),
+			fails("database", `storage is unavailable: data/providerd\.db does not match what SQLite wrote; .*restore the original files \(with an older copy of the database, remove the -wal and -shm files\), and restart`),
 		},
 		"WAL without database": {
 			all(crash, shell("rm data/providerd.db")),
-			fails("database", "is missing or empty, but its WAL, which has the newest creates, exists; restore the database file"),
+			fails("database", `storage is unavailable: .*/data/providerd\.db is missing or empty, but its WAL, which has the newest creates, exists; restore the database file, or move the -wal and -shm files away to start with a new database`),
 		},
-		"WAL without its index": {all(crash, shell("rm data/providerd.db-shm")), fails("database", "-wal exists without its -shm file; run")},
+		"WAL without its index": {all(crash, shell("rm data/providerd.db-shm")), fails("database", `storage is unavailable: data/providerd\.db-wal exists without its -shm file; run "providerd serve" to rebuild it`)},
 		"replaced under a server": {
 			all(serveIn, shell("cp --archive data/providerd.db copy; mv copy data/providerd.db")),
-			fails("database", "was removed or replaced while in use|does not match what SQLite wrote"),
+			fails("database", `storage is unavailable: data/providerd\.db(-wal)? (was removed or replaced while in use|does not match what SQLite wrote); `+
+				`stop every program that uses the database, restore the original file.*, and restart`),
 		},
 		"WAL moved away under a server": {
 			all(serveIn, shell("mv data/providerd.db-wal moved")),
-			fails("database", "providerd.db-wal was removed or replaced while in use; stop every program that uses the database, restore the original file"),
+			fails("database", "storage is unavailable: data/providerd.db-wal was removed or replaced while in use; stop every program that uses the database, restore the original file, and restart"),
 		},
 		"lost pages": {
 			// The header counts free pages that no list has.
 			shell(`printf '\005' | dd of=data/providerd.db bs=1 seek=39 conv=notrunc status=none`),
-			fails("integrity", "list: size is 0 but should be 5; restore a backup"),
+			fails("integrity", `storage is unavailable: database file is damaged: .*list: size is 0 but should be 5; restore a backup`),
 		},
 		"damaged page": {
 			shell("dd if=/dev/zero of=data/providerd.db bs=4096 seek=1 count=20 conv=notrunc status=none"),
-			fails("database", "malformed; restore a backup, or use another file"),
+			fails("database", `data/providerd\.db: open database: storage is unavailable: database file is damaged: initialize GORM: database disk image is malformed; restore a backup, or use another file`),
 		},
-		"mistyped variable":       {environment("PROVIDERD_LISTN=127.0.0.1:80"), warns("configuration", "PROVIDERD_LISTN is set, but providerd has no such variable")},
-		"certificate out of date": {certificate(-2*time.Hour, -time.Hour), fails("certificate", "cert.pem expired at .*; renew it")},
-		"certificate that ends":   {certificate(-time.Hour, 2*day), warns("certificate", "cert.pem expires at .*; renew it")},
-		"certificate of tomorrow": {certificate(day, 90*day), fails("certificate", "cert.pem is not valid before")},
+		"mistyped variable":       {environment("PROVIDERD_LISTN=127.0.0.1:80"), warns("configuration", `PROVIDERD_LISTN is set, but providerd has no such variable; did you mean PROVIDERD_LISTEN\?`)},
+		"certificate out of date": {certificate(-2*time.Hour, -time.Hour), fails("certificate", "cert.pem expired at .*; renew it, and the server reloads it")},
+		"certificate that ends":   {certificate(-time.Hour, 2*day), warns("certificate", "cert.pem expires at .*; renew it, and the server reloads it")},
+		"certificate of tomorrow": {certificate(day, 90*day), fails("certificate", "cert.pem is not valid before .*; check the system clock")},
 		"key that others read": {
 			all(certificate(-time.Hour, 90*day), shell("chmod 644 key.pem")),
-			fails("certificate", "every user can read the private key .*key.pem; run chmod 600"),
+			fails("certificate", "every user can read the private key .*key.pem; run chmod 600 on it, and get a certificate for a new key"),
 		},
 		"certificate without key": {
 			all(certificate(-time.Hour, 90*day), write("key.pem", "rubbish")),
@@ -155,7 +157,7 @@ func damagedSetUps() map[string]damagedSetUp {
 				commands += "; chmod 644 " + path
 			}
 			setUps[path+" of another user"] = damagedSetUp{
-				shell(commands), fails(check, path+" belongs to user 1, its directory to user 0; run chown so that both belong to"),
+				shell(commands), fails(check, path+" belongs to user 1, its directory to user 0; run chown so that both belong to the server's user"),
 			}
 		}
 		setUps["directory that takes no file"] = damagedSetUp{

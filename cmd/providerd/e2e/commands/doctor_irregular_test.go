@@ -14,12 +14,12 @@ import (
 func irregularFiles() map[string]damagedSetUp {
 	const isNone = " is not a regular file; put the right file in its place"
 	database := func(file string) []string { return []string{"^fail database file: data/" + file + isNone + "$"} }
-	noDatabase := append(database("providerd.db"), fails("database", "not a regular file; pass the path of the database file")...)
+	noDatabase := append(database("providerd.db"), fails("database", `storage is unavailable: data/providerd\.db is not a regular file; pass the path of the database file`)...)
 	noKeyset := func(path string) []string {
-		return append(fails("keyset", "not a regular file; restore the right one"), "^fail keyset file: "+path+isNone+"$")
+		return append(fails("keyset", "keyset cannot be used: read data.*: not a regular file; restore the right one"), "^fail keyset file: "+path+isNone+"$")
 	}
 	noToken := []string{"^fail initial token: data/initial-token" + isNone}
-	noKey := fails("certificate", "key.pem: not a regular file; pass a certificate chain and its key, both in PEM")
+	noKey := fails("certificate", "cannot load certificate: --tls-cert and --tls-key: read key.pem: not a regular file; pass a certificate chain and its key, both in PEM")
 	return map[string]damagedSetUp{
 		"directory for database":           {directoryAt("data/providerd.db"), noDatabase},
 		"FIFO for database":                {fifoAt("data/providerd.db"), noDatabase},

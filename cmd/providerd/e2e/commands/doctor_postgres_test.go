@@ -28,16 +28,16 @@ func TestDoctorOverPostgreSQL(t *testing.T) {
 		dir: dir, keyset: filepath.Join(dir, "k.json"),
 		environment: []string{"PROVIDERD_DATABASE=" + address, "PROVIDERD_KEYSET=k.json"},
 	}
-	standby := warns("standbys", "synchronous_standby_names is empty: .*; run a synchronous standby")
-	archive := warns("archive", "archive_mode is off: .*; set it to on")
+	standby := warns("standbys", "synchronous_standby_names is empty: .*; run a synchronous standby and list it there")
+	archive := warns("archive", "archive_mode is off: .*; set it to on, with an archive_command such as pgBackRest's")
 	expectOnly(t, examined,
 		standby, archive,
-		fails("schema", `no providerd database; run "providerd serve" to create one`),
-		fails("keyset", "no keyset file: .*k.json; restore it"),
+		fails("schema", `no providerd database; run "providerd serve" to create one, or pass yours with --database or PROVIDERD_DATABASE`),
+		fails("keyset", "no keyset file: .*k.json; restore it, or pass its path with --keyset; without it the secrets in the database cannot be decrypted"),
 	)
 	providerdtest.RunCommand(t, dir, "key", "create", "--keyset", "k.json")
 	server := providerdtest.Serve(t, dir, examined.environment...)
-	noToken := warns("tokens", "no token is valid")
+	noToken := warns("tokens", `no token is valid, so no one can create anything; run "providerd token create"`)
 	expectChecks(t, expectOnly(t, examined, standby, archive, noToken), "configuration, keyset file, "+
 		"database, settings, standbys, archive, "+
 		"connections, schema, keyset, records, tokens")
@@ -45,36 +45,36 @@ func TestDoctorOverPostgreSQL(t *testing.T) {
 	allowed := []string{"^ok connections: the server allows 73 connections, enough for 3 replicas of up to 24 each"}
 	expectOnly(t, examined, standby, archive, noToken, allowed)
 	cluster.Exec(t, name, "ALTER DATABASE "+name+" CONNECTION LIMIT 20")
-	expectOnly(t, examined, standby, archive, noToken, warns("connections", "a replica may open up to 24 connections, but the server allows 20: .*; raise max_connections"))
+	expectOnly(t, examined, standby, archive, noToken, warns("connections", "a replica may open up to 24 connections, but the server allows 20: .*; raise max_connections or the role's limit, or connect through PgBouncer"))
 	cluster.Exec(t, name, "ALTER DATABASE "+name+" CONNECTION LIMIT -1")
 	server.Stop(t)
 	for setting, says := range map[string]string{
-		"fsync":                         `setting fsync is "off", which could lose acknowledged creates; set it to on`,
-		"full_page_writes":              `setting full_page_writes is "off"`,
-		"synchronous_commit":            `setting synchronous_commit is "off"`,
+		"fsync":                         `storage is unavailable: unsafe server: setting fsync is "off", which could lose acknowledged creates; set it to on`,
+		"full_page_writes":              `storage is unavailable: unsafe server: setting full_page_writes is "off", which could lose acknowledged creates; set it to on`,
+		"synchronous_commit":            `storage is unavailable: unsafe server: setting synchronous_commit is "off", which could lose acknowledged creates; set it to on`,
 		"default_transaction_read_only": "",
 	} {
 		value, wanted := "off", slices.Concat(standby, archive, noToken, fails("settings", says))
 		if says == "" {
-			value, wanted = "on", fails("database", "read only connection")
+			value, wanted = "on", fails("database", `connect to the database: storage is unavailable: no connection: 127\.0\.0\.1:[0-9]+: read only connection; start the primary, or list all servers in the URL`)
 		}
 		cluster.Set(t, setting, value)
 		expectOnly(t, examined, wanted)
 		cluster.Set(t, setting, map[string]string{"on": "off", "off": "on"}[value])
 	}
 	cluster.Exec(t, name, "ALTER TABLE tokens SET UNLOGGED")
-	expectOnly(t, examined, standby, archive, noToken, fails("schema", `table "tokens" was changed; undo`))
+	expectOnly(t, examined, standby, archive, noToken, fails("schema", `schema version 1 differs from what this program creates: table "tokens" was changed; undo what another program has changed, or restore a backup`))
 	cluster.Exec(t, name, "ALTER TABLE tokens SET LOGGED")
 	cluster.Set(t, "archive_mode", "on")
 	cluster.Stop(t)
-	expectOnly(t, examined, fails("database", "connect to the database: storage is unavailable: no connection: .*refused; start the primary"))
+	expectOnly(t, examined, fails("database", "connect to the database: storage is unavailable: no connection: .*refused; start the primary, or correct the host and port in the URL"))
 	cluster.Start(t)
-	expectOnly(t, examined, standby, noToken, warns("archive", "archive_command is empty: nothing is archived"))
+	expectOnly(t, examined, standby, noToken, warns("archive", "archive_command is empty: nothing is archived, and WAL accumulates; set it or archive_library"))
 	cluster.Set(t, "archive_command", "false")
 	cluster.Exec(t, name, "SELECT pg_switch_wal()", "UPDATE schema_support SET oldest_level = 99")
 	awaitArchiver(t, cluster, name, "failed_count > 0")
-	newer := fails("schema", "needs a program that knows version 99; this one knows up to [0-9]+; use a newer providerd")
-	expectOnly(t, examined, standby, newer, fails("archive", "archive_command fails, and WAL accumulates; see"))
+	newer := fails("schema", "database is from a newer version of providerd: its schema version is [0-9]+ and needs a program that knows version 99; this one knows up to [0-9]+; use a newer providerd")
+	expectOnly(t, examined, standby, newer, fails("archive", "archive_command fails, and WAL accumulates; see PostgreSQL's log"))
 	cluster.Set(t, "archive_command", "true")
 	cluster.Exec(t, name, "UPDATE schema_support SET oldest_level = 1",
 		"INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, true)")

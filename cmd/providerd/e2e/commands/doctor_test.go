@@ -36,7 +36,7 @@ func warns(check, text string) []string { return []string{pattern("warn", check,
 
 // pattern returns a pattern of findings.
 func pattern(status, check, text string) string {
-	return "^" + status + " " + check + ": (?s:.*)(?:" + text + ")"
+	return "^" + status + " " + check + ": (?:" + text + ")$"
 }
 
 // setUp is a directory with a database for the doctor, which may have a fault.

@@ -114,15 +114,16 @@ func TestDoctorWithoutPermission(t *testing.T) {
 	serveAsOtherUser(t, dir)
 	examined := setUpIn(dir)
 	examined.user = servingUser + 1
-	const remedy = "permission denied; run the doctor as the server's user or as root"
+	const denied = ".*: permission denied; run the command as the owner, or give this user read and write permission"
 	expectOnly(t, examined,
 		warns("directory", "data belongs to user 1234, but this is user 1235; run the doctor as the server's user"),
-		fails("database file", "permission denied; run the command as the owner"),
-		fails("keyset file", "permission denied; run the command as the owner"),
-		fails("initial token", "permission denied; run the command as the owner"),
-		warns("disk space", "or the size of the database: .*"+remedy),
-		fails("database", "permission denied; run the command as the owner"),
-		fails("keyset", "permission denied; run the command as the owner"))
+		fails("database file", denied),
+		fails("keyset file", denied),
+		fails("initial token", denied),
+		warns("disk space", "cannot determine the free space on the disk of data, or the size of the database: "+
+			"stat data/providerd.db: permission denied; run the doctor as the server's user or as root"),
+		fails("database", denied),
+		fails("keyset", denied))
 }
 
 // TestCertificateInstalledByRoot installs a certificate in two steps, as install(1) does: the files first belong to

@@ -125,5 +125,5 @@ func TestSecondServerIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	server := providerdtest.Serve(t, dir)
 	providerdtest.ExpectExit(t, providerdtest.ServeCommand(t.Context(), dir), providerdtest.ExitFailed,
-		fmt.Sprintf("lock database: process %d of .* serves data/providerd.db; stop it, or use PostgreSQL", server.Command.Process.Pid))
+		fmt.Sprintf("^(?s:.*)providerd: lock database: process %d of .* serves data/providerd.db; stop it, or use PostgreSQL to run several servers\n", server.Command.Process.Pid))
 }

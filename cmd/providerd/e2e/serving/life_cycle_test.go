@@ -4,6 +4,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -63,7 +64,7 @@ func expectState(t *testing.T, manager *net.UnixConn, want string) {
 func expectHealth(t *testing.T, dir, want string, environment ...string) {
 	t.Helper()
 	output, err := providerdtest.Command(t.Context(), dir, append(environment, "health")...).CombinedOutput()
-	if !strings.Contains(string(output), want) || (err == nil) != (string(output) == "ready\n") {
+	if !regexp.MustCompile("^(providerd: http.*/readyz )?"+want+"\n$").Match(output) || (err == nil) != (string(output) == "ready\n") {
 		t.Errorf("output is %s, %v, want %s", output, err, want)
 	}
 }
@@ -75,13 +76,13 @@ func TestHealthChecksLocalServer(t *testing.T) {
 		server := providerdtest.Serve(t, dir, "--listen", listen)
 		port := server.URL[strings.LastIndexByte(server.URL, ':')+1:]
 		address := "PROVIDERD_LISTEN=" + strings.TrimSuffix(listen, "0") + port
-		expectHealth(t, dir, "ready\n", address)
+		expectHealth(t, dir, "ready", address)
 		providerdtest.WriteCertificate(t, dir, 1)
-		expectHealth(t, dir, "serves plain HTTP; omit --tls-cert, or enable TLS", address, "PROVIDERD_TLS_CERT=cert.pem")
+		expectHealth(t, dir, "serves plain HTTP; omit --tls-cert, or enable TLS on the server", address, "PROVIDERD_TLS_CERT=cert.pem")
 		processtest.Must(t, os.Remove(filepath.Join(dir, "data", "keyset.json")))
-		expectHealth(t, dir, "/readyz responds with 503 ", address)
+		expectHealth(t, dir, `responds with 503 Service Unavailable; run "providerd doctor" or see the log of the server`, address)
 		server.Stop(t)
-		expectHealth(t, dir, "does not respond: ", address)
+		expectHealth(t, dir, "does not respond: .*; start the server, or pass its address with --listen", address)
 	}
 }
 
@@ -92,10 +93,10 @@ func TestHealthVerifiesCertificate(t *testing.T) {
 	providerdtest.WriteCertificate(t, elsewhere, 2)
 	server := providerdtest.Serve(t, dir, "--tls-cert", "cert.pem", "--tls-key", "key.pem")
 	address := "PROVIDERD_LISTEN=" + strings.TrimPrefix(server.URL, "https://")
-	expectHealth(t, dir, "ready\n", address, "PROVIDERD_TLS_CERT=cert.pem")
-	expectHealth(t, elsewhere, "presents a certificate other than ", address, "PROVIDERD_TLS_CERT=cert.pem")
-	expectHealth(t, dir, "it serves HTTPS; pass its certificate with --tls-cert", address)
-	expectHealth(t, dir, "does not contain a certificate in PEM", address, "PROVIDERD_TLS_CERT=key.pem")
+	expectHealth(t, dir, "ready", address, "PROVIDERD_TLS_CERT=cert.pem")
+	expectHealth(t, elsewhere, "presents a certificate other than cert.pem; pass the server's with --tls-cert", address, "PROVIDERD_TLS_CERT=cert.pem")
+	expectHealth(t, dir, ".*; it serves HTTPS; pass its certificate with --tls-cert", address)
+	expectHealth(t, dir, "providerd: key.pem does not contain a certificate in PEM; pass the server's with --tls-cert", address, "PROVIDERD_TLS_CERT=key.pem")
 }
 
 func TestHealthReportsWhyNotReady(t *testing.T) {
@@ -110,7 +111,7 @@ func TestHealthReportsWhyNotReady(t *testing.T) {
 		return strings.Contains(server.Stderr.String(), `msg="shutting down" drain_delay=10m0s`)
 	})
 	address := "PROVIDERD_LISTEN=" + strings.TrimPrefix(server.URL, "http://")
-	expectHealth(t, dir, "; it is shutting down", address)
+	expectHealth(t, dir, "responds with 503 Service Unavailable; it is shutting down", address)
 	server.Signal(t, syscall.SIGSTOP)
-	expectHealth(t, dir, "does not respond within 5s; see the log", address)
+	expectHealth(t, dir, "does not respond within 5s; see the log of the server, or restart it", address)
 }

@@ -17,7 +17,11 @@ import (
 // not be reported.
 func unusable() map[string]string {
 	const endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT="
-	const isNoURL, isSecret = "OTEL_EXPORTER_OTLP_ENDPOINT is not an HTTP URL; set it to one", "has a user, a query or a fragment"
+	const (
+		isNoURL  = "OTEL_EXPORTER_OTLP_ENDPOINT is not an HTTP URL; set it to one such as http://127.0.0.1:4318\n"
+		isSecret = "has a user, a query or a fragment, which would not be sent; remove it, and pass credentials in " +
+			"OTEL_EXPORTER_OTLP_HEADERS\n"
+	)
 	return map[string]string{
 		endpoint + "canary:4317":                       isNoURL,
 		endpoint + "grpc://canary:4317":                isNoURL,
@@ -26,7 +30,7 @@ func unusable() map[string]string {
 		endpoint + "http://user:canary@127.0.0.1:4318": "OTEL_EXPORTER_OTLP_ENDPOINT " + isSecret,
 		endpoint + "http://127.0.0.1:4318/?key=canary": "OTEL_EXPORTER_OTLP_ENDPOINT " + isSecret,
 		endpoint + "http://127.0.0.1:4318/canary?":     "OTEL_EXPORTER_OTLP_ENDPOINT " + isSecret,
-		"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=canary":    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is not an HTTP URL",
+		"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=canary":    strings.Replace(isNoURL, "OTLP", "OTLP_TRACES", 1),
 	}
 }
 
