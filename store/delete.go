@@ -64,19 +64,19 @@ func deletable(tx *gorm.DB, pks []int64) ([]Provider, error) {
 		providers = append(providers, page...)
 	}
 	found := map[int64]bool{}
-	var refusals []error
+	var missing, linked []error
 	for _, provider := range providers {
 		found[provider.PK] = true
 		for _, application := range []Application{provider.Application, provider.Backchannel.Application} {
 			if application.ID != 0 {
-				refusals = append(refusals, fmt.Errorf("provider %d: %w: %s", provider.PK, ErrProviderInUse, application.Slug))
+				linked = append(linked, fmt.Errorf("provider %d: %w: %s", provider.PK, ErrProviderInUse, application.Slug))
 			}
 		}
 	}
 	for _, pk := range pks {
 		if !found[pk] {
-			refusals = append(refusals, fmt.Errorf("provider %d: %w", pk, ErrNotFound))
+			missing = append(missing, fmt.Errorf("provider %d: %w", pk, ErrNotFound))
 		}
 	}
-	return providers, errors.Join(refusals...)
+	return providers, errors.Join(append(missing, linked...)...)
 }

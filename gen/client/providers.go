@@ -82,7 +82,8 @@ func New(baseURL, token string, options ...Option) (*Providers, error) {
 	case token == "":
 		return nil, errors.New("the access token is empty")
 	case !isVisibleASCII(token):
-		return nil, errors.New("the access token contains white space, line breaks or other invalid characters")
+		return nil, errors.New("the access token contains white space, line breaks or other invalid characters; " +
+			"pass it as it was issued")
 	case p.tryTimeout <= 0:
 		return nil, errors.New("the timeout of an attempt is not positive")
 	}

@@ -47,7 +47,7 @@ func (c *cursor) read() error {
 			"redirect it to another file")
 	}
 	if err := syscall.Flock(int(c.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return fmt.Errorf("%s: another process uses it: %w", c.Name(), err)
+		return fmt.Errorf("%s: another process uses it; stop it, or use another file: %w", c.Name(), err)
 	}
 	text, err := io.ReadAll(io.LimitReader(c, maxText))
 	if err != nil || len(text) == 0 {
