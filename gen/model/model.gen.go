@@ -98,7 +98,7 @@ func (e SubModeEnum) Valid() bool {
 // ClientTypeEnum Confidential clients can keep their credentials secret; public clients cannot. Default in requests: confidential.
 type ClientTypeEnum string
 
-// IssuerModeEnum Value of the issuer of ID tokens. Default in requests: per_provider.
+// IssuerModeEnum Issuer in ID tokens. Default in requests: per_provider.
 type IssuerModeEnum string
 
 // OAuth2Provider An OAuth2 provider, stored or, in a 200, as it would be stored.
@@ -136,7 +136,7 @@ type OAuth2Provider struct {
 	// ClientType Confidential clients can keep their credentials secret; public clients cannot. Default in requests: confidential.
 	ClientType ClientTypeEnum `json:"client_type"`
 
-	// Component Form that clients edit the object with.
+	// Component Form with which clients edit the record.
 	//
 	// Example: provider-oauth2-form
 	Component string `json:"component"`
@@ -144,7 +144,7 @@ type OAuth2Provider struct {
 	// IncludeClaimsInIDToken When true, user claims from scopes are included in the id_token, for applications that do not call the userinfo endpoint.
 	IncludeClaimsInIDToken bool `json:"include_claims_in_id_token"`
 
-	// IssuerMode Value of the issuer of ID tokens. Default in requests: per_provider.
+	// IssuerMode Issuer in ID tokens. Default in requests: per_provider.
 	IssuerMode IssuerModeEnum `json:"issuer_mode"`
 
 	// JWKSSources Sources of keys, in the order sent.
@@ -213,7 +213,7 @@ type OAuth2ProviderRequest struct {
 	// IncludeClaimsInIDToken When true, user claims from scopes are included in the id_token, for applications that do not call the userinfo endpoint. Default: true.
 	IncludeClaimsInIDToken *bool `json:"include_claims_in_id_token,omitempty"`
 
-	// IssuerMode Value of the issuer of ID tokens. Default in requests: per_provider.
+	// IssuerMode Issuer in ID tokens. Default in requests: per_provider.
 	IssuerMode *IssuerModeEnum `json:"issuer_mode,omitempty"`
 
 	// JWKSSources Sources of keys, kept in the order sent. Default: an empty list.
@@ -246,7 +246,7 @@ type Problem struct {
 	// Detail What is wrong with this request and what to do.
 	Detail string `json:"detail"`
 
-	// Errors All violations of the body, in the order of the fields, with unknown fields last. If type is idempotency-key-reused, the fields whose values differ from the record. If there are more than 1000 or they exceed 1 MiB, only the first are listed, and detail reports it. A pointer too long for that is replaced by the pointer of the nearest enclosing value.
+	// Errors All violations of the body, in the order of the fields, with unknown fields last. If type is idempotency-key-reused, the fields whose values differ from the record's. If there are more than 1000 or they exceed 1 MiB, only the first are listed, and detail reports it. A pointer that is too long is replaced by the pointer of the nearest enclosing value.
 	Errors *[]Violation `json:"errors,omitempty"`
 
 	// PK Identifier of the record that the idempotency key created. Present only if type is idempotency-key-reused.
@@ -270,7 +270,7 @@ type SubModeEnum string
 
 // Violation A place in the body that breaks a rule or differs from the record.
 type Violation struct {
-	// Code The broken rule. A code never changes its meaning. More may be added; treat an unknown one by its sentence.
+	// Code The broken rule. A code never changes its meaning. More may be added; treat an unknown one by its `detail`.
 	//
 	// | Code | Meaning |
 	// | --- | --- |
@@ -300,7 +300,7 @@ type Violation struct {
 	Pointer string `json:"pointer"`
 }
 
-// ViolationCode The broken rule. A code never changes its meaning. More may be added; treat an unknown one by its sentence.
+// ViolationCode The broken rule. A code never changes its meaning. More may be added; treat an unknown one by its `detail`.
 //
 // | Code | Meaning |
 // | --- | --- |
@@ -331,7 +331,7 @@ type WorkspaceDirectoryProvider struct {
 	// AssignedBackchannelApplicationSlug Internal backchannel application name, used in URLs. Empty if no application is linked.
 	AssignedBackchannelApplicationSlug string `json:"assigned_backchannel_application_slug"`
 
-	// Component Form that clients edit the object with.
+	// Component Form with which clients edit the record.
 	//
 	// Example: provider-workspace-directory-form
 	Component string `json:"component"`
@@ -368,7 +368,7 @@ type WorkspaceDirectoryProvider struct {
 	// PropertyMappings Property mappings (users), in the order sent.
 	PropertyMappings []openapi_types.UUID `json:"property_mappings"`
 
-	// PropertyMappingsGroup Property mappings used for group creation/updating, in the order sent.
+	// PropertyMappingsGroup Property mappings used to create and update groups, in the order sent.
 	PropertyMappingsGroup []openapi_types.UUID `json:"property_mappings_group"`
 
 	// Scopes Scopes requested from the directory.
@@ -414,7 +414,7 @@ type WorkspaceDirectoryProviderRequest struct {
 	// PropertyMappings Property mappings (users), kept in the order sent. Default: an empty list.
 	PropertyMappings *[]openapi_types.UUID `json:"property_mappings,omitempty"`
 
-	// PropertyMappingsGroup Property mappings used for group creation/updating, kept in the order sent. Default: an empty list.
+	// PropertyMappingsGroup Property mappings used to create and update groups, kept in the order sent. Default: an empty list.
 	PropertyMappingsGroup *[]openapi_types.UUID `json:"property_mappings_group,omitempty"`
 
 	// Scopes Scopes requested from the directory. Default: an empty string.
@@ -471,7 +471,7 @@ type ProvidersOauth2CreateParams struct {
 	// ValidateOnly If true, the request is checked like a create, with the same refusals, but nothing is stored, not even the idempotency key. Instead of 201, the response is 200, with the record as it would be stored.
 	ValidateOnly *ValidateOnly `form:"validate_only,omitempty" json:"validate_only,omitempty"`
 
-	// IdempotencyKey Makes retries safe: a later request of the same caller to the same operation with the same key returns the record that the first one created, with Idempotency-Replayed. Its fields are compared with the record as it is now. An omitted field stands for its default, and an omitted client_id or client_secret for one that the server chose. Neither the order of the members of credentials nor ignored fields matter. A request with other values is refused with 422, which identifies the record and the fields that differ. The caller is the name of the token. A refused request does not use up its key.
+	// IdempotencyKey Makes retries safe: a later request of the same caller to the same operation with the same key returns the record that the first one created, with Idempotency-Replayed. The request's fields are compared with the record as it is now. An omitted field stands for its default, and an omitted client_id or client_secret for one that the server chose. Neither the order of the members of credentials nor ignored fields matter. A request with other values is refused with 422, which identifies the record and the fields that differ. The caller is the name of the token. A refused request does not use up its key.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
 	// Prefer Preferences (RFC 7240). With handling=lenient, fields that the request does not define, such as fields of the response, are ignored instead of refused. Other preferences are ignored.
@@ -483,7 +483,7 @@ type ProvidersWorkspaceDirectoryCreateParams struct {
 	// ValidateOnly If true, the request is checked like a create, with the same refusals, but nothing is stored, not even the idempotency key. Instead of 201, the response is 200, with the record as it would be stored.
 	ValidateOnly *ValidateOnly `form:"validate_only,omitempty" json:"validate_only,omitempty"`
 
-	// IdempotencyKey Makes retries safe: a later request of the same caller to the same operation with the same key returns the record that the first one created, with Idempotency-Replayed. Its fields are compared with the record as it is now. An omitted field stands for its default, and an omitted client_id or client_secret for one that the server chose. Neither the order of the members of credentials nor ignored fields matter. A request with other values is refused with 422, which identifies the record and the fields that differ. The caller is the name of the token. A refused request does not use up its key.
+	// IdempotencyKey Makes retries safe: a later request of the same caller to the same operation with the same key returns the record that the first one created, with Idempotency-Replayed. The request's fields are compared with the record as it is now. An omitted field stands for its default, and an omitted client_id or client_secret for one that the server chose. Neither the order of the members of credentials nor ignored fields matter. A request with other values is refused with 422, which identifies the record and the fields that differ. The caller is the name of the token. A refused request does not use up its key.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
 	// Prefer Preferences (RFC 7240). With handling=lenient, fields that the request does not define, such as fields of the response, are ignored instead of refused. Other preferences are ignored.

@@ -108,7 +108,7 @@ export interface components {
             /** @description Property mappings, in the order sent. */
             property_mappings: string[];
             /**
-             * @description Form that clients edit the object with.
+             * @description Form with which clients edit the record.
              * @example provider-oauth2-form
              */
             component: string;
@@ -166,7 +166,7 @@ export interface components {
             name: string;
             /** @description Property mappings (users), kept in the order sent. Default: an empty list. */
             property_mappings?: string[];
-            /** @description Property mappings used for group creation/updating, kept in the order sent. Default: an empty list. */
+            /** @description Property mappings used to create and update groups, kept in the order sent. Default: an empty list. */
             property_mappings_group?: string[];
             /**
              * Format: email
@@ -199,10 +199,10 @@ export interface components {
             name: string;
             /** @description Property mappings (users), in the order sent. */
             property_mappings: string[];
-            /** @description Property mappings used for group creation/updating, in the order sent. */
+            /** @description Property mappings used to create and update groups, in the order sent. */
             property_mappings_group: string[];
             /**
-             * @description Form that clients edit the object with.
+             * @description Form with which clients edit the record.
              * @example provider-workspace-directory-form
              */
             component: string;
@@ -259,7 +259,7 @@ export interface components {
          */
         SubModeEnum: "hashed_user_id" | "user_id" | "user_uuid" | "user_username" | "user_email" | "user_upn";
         /**
-         * @description Value of the issuer of ID tokens. Default in requests: per_provider.
+         * @description Issuer in ID tokens. Default in requests: per_provider.
          * @enum {string}
          */
         IssuerModeEnum: "global" | "per_provider";
@@ -286,7 +286,7 @@ export interface components {
             detail: string;
             /** @description Value of X-Request-Id, which is also in the log of the server. */
             request_id: string;
-            /** @description All violations of the body, in the order of the fields, with unknown fields last. If type is idempotency-key-reused, the fields whose values differ from the record. If there are more than 1000 or they exceed 1 MiB, only the first are listed, and detail reports it. A pointer too long for that is replaced by the pointer of the nearest enclosing value. */
+            /** @description All violations of the body, in the order of the fields, with unknown fields last. If type is idempotency-key-reused, the fields whose values differ from the record's. If there are more than 1000 or they exceed 1 MiB, only the first are listed, and detail reports it. A pointer that is too long is replaced by the pointer of the nearest enclosing value. */
             errors?: components["schemas"]["Violation"][];
             /** @description Identifier of the record that the idempotency key created. Present only if type is idempotency-key-reused. */
             pk?: number;
@@ -303,7 +303,7 @@ export interface components {
             detail: string;
         };
         /**
-         * @description The broken rule. A code never changes its meaning. More may be added; treat an unknown one by its sentence.
+         * @description The broken rule. A code never changes its meaning. More may be added; treat an unknown one by its `detail`.
          *
          *     | Code | Meaning |
          *     | --- | --- |
@@ -414,7 +414,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The record that the idempotency key created has other values than the request. */
+        /** @description The record that the idempotency key created differs from the request. */
         IdempotencyKeyReused: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -452,7 +452,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The server has too many requests in flight, or the database is not available: nothing was stored. Only if the type is outcome-unknown, the record may have been stored; a retry with the same idempotency key resolves it. */
+        /** @description The server has too many requests in flight, or the database is not available: nothing was stored. However, if the type is outcome-unknown, the record may have been stored; a retry with the same idempotency key resolves it. */
         ServiceUnavailable: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -469,7 +469,7 @@ export interface components {
     parameters: {
         /** @description If true, the request is checked like a create, with the same refusals, but nothing is stored, not even the idempotency key. Instead of 201, the response is 200, with the record as it would be stored. */
         ValidateOnly: boolean;
-        /** @description Makes retries safe: a later request of the same caller to the same operation with the same key returns the record that the first one created, with Idempotency-Replayed. Its fields are compared with the record as it is now. An omitted field stands for its default, and an omitted client_id or client_secret for one that the server chose. Neither the order of the members of credentials nor ignored fields matter. A request with other values is refused with 422, which identifies the record and the fields that differ. The caller is the name of the token. A refused request does not use up its key. */
+        /** @description Makes retries safe: a later request of the same caller to the same operation with the same key returns the record that the first one created, with Idempotency-Replayed. The request's fields are compared with the record as it is now. An omitted field stands for its default, and an omitted client_id or client_secret for one that the server chose. Neither the order of the members of credentials nor ignored fields matter. A request with other values is refused with 422, which identifies the record and the fields that differ. The caller is the name of the token. A refused request does not use up its key. */
         IdempotencyKey: string;
         /** @description Preferences (RFC 7240). With handling=lenient, fields that the request does not define, such as fields of the response, are ignored instead of refused. Other preferences are ignored. */
         Prefer: string;
@@ -526,7 +526,7 @@ export interface operations {
                 validate_only?: components["parameters"]["ValidateOnly"];
             };
             header?: {
-                /** @description Makes retries safe: a later request of the same caller to the same operation with the same key returns the record that the first one created, with Idempotency-Replayed. Its fields are compared with the record as it is now. An omitted field stands for its default, and an omitted client_id or client_secret for one that the server chose. Neither the order of the members of credentials nor ignored fields matter. A request with other values is refused with 422, which identifies the record and the fields that differ. The caller is the name of the token. A refused request does not use up its key. */
+                /** @description Makes retries safe: a later request of the same caller to the same operation with the same key returns the record that the first one created, with Idempotency-Replayed. The request's fields are compared with the record as it is now. An omitted field stands for its default, and an omitted client_id or client_secret for one that the server chose. Neither the order of the members of credentials nor ignored fields matter. A request with other values is refused with 422, which identifies the record and the fields that differ. The caller is the name of the token. A refused request does not use up its key. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /** @description Preferences (RFC 7240). With handling=lenient, fields that the request does not define, such as fields of the response, are ignored instead of refused. Other preferences are ignored. */
                 Prefer?: components["parameters"]["Prefer"];
@@ -591,7 +591,7 @@ export interface operations {
                 validate_only?: components["parameters"]["ValidateOnly"];
             };
             header?: {
-                /** @description Makes retries safe: a later request of the same caller to the same operation with the same key returns the record that the first one created, with Idempotency-Replayed. Its fields are compared with the record as it is now. An omitted field stands for its default, and an omitted client_id or client_secret for one that the server chose. Neither the order of the members of credentials nor ignored fields matter. A request with other values is refused with 422, which identifies the record and the fields that differ. The caller is the name of the token. A refused request does not use up its key. */
+                /** @description Makes retries safe: a later request of the same caller to the same operation with the same key returns the record that the first one created, with Idempotency-Replayed. The request's fields are compared with the record as it is now. An omitted field stands for its default, and an omitted client_id or client_secret for one that the server chose. Neither the order of the members of credentials nor ignored fields matter. A request with other values is refused with 422, which identifies the record and the fields that differ. The caller is the name of the token. A refused request does not use up its key. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /** @description Preferences (RFC 7240). With handling=lenient, fields that the request does not define, such as fields of the response, are ignored instead of refused. Other preferences are ignored. */
                 Prefer?: components["parameters"]["Prefer"];
