@@ -50,7 +50,7 @@ func NewMetrics(registry prometheus.Registerer, openapi *contract.Document, data
 			"Problem documents sent, by problem type; /readyz failures count too.", "type"),
 		violations: counters("providerd_violations_total", "Violations listed in problem documents, by code.", "code"),
 		replays: counters("providerd_replays_total",
-			"Creates answered with the record that the same Idempotency-Key created earlier, by operation.", "operation"),
+			"Creates that returned the record of an earlier create with the same Idempotency-Key, by operation.", "operation"),
 		tokenRefusals: counters("providerd_token_refusals_total",
 			"Requests refused because of their access token, by reason.", "reason"),
 		limited: counters("providerd_rate_limited_total",
@@ -195,7 +195,7 @@ func collectPool(out chan<- prometheus.Metric, stats sql.DBStats, pool string) {
 	sendGauge(out, "pool_connections_in_use", "Number of pool connections in use.", stats.InUse, pool)
 	sendGauge(out, "pool_connections_idle", "Number of idle pool connections.", stats.Idle, pool)
 	sendCounter(out, "pool_waits_total", "Number of waits for a connection from the pool.", stats.WaitCount, pool)
-	sendCounter(out, "pool_wait_seconds_total", "Total time that callers waited for a connection from the pool.",
+	sendCounter(out, "pool_wait_seconds_total", "Total time spent waiting for a connection from the pool.",
 		stats.WaitDuration.Seconds(), pool)
 }
 
@@ -225,8 +225,8 @@ func (c *storeCollector) collectExpiry(out chan<- prometheus.Metric) {
 	if c.tokens != nil {
 		sendGauge(out, "expiring_callers", "Callers whose newest token expires within 14 days, or expired within the last "+
 			"14 days.", c.tokens.Callers)
-		sendTime(out, "token_expiry_timestamp_seconds", "When the first of the callers is left without a valid "+
-			"token. Only the newest token of a caller counts, if its lifetime is longer than 14 days.", c.tokens.First)
+		sendTime(out, "token_expiry_timestamp_seconds", "When the first of the callers will have no valid token. "+
+			"Only a caller's newest token counts, and only if its lifetime is longer than 14 days.", c.tokens.First)
 	}
 	sendTime(out, "key_created_timestamp_seconds", "When the newest data key was created.", c.keyCreated)
 }

@@ -34,7 +34,7 @@ func (s *Store) Reseal(ctx context.Context, progress func(done, total int64)) (r
 
 var (
 	// ErrKeysetInUse means that transactions that may seal with older keys did not end in time.
-	ErrKeysetInUse = errors.New("other transactions read the keyset of the database")
+	ErrKeysetInUse = errors.New("other transactions are reading the keyset of the database")
 	// errStartOver means that the keyset was changed after a run began, or that another server became the primary. It may
 	// lack what the run has resealed.
 	errStartOver = errors.New("keys changed, or another server became the primary")
@@ -59,7 +59,8 @@ func (r *resealing) all(ctx context.Context) error {
 	r.done, r.total, r.damaged = 0, 0, nil
 	if err := r.store.database.Write(ctx, r.begin); err != nil {
 		if errors.Is(err, database.ErrLocked) {
-			err = fmt.Errorf("%w; run \"providerd key reseal\" when a dump or another change has ended: %w", ErrKeysetInUse, err)
+			err = fmt.Errorf("%w; run \"providerd key reseal\" after the dump or other transaction ends: %w",
+				ErrKeysetInUse, err)
 		}
 		return err
 	}

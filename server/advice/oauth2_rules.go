@@ -91,7 +91,7 @@ func oauth2Rules(c client) []Rule {
 		{
 			Code: "client_secret_short_for_hs256", Pointer: clientSecret,
 			When: "client_type is confidential, signing_key is null, and client_secret has 22 to 31 bytes",
-			Detail: "Without a signing_key, tokens are signed with the secret, which must have at least 32 bytes. " +
+			Detail: "Without a signing_key, tokens are signed with the secret, which must be at least 32 bytes long. " +
 				omitField + ", or set signing_key.",
 			Section: "OpenID Connect Core 1.0, section 16.19",
 			Bad:     `"client_secret": "Zt4vQy8LmN1xRw6KpJ3sHd9F"`,
@@ -146,7 +146,7 @@ func oauth2Rules(c client) []Rule {
 		{
 			Code: "signing_key_missing", Pointer: "/signing_key",
 			When: "signing_key is null, and client_type is public or client_secret is empty",
-			Detail: "Without a key, tokens can only be signed with client_secret, which is empty or not secret here. Set " +
+			Detail: "Without a key, tokens can be signed only with client_secret, which is empty or not secret here. Set " +
 				"signing_key.",
 			Section: "OpenID Connect Core 1.0, section 10.1",
 			Bad:     public,
@@ -155,7 +155,7 @@ func oauth2Rules(c client) []Rule {
 		},
 		{
 			Code: "redirect_uris_missing", Pointer: redirectURIs, When: "client_type is public, and redirect_uris is empty",
-			Detail:  "Only its redirect URIs identify a public client. Add every redirect URI that it uses.",
+			Detail:  "A public client is identified only by its redirect URIs. Add every redirect URI that it uses.",
 			Section: "RFC 6749, section 3.1.2.2",
 			Bad:     public,
 			Good:    public + `, "redirect_uris": "https://app.example.com/callback"`,
@@ -182,7 +182,7 @@ func oauth2Rules(c client) []Rule {
 		},
 		{
 			Code: "redirect_uri_placeholder", Pointer: redirectURIs, When: `a line contains "<", ">", "{" or "}"`,
-			Detail:  "A placeholder is not replaced. Write the value, such as the port, in its place.",
+			Detail:  "Placeholders are not replaced. Write the value, such as the port, instead.",
 			Section: comparedExactly,
 			Bad:     `"redirect_uris": "http://127.0.0.1:<port>/callback"`,
 			Good:    `"redirect_uris": "http://127.0.0.1:8765/callback"`,
@@ -190,8 +190,8 @@ func oauth2Rules(c client) []Rule {
 		},
 		{
 			Code: "redirect_uri_joined", Pointer: redirectURIs,
-			When:    `a line ends in a semicolon, or has a second "://" before its query, and no comma`,
-			Detail:  "Looks like several URIs in one line. Put each URI on a line of its own, without semicolons.",
+			When:    `a line without a comma ends in a semicolon, or has a second "://" before its query`,
+			Detail:  "Looks like several URIs on one line. Put each URI on a line of its own, without semicolons.",
 			Section: comparedExactly,
 			Bad:     `"redirect_uris": "https://app.example.com/ahttps://app.example.com/b"`,
 			Good:    onTwoLines,

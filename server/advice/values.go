@@ -75,7 +75,7 @@ func unresolved(field, text string) Rule {
 func unprintable(field, text, section string) Rule {
 	return Rule{
 		Code: field + "_unprintable", Pointer: "/" + field,
-		When:   field + " contains a character other than printable ASCII, apart from those at its ends",
+		When:   field + " contains a character other than printable ASCII, apart from padding at its ends",
 		Detail: "Clients encode such characters differently. Use only printable ASCII.",
 		Bad:    `"` + field + `": "büro"`, Good: usual(field),
 		Section: section, holds: isUnprintable(text),
@@ -104,7 +104,7 @@ func zero(field, validity string) Rule {
 func unitTwice(field, validity string) Rule {
 	return Rule{
 		Code: "validity_unit_twice", Pointer: "/" + field, When: field + " has a unit twice",
-		Detail: "Some systems add such parts, others use the last one. Give each unit once.",
+		Detail: "Some systems add such parts; others use the last one. Give each unit once.",
 		Bad:    `"` + field + `": "minutes=1;minutes=2"`, Good: `"` + field + `": "minutes=3"`,
 		Section: requestSchema, holds: hasUnitTwice(validity),
 	}

@@ -36,7 +36,7 @@ func directoryRules(s store.WorkspaceDirectorySettings) []Rule {
 		{
 			Code: "delegated_subject_other_domain", Pointer: subject,
 			When: "default_group_email_domain is neither the domain of delegated_subject nor below it",
-			Detail: "An administrator can only manage groups in the domains of their own directory. Check that both " +
+			Detail: "An administrator can manage groups only in the domains of their own directory. Check that both " +
 				"domains belong to it.",
 			Section: "Google Workspace Admin SDK, Directory API",
 			Bad:     `"delegated_subject": "admin@example.com", "default_group_email_domain": "example.org"`,
@@ -45,8 +45,8 @@ func directoryRules(s store.WorkspaceDirectorySettings) []Rule {
 		},
 		{
 			Code: "credentials_incomplete", Pointer: object,
-			When: "credentials are a service account without type, client_email, private_key or token_uri",
-			Detail: "Requesting a token needs type, client_email, private_key and token_uri. Use the whole key file of the " +
+			When: "credentials are for a service account but lack type, client_email, private_key or token_uri",
+			Detail: "Token requests require type, client_email, private_key and token_uri. Use the whole key file of the " +
 				"service account.",
 			Section: server,
 			Bad:     `"credentials": {"type": "service_account"}`,
@@ -55,7 +55,7 @@ func directoryRules(s store.WorkspaceDirectorySettings) []Rule {
 		},
 		{
 			Code: "credentials_key_unusable", Pointer: object,
-			When: "private_key in credentials is not a private key in PEM, or has more than 8 KiB",
+			When: "private_key in credentials is not a private key in PEM, or is larger than 8 KiB",
 			Detail: "Nothing can be signed with the key. Copy private_key unchanged from the key file, with its line " +
 				"breaks.",
 			Section: "RFC 7468, section 10",
@@ -102,7 +102,7 @@ func directoryRules(s store.WorkspaceDirectorySettings) []Rule {
 		},
 		{
 			Code: "scopes_incomplete", Pointer: "/scopes",
-			When: "scopes are Google's, without admin.directory.user or without admin.directory.group",
+			When: "scopes are Google's but lack admin.directory.user or admin.directory.group",
 			Detail: "Synchronization writes users and groups. Add " + userScope + " and " +
 				groupScope + ".",
 			Section: "Google Workspace Admin SDK, Directory API",
@@ -131,7 +131,8 @@ func directoryRules(s store.WorkspaceDirectorySettings) []Rule {
 		},
 		{
 			Code: "domain_malformed", Pointer: "/default_group_email_domain",
-			When: `default_group_email_domain contains "@", ":", "/", white space or a quotation mark at an end`,
+			When: `default_group_email_domain contains "@", ":", "/" or white space, ` +
+				"or begins or ends with a quotation mark",
 			Detail: `This is not a domain name, so group addresses are invalid. Write one such as example.com, without "@", a ` +
 				"scheme, white space or quotation marks.",
 			Section: "RFC 5321, section 2.3.5",

@@ -70,7 +70,7 @@ func reasonOf(rest []byte, isInString bool) string {
 		{",}]", "a value is missing, or the closing bracket does not match the opening one"},
 		{"'`“”", `names and strings must be in double quotes (")`},
 		{"/#", "JSON has no comments"},
-		{`\`, "an escape sequence in a string is invalid in JSON or half of a surrogate pair"},
+		{`\`, "an escape sequence in a string is invalid in JSON or is half of a surrogate pair"},
 		{`"{[`, "a comma or a colon is missing before this"},
 	} {
 		if strings.ContainsRune(known.characters, first) {

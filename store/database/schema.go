@@ -70,7 +70,7 @@ func (s Schema) CheckKnown() error {
 	case s.Version == 0:
 		return fmt.Errorf("%w: its creation was interrupted", ErrOlder)
 	case s.MinProgram > s.Program:
-		return fmt.Errorf("%w: its schema version is %d and needs a program that knows version %d; this one knows up to %d",
+		return fmt.Errorf("%w: its schema version %d requires a program that supports version %d; this one supports up to %d",
 			ErrNewer, s.Version, s.MinProgram, s.Program)
 	default:
 		return nil

@@ -241,7 +241,7 @@ func remedyOfCode(code string) string {
 		"57P03":           "wait until the server accepts connections, or list all servers in the URL",
 		"26000":           pooler,
 		"42P05":           pooler,
-		sequenceLimit:     "its MAXVALUE was changed; restore the value in the migrations with ALTER SEQUENCE",
+		sequenceLimit:     "its MAXVALUE was changed; use ALTER SEQUENCE to restore the value that the migrations set",
 		idleInTransaction: "set idle_in_transaction_session_timeout of the role to 0, or to 10s",
 		readOnly:          "start the primary, or list all servers in the URL",
 		lockNotAvailable:  "end the transaction that holds the lock: see pg_blocking_pids",

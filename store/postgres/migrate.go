@@ -106,7 +106,7 @@ func (l announcingLocker) announce(ctx context.Context, db *sql.DB) {
 	if err := db.QueryRowContext(ctx, holder).Scan(&program, &until); err != nil {
 		return
 	}
-	l.logger.Warn("waiting for another program to migrate the database; if it was killed, its lock expires",
+	l.logger.Warn("waiting for another program to migrate the database; if that program was killed, its lock expires",
 		slog.String("program", program), slog.Time("until", until))
 }
 
@@ -135,7 +135,7 @@ func (d *Database) checkLevel(lowest int64) error {
 		return nil
 	}
 	return fmt.Errorf(
-		"%w: %w: its schema needs a program that knows version %d, but this one knows up to %d; use a newer providerd",
+		"%w: %w: its schema requires a program that supports version %d; this one supports up to %d; use a newer providerd",
 		database.ErrUnavailable, database.ErrNewer, lowest, d.schemaVersion)
 }
 

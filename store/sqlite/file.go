@@ -104,6 +104,6 @@ func checkNoOrphanWAL(path string) error {
 	if info, err := os.Stat(path); err == nil && info.Size() > 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: %s is missing or empty, but its WAL, which has the newest creates, exists; restore the "+
+	return fmt.Errorf("%w: %s is missing or empty, but its WAL, which contains the newest changes, exists; restore the "+
 		"database file, or move the -wal and -shm files away to start with a new database", database.ErrUnavailable, path)
 }

@@ -31,10 +31,10 @@ type Command struct {
 	Files            []string            `name:"file" short:"f" sep:"none" placeholder:"FILE" help:"YAML file, directory of such files, or - for standard input; repeatable."`
 	Recursive        bool                `short:"R" help:"Also read subdirectories, except hidden ones."`
 	Server           string              `env:"PROVIDERD_SERVER" placeholder:"URL" help:"URL of the server, such as http://127.0.0.1:8080 (${env})."`
-	TokenFile        string              `env:"PROVIDERD_TOKEN_FILE" type:"path" placeholder:"PATH" help:"File with the access token, which overrides PROVIDERD_TOKEN (${env})."`
+	TokenFile        string              `env:"PROVIDERD_TOKEN_FILE" type:"path" placeholder:"PATH" help:"File that contains the access token; overrides PROVIDERD_TOKEN (${env})."`
 	DryRun           bool                `help:"Show the outcome of each entry and store nothing. Without --server and --as, only check the files."`
-	DetailedExitcode bool                `help:"In a dry run, exit with status 3 also if entries would be created."`
-	As               *console.Label      `placeholder:"NAME" help:"Write directly to the database as the caller NAME, the name of the tokens that the files are applied with over HTTP."`
+	DetailedExitcode bool                `help:"In a dry run, also exit with status 3 if entries would be created."`
+	As               *console.Label      `placeholder:"NAME" help:"Write directly to the database as the caller NAME, which is the name of the tokens used to apply the files over HTTP."`
 	Database         console.DatabaseURL `default:"${database}" env:"PROVIDERD_DATABASE" placeholder:"URL" help:"With --as, the database: sqlite:PATH or postgres://USER@HOST/DATABASE (${env}; default ${default})."`
 	Keyset           string              `env:"PROVIDERD_KEYSET" type:"path" placeholder:"PATH" help:"With --as, the keyset file of the database (${env}; default keyset.json next to a SQLite database)."`
 	Prune            int                 `placeholder:"N" help:"With --as, delete the records of NAME that have no entry; if there are more than N, write nothing."`
@@ -65,16 +65,16 @@ const maxParallel = 256
 // Help is the long help text.
 func (*Command) Help() string {
 	return "A file maps oauth2 and workspace_directory to lists of providers. Each has the fields of the API and an " +
-		"id, by default its name. In values, ${NAME} is replaced by the environment variable, ${file:PATH} by the " +
-		"contents of the file, and $${ by ${. All files are checked before anything is sent. To change the id of an " +
-		"entry, set its was field to the old id.\n\nWith --server, entries are created. Repeat runs create nothing twice: " +
-		"stored entries are unchanged, and entries that were edited after they were created are reported as drifted. The " +
-		"name of the token is the caller: always apply a file with tokens of the same name. The server's certificate must " +
-		"be trusted by the system or by a certificate in the file SSL_CERT_FILE.\n\nWith --as, an operator with access to " +
-		"the database makes the records of this caller match the files: entries are created, and records are updated in " +
-		"place, renamed and, with --prune, deleted, in one transaction, once you confirm the plan.\n\nIf a run is " +
-		"interrupted, run the command again. The exit status is 0 if every entry is stored as the files say, 1 if " +
-		"something failed, and 3 if stored records differ from the files."
+		"id, by default its name. In values, ${NAME} is replaced by the value of the environment variable, ${file:PATH} " +
+		"by the contents of the file, and $${ by ${. All files are checked before anything is sent. To change the id of " +
+		"an entry, put the old id in its \"was\" field.\n\nWith --server, entries are created. Repeat runs create " +
+		"nothing twice: entries already stored are left unchanged, and entries that were edited after they were created " +
+		"are reported as drifted. The name of the token is the caller: always apply a file with tokens of the same name. " +
+		"The server's certificate must be trusted by the system or by a certificate in the file SSL_CERT_FILE.\n\nWith " +
+		"--as, an operator with access to the database makes the records of this caller match the files: entries are " +
+		"created, and records are updated in place, renamed and, with --prune, deleted, in one transaction, once you " +
+		"confirm the plan.\n\nIf a run is interrupted, run the command again. The exit status is 0 if every entry is " +
+		"stored as specified in the files, 1 if something failed, and 3 if stored records differ from the files."
 }
 
 // AfterApply checks the database and its keyset.
@@ -128,8 +128,8 @@ func (c *Command) checkFlags() error {
 		{c.lacks(c.Server), "pass --server=URL"},
 		{c.lacks(c.token), "set " + TokenVariable + " to an access token, or pass --token-file"},
 		{slices.Contains(c.Files, ""), "--file must not be empty"},
-		{c.As == nil && isAsOnly, "--prune, --adopt and --yes require --as, the name of the tokens that the files are " +
-			"applied with over HTTP"},
+		{c.As == nil && isAsOnly, "--prune, --adopt and --yes require --as, the name of the tokens used to apply the " +
+			"files over HTTP"},
 		{c.As != nil && c.Server != os.Getenv(serverVariable), "pass either --server or --as"},
 		{c.As != nil && isUnseen, "--output json requires --yes or --dry-run"},
 		{c.Prune != min(max(c.Prune, 0), maxChanges), fmt.Sprintf("--prune must be from 1 to %d", maxChanges)},

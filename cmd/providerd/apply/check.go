@@ -84,7 +84,7 @@ func remedyInYAML(pointer string, value any) string {
 	case isText && slices.Contains([]string{"yes", "no", "on", "off"}, strings.ToLower(text)):
 		return " Write true instead of yes or on, and false instead of no or off."
 	case pointer == "/redirect_uris" && strings.Contains(text, " "):
-		return " Write a list, or | instead of >, which joins the lines."
+		return " Write a list, or use | instead of >, because > joins the lines."
 	default:
 		return ""
 	}

@@ -27,7 +27,7 @@ var errPlanChanged = errors.New("plan changed")
 // runInDatabase makes the records of a database as the files say: it plans, asks and writes.
 func (r *report) runInDatabase(ctx context.Context, database *store.Store, contract *contract.Document) error {
 	if len(r.applied) > maxEntries {
-		return fmt.Errorf("with --as, a run can have at most %d entries; apply fewer files at a time", maxEntries)
+		return fmt.Errorf("with --as, a run can apply at most %d entries; apply fewer files at a time", maxEntries)
 	}
 	p, err := r.plan(ctx, database, contract)
 	if err != nil {
@@ -124,7 +124,7 @@ func (p *plan) checkCaller(ctx context.Context) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("--as: no token is named %q, and no record was created with one; "+
+	return fmt.Errorf("--as: no token is named %q, and no record was created by such a token; "+
 		"see \"providerd token list\"", *p.As)
 }
 

@@ -45,7 +45,7 @@ func readFiles(names []string, isRecursive bool) (files []manifest.File, unread 
 			return nil, "", fmt.Errorf("read providers: %w", err)
 		}
 		if left -= len(text); left < 0 {
-			return nil, "", fmt.Errorf("up to and including %s, the files have more than %d MiB; apply fewer files at a time",
+			return nil, "", fmt.Errorf("the files up to and including %s exceed %d MiB; apply fewer files at a time",
 				name, maxFileBytes>>20)
 		}
 		files = append(files, manifest.File{Name: name, Dir: filepath.Dir(path), Text: text})

@@ -13,19 +13,19 @@ import (
 )
 
 type auditCommands struct {
-	List   auditCommand       `cmd:"" aliases:"ls" default:"withargs" help:"Show events as a table, or print or follow them as JSON lines."`
-	Verify auditVerifyCommand `cmd:"" help:"Compare the database with lines that were kept elsewhere."`
+	List   auditCommand       `cmd:"" aliases:"ls" default:"withargs" help:"Show events as a table or as JSON lines, or follow them."`
+	Verify auditVerifyCommand `cmd:"" help:"Compare the database with audit lines saved elsewhere."`
 }
 
 type auditCommand struct {
 	console.DatabaseFlags
-	Since      *console.Time    `placeholder:"TIME" help:"Only events within this duration, such as 30d, or since this time, such as 2026-01-31T08:00:00Z (default 1d; no limit with --pk, --request, --after or --output jsonl)."`
+	Since      *console.Time    `placeholder:"TIME" help:"Only events newer than this duration, such as 30d, or this time, such as 2026-01-31T08:00:00Z (default 1d; no limit with --pk, --request, --after or --output jsonl)."`
 	Kind       providerKind     `placeholder:"KIND" help:"Only events of this kind of provider: oauth2 or workspace_directory."`
 	PK         console.Positive `placeholder:"PK" help:"Only events of this provider."`
 	By         filterText       `placeholder:"NAME" help:"Only events caused by tokens of this name, or by this operating system user."`
 	Request    filterText       `placeholder:"ID" help:"Only events caused by the request with this X-Request-Id."`
 	After      console.Positive `placeholder:"ID" help:"Only events after the one with this id."`
-	Limit      console.Positive `placeholder:"N" help:"Print at most N; if there are more, a message on standard error gives the --after of the next page."`
+	Limit      console.Positive `placeholder:"N" help:"Print at most N; if there are more, a message on standard error gives the --after value of the next page."`
 	Follow     bool             `help:"With --output jsonl, wait for more events until a signal arrives."`
 	CursorFile string           `type:"path" placeholder:"FILE" help:"With --output jsonl, continue after the event whose id is in this file, and update it."`
 	Output     string           `short:"o" default:"table" enum:"table,json,jsonl" help:"Output format: ${enum} (default ${default}). jsonl prints one object per event; without a filter, it contains the digest that verify needs."`
@@ -41,7 +41,7 @@ func (c *auditCommand) Validate() error {
 	case c.Output == formatJSONL && c.Limit != 0:
 		return errors.New("--limit is not available with --output jsonl")
 	case c.CursorFile != "" && c.After != 0:
-		return errors.New("pass either --after or --cursor-file")
+		return errors.New("pass --after or --cursor-file, not both")
 	default:
 		return nil
 	}
@@ -50,7 +50,7 @@ func (c *auditCommand) Validate() error {
 // Help is the long help text.
 func (*auditCommand) Help() string {
 	return "Prints the oldest event first. When a provider is deleted, its events remain.\n\nWith --output jsonl, every " +
-		"event is printed at least once, in the order of ids: the command waits for open transactions that may still add " +
+		"event is printed at least once, in order of id: the command waits for open transactions that may still add " +
 		"earlier events. With --cursor-file, a run continues where the last one ended."
 }
 
@@ -81,7 +81,7 @@ func (c *auditCommand) Run(ctx context.Context, out *console.Output, messages *c
 		}
 		found := database.Events(ctx, c.filter(), int64(c.After))
 		return events.Print(out, messages, c.Output, console.Limit(found, int64(c.Limit), func(last store.Event) {
-			messages.Note("there are more; continue with --after %d", last.ID)
+			messages.Note("there are more events; continue with --after %d", last.ID)
 		}))
 	})
 }

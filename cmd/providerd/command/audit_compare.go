@@ -87,7 +87,7 @@ func (l *logReader) advance() { l.entry, l.err, _ = l.next() }
 func (c *comparison) compareLine(line store.LogEntry, log *logReader) {
 	for log.entry.ID != 0 && log.entry.ID < line.ID {
 		event := log.entry.Event
-		c.found(event, "its event %q is not in the lines: it was inserted, or lines are missing", event.Event)
+		c.found(event, "its event %q is not in the lines: the event was inserted, or lines are missing", event.Event)
 		log.advance()
 	}
 	if log.err != nil {
@@ -109,7 +109,7 @@ func (c *comparison) compareEntry(line, entry store.LogEntry) {
 	case entry.Kind == "", !entry.IsCurrent, entry.Record == store.RecordDeleted:
 		// A record that was removed contradicts its events.
 	case line.Record == store.RecordDeleted:
-		c.found(entry.Event, "is stored, although it was deleted when the line was printed")
+		c.found(entry.Event, "is stored, although it had been deleted when the line was printed")
 	case line.Digest == nil:
 		c.incomparable++
 		c.messages.Warn("event %d: provider %d could not be read when the line was printed", line.ID, line.Subject)

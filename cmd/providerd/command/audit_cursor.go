@@ -43,11 +43,11 @@ func (c *cursor) read() error {
 		return errors.Join(fmt.Errorf("%s is not a regular file; use another file", c.Name()), err)
 	}
 	if output, err := os.Stdout.Stat(); err != nil || os.SameFile(info, output) || console.IsNullDevice(os.Stdout) {
-		return errors.New("standard output is closed, the null device or the cursor file, so the events would be lost; " +
-			"redirect it to another file")
+		return errors.New("standard output is closed, or is the null device or the cursor file, so the events would be " +
+			"lost; redirect it to another file")
 	}
 	if err := syscall.Flock(int(c.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return fmt.Errorf("%s: another process uses it; stop it, or use another file: %w", c.Name(), err)
+		return fmt.Errorf("%s is in use by another process; stop that process, or use another file: %w", c.Name(), err)
 	}
 	text, err := io.ReadAll(io.LimitReader(c, maxText))
 	if err != nil || len(text) == 0 {

@@ -20,13 +20,13 @@ var errAuditDiffers = errors.New("the database differs")
 
 type auditVerifyCommand struct {
 	console.DatabaseFlags
-	File string `arg:"" type:"path" help:"Lines that \"audit list --output jsonl\" has printed."`
+	File string `arg:"" type:"path" help:"File with the lines that \"audit list --output jsonl\" printed."`
 	console.ListFormat
 }
 
 // Help is the long help text.
 func (*auditVerifyCommand) Help() string {
-	return "Compares the database with lines that were kept elsewhere. It lists each record that was changed, removed " +
+	return "Compares the database with audit lines saved elsewhere. It lists each record that was changed, removed " +
 		"or inserted without an event, and each event that was changed, removed or inserted. Lines may be repeated, but " +
 		"must be in order, without gaps. The exit status is 0 if nothing differs, 3 if something differs, and 1 if " +
 		"something could not be compared."

@@ -20,7 +20,7 @@ func writeBackupMetrics(path, backup string, begun time.Time, failure error) err
 		name = "providerd_backup_" + name
 		return fmt.Sprintf("# HELP %s %s\n# TYPE %s gauge\n%s %v\n", name, help, name, name, value)
 	}
-	outcome := func(success int) string { return gauge("success", "Whether the last backup succeeded.", success) }
+	outcome := func(success int) string { return gauge("success", "1 if the last backup succeeded, else 0.", success) }
 	text, err := files.ReadSmall(path)
 	_, figures, isOurs := bytes.Cut(text, []byte("# HELP providerd_backup_last"))
 	switch {
@@ -34,7 +34,7 @@ func writeBackupMetrics(path, backup string, begun time.Time, failure error) err
 			return fmt.Errorf("measure backup: %w", err)
 		}
 		text = []byte(outcome(1) +
-			gauge("last_success_timestamp_seconds", "When the last successful backup was finished.", time.Now().Unix()) +
+			gauge("last_success_timestamp_seconds", "When the last successful backup finished.", time.Now().Unix()) +
 			gauge("size_bytes", "Size of the last successful backup.", written.Size()) +
 			gauge("duration_seconds", "How long the last successful backup took.", time.Since(begun).Seconds()))
 	case isOurs:

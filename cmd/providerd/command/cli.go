@@ -14,7 +14,7 @@ import (
 
 type cli struct {
 	Serve       serve.Command       `cmd:"" group:"Serve" help:"Serve the API until a signal arrives."`
-	Migrate     migrateCommand      `cmd:"" group:"Serve" help:"Migrate the database to the schema of this program."`
+	Migrate     migrateCommand      `cmd:"" group:"Serve" help:"Migrate the database to the schema version of this program."`
 	Provider    providerCommands    `cmd:"" group:"Providers" help:"Create, list, show, update, delete and export providers."`
 	Apply       apply.Command       `cmd:"" group:"Providers" help:"Create and change providers to match YAML files."`
 	Application applicationCommands `cmd:"" group:"Providers" help:"Manage applications and their links to providers."`
@@ -23,7 +23,7 @@ type cli struct {
 	Key         keyCommands         `cmd:"" group:"Keys" help:"Manage the keys that encrypt secrets at rest."`
 	Backup      backupCommand       `cmd:"" group:"Data" help:"Back up a SQLite database, and verify the backup."`
 	Restore     restoreCommand      `cmd:"" group:"Data" help:"Restore a SQLite database from a backup."`
-	Copy        copyCommand         `cmd:"" group:"Data" help:"Copy a database, such as from SQLite to PostgreSQL."`
+	Copy        copyCommand         `cmd:"" group:"Data" help:"Copy a database, for example from SQLite to PostgreSQL."`
 	Doctor      doctorCommand       `cmd:"" group:"Diagnose" help:"Check configuration, files, database and disk."`
 	Health      healthCommand       `cmd:"" group:"Diagnose" help:"Check whether the server on this host is ready."`
 	Version     versionCommand      `cmd:"" group:"Diagnose" help:"Print the versions of the program and its parts."`

@@ -23,11 +23,12 @@ type copyCommand struct {
 
 // Help is the long help text.
 func (copyCommand) Help() string {
-	return "Copies providers, applications, tokens and events with their pks, ids, idempotency keys and times. Secrets " +
-		"are copied encrypted: both databases use the same keyset, which is not copied. A server can keep using the " +
-		"database to copy, but records that it creates after the copy began are not copied; to move a database, stop the " +
-		"server first. If the copy is interrupted, nothing is stored, and the command can be run again. At the end, both " +
-		"databases are compared, and the number of rows and the SHA-256 of each table are printed."
+	return "Copies providers, applications, tokens and events with their pks, ids, idempotency keys and times. " +
+		"Secrets are copied encrypted: both databases use the same keyset, which is not copied. A server can keep using " +
+		"the database while it is copied, but records that it creates after the copy begins are not copied; to move a " +
+		"database, stop the server first. If the copy is interrupted, nothing is stored, and the command can be run " +
+		"again. At the end, both databases are compared, and the number of rows and the SHA-256 of each table are " +
+		"printed."
 }
 
 // AfterApply makes the checks of console.DatabaseFlags for both databases.

@@ -41,8 +41,8 @@ const (
 func (doctorCommand) Help() string {
 	return "Checks the configuration, files, keyset, database and disk, and reports what is wrong and what to do. It " +
 		"can run next to a server: it changes nothing, creates no file and takes no lock that others wait for. Run it as " +
-		"the server's user, with the server's flags and environment: what \"serve\" would refuse is refused in the same " +
-		"words. The exit status is 1 if a check failed, and 0 if there are only warnings."
+		"the server's user, with the server's flags and environment: it reports what \"serve\" would refuse in the " +
+		"same words. The exit status is 1 if a check failed, and 0 if there are only warnings."
 }
 
 // Run makes every check, except those that depend on one that failed.
@@ -175,7 +175,7 @@ func (f *findings) openPostgreSQL(ctx context.Context, url console.DatabaseURL, 
 		f.err("settings", fault)
 	}
 	if len(faults) == 0 {
-		f.add(healthOK, "settings", "the server accepts writes, and acknowledged commits are durable")
+		f.add(healthOK, "settings", "PostgreSQL accepts writes, and acknowledged commits are durable")
 	}
 	if err == nil {
 		f.safeguards(safeguards)
@@ -204,11 +204,11 @@ func (f *findings) safeguards(safeguards postgres.Safeguards) {
 		f.add(healthOK, archive, "the WAL is archived")
 	}
 	if allowed := safeguards.MaxConnections; allowed < needed {
-		f.add(healthWarn, connections, "a replica may open up to %d connections, but the server allows %d: creates and "+
+		f.add(healthWarn, connections, "a replica may open up to %d connections, but PostgreSQL allows %d: creates and "+
 			"/readyz may wait for a connection; raise max_connections or the role's limit, or connect through PgBouncer", needed,
 			allowed)
 	} else {
-		f.add(healthOK, connections, "the server allows %d connections, enough for %s of up to %d each", allowed,
+		f.add(healthOK, connections, "PostgreSQL allows %d connections, enough for %s of up to %d each", allowed,
 			console.Count(allowed/needed, "replica"), needed)
 	}
 }
@@ -235,8 +235,8 @@ func (f *findings) schema(ctx context.Context, view database.View) (isReadable b
 	case err != nil:
 		f.err(check, err)
 	case len(drift) > 0:
-		f.fail(check, "schema version %d differs from what this program creates: %s; undo what another program has changed, "+
-			"or restore a backup", schema.Version, strings.Join(drift, ", "))
+		f.fail(check, "the schema has version %d but differs from what this program creates: %s; undo what another "+
+			"program has changed, or restore a backup", schema.Version, strings.Join(drift, ", "))
 	default:
 		f.add(healthOK, check, "schema version is %d, the same as this program's", schema.Version)
 	}
@@ -284,6 +284,6 @@ func (f *findings) tokens(ctx context.Context, inspection store.Inspection) {
 		f.add(healthWarn, check, `the tokens of these callers expire before %s: %s; run "providerd token renew" with the `+
 			"ids of their newest tokens", console.Timestamp(now.Add(expiryNotice)), strings.Join(callers, ", "))
 	default:
-		f.add(healthOK, check, "each caller with a valid token has one that is valid for more than 14 days")
+		f.add(healthOK, check, "each caller with a valid token has one that remains valid for more than 14 days")
 	}
 }

@@ -19,8 +19,8 @@ type providerFlags struct {
 	Name      filterText       `placeholder:"NAME" help:"Only providers with exactly this name."`
 	ClientID  filterText       `placeholder:"ID" help:"Only the OAuth2 provider with exactly this client_id."`
 	CreatedBy filterText       `placeholder:"NAME" help:"Only providers created with a token of this name."`
-	Limit     console.Positive `placeholder:"N" help:"Print at most N; if there are more, a message on standard error gives the --after of the next page."`
-	Since     console.Time     `placeholder:"TIME" help:"Only providers created within this duration, such as 30d, or since this time, such as 2026-01-31T08:00:00Z."`
+	Limit     console.Positive `placeholder:"N" help:"Print at most N; if there are more, a message on standard error gives the --after value of the next page."`
+	Since     console.Time     `placeholder:"TIME" help:"Only providers newer than this duration, such as 30d, or this time, such as 2026-01-31T08:00:00Z."`
 	After     console.Positive `placeholder:"PK" help:"Only providers with a pk above this one."`
 }
 
@@ -33,7 +33,7 @@ func (f providerFlags) records(
 		Since: time.Time(f.Since),
 	}, int64(f.After))
 	return console.Limit(records, int64(f.Limit), func(last store.Record) {
-		messages.Note("there are more; continue with --after %d", last.Common().PK)
+		messages.Note("there are more providers; continue with --after %d", last.Common().PK)
 	})
 }
 
@@ -47,7 +47,7 @@ func (k *providerKind) UnmarshalText(text []byte) error {
 		*k = providerKind(kind)
 		return nil
 	default:
-		return fmt.Errorf("%q is not a kind of provider: oauth2 or workspace_directory", text)
+		return fmt.Errorf("%q is not a kind of provider; use oauth2 or workspace_directory", text)
 	}
 }
 

@@ -75,7 +75,7 @@ func (f *findings) files(path, dir, keyset string) {
 	}
 	names, _ := sqlite.LeftoverLinks(path)
 	for _, name := range names {
-		f.add(healthWarn, check, "%s is not a copy, but another name of the database, left by an interrupted restore; "+
+		f.add(healthWarn, check, "%s is not a copy, but another name for the database, left by an interrupted restore; "+
 			"remove this name", name)
 	}
 	f.file("keyset file", keyset, owner, exposedKeyset)

@@ -58,7 +58,8 @@ func (c *healthCommand) Run(ctx context.Context, out *console.Output) error {
 		return fmt.Errorf("%s serves plain HTTP; omit --tls-cert, or enable TLS on the server", url)
 	}
 	if errors.Is(err, errOtherCertificate) {
-		return fmt.Errorf("%s presents a certificate other than %s; pass the server's with --tls-cert", url, c.TLSCert)
+		return fmt.Errorf("%s presents a certificate other than the one in %s; pass the server's certificate with "+
+			"--tls-cert", url, c.TLSCert)
 	}
 	if err != nil {
 		return fmt.Errorf("%s does not respond: %w; start the server, or pass its address with --listen", url, err)
@@ -95,7 +96,7 @@ func trustOnly(path string) (*tls.Config, error) {
 		block, rest = pem.Decode(rest)
 	}
 	if block == nil {
-		return nil, fmt.Errorf("%s does not contain a certificate in PEM; pass the server's with --tls-cert", path)
+		return nil, fmt.Errorf("%s does not contain a PEM certificate; pass the server's certificate with --tls-cert", path)
 	}
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS12,

@@ -71,7 +71,7 @@ func parseItem(number int, text string) (name, value string, isJSON bool, err er
 	case !ok || name == "":
 		err = fmt.Errorf("item %d is not a field; %s", number, itemForms)
 	case !isJSON && strings.HasPrefix(value, "="):
-		err = fmt.Errorf("item %d has ==; write NAME=TEXT, or NAME:='\"=TEXT\"' for a text that begins with =", number)
+		err = fmt.Errorf("item %d has ==; write NAME=TEXT, or NAME:='\"=TEXT\"' for a string that begins with =", number)
 	}
 	return name, value, isJSON, err
 }

@@ -13,7 +13,7 @@ import (
 )
 
 type keyCommands struct {
-	Create keyCreateCommand `cmd:"" usage:"--keyset=PATH [--add=FILE | --drop=FILE] [flags]" help:"Create the keyset file of a PostgreSQL database, or a changed copy of one."`
+	Create keyCreateCommand `cmd:"" usage:"--keyset=PATH [--add=FILE | --drop=FILE] [flags]" help:"Create the keyset file of a PostgreSQL database, or a modified copy of a keyset file."`
 	List   keyListCommand   `cmd:"" help:"List the data keys of the database and the master keys of the keyset file."`
 	Rotate keyRotateCommand `cmd:"" help:"Add a data key, which encrypts new secrets."`
 	Reseal keyResealCommand `cmd:"" help:"Re-encrypt older secrets with the newest data key, and remove keys that no secret needs."`
@@ -22,7 +22,7 @@ type keyCommands struct {
 
 type keyCreateCommand struct {
 	Keyset string `required:"" env:"PROVIDERD_KEYSET" type:"path" placeholder:"PATH" help:"The file to create, readable only by its owner (${env})."`
-	Add    string `type:"path" xor:"from" placeholder:"FILE" help:"Copy the master keys of this keyset file, and add one, which becomes the primary one."`
+	Add    string `type:"path" xor:"from" placeholder:"FILE" help:"Copy the master keys of this keyset file, and add a new primary master key."`
 	Drop   string `type:"path" xor:"from" placeholder:"FILE" help:"Copy only the primary master key of this keyset file."`
 }
 

@@ -16,7 +16,7 @@ type migrateCommand struct {
 // Help is the long help text.
 func (migrateCommand) Help() string {
 	return "\"providerd serve\" migrates the database when it starts. Run this first if your servers are not allowed " +
-		"to change tables. A PostgreSQL database may be empty; a SQLite database is only created by \"providerd serve\"."
+		"to change tables. A PostgreSQL database may be empty; a SQLite database is created only by \"providerd serve\"."
 }
 
 // Run migrates the database to the schema version of this program.

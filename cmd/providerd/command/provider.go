@@ -30,7 +30,7 @@ type providerListCommand struct {
 	providerFlags
 	console.ListFormat
 	Reveal bool `xor:"what" help:"Print secrets, which are masked otherwise."`
-	Advice bool `xor:"what" help:"List deviations from best practice instead, without values."`
+	Advice bool `xor:"what" help:"List deviations from best practice, without values, instead of the providers."`
 }
 
 // Run lists the providers, or advice for them.

@@ -12,7 +12,7 @@ import (
 
 type providerCreateCommand struct {
 	console.DatabaseFlags
-	As    console.Label `required:"" placeholder:"NAME" help:"Caller that owns the provider: the name of its tokens."`
+	As    console.Label `required:"" placeholder:"NAME" help:"Caller that owns the provider: the name of the caller's tokens."`
 	Kind  providerKind  `arg:"" help:"Kind of provider: oauth2 or workspace_directory."`
 	Items items         `arg:"" optional:"" name:"item" help:"Fields: NAME=TEXT, NAME:=JSON, NAME=@FILE or NAME:=@FILE. A secret must be in a file."`
 }

@@ -23,7 +23,7 @@ func (*providerDeleteCommand) Help() string {
 	return "Deletes providers with their secrets and idempotency keys. A later create with the same key, for " +
 		"example from \"providerd apply\", creates the provider again with another pk. \"providerd audit\" still shows the " +
 		"creation and the deletion. Backups still contain what was deleted, and so do the files of the database for a " +
-		"while; the secret in them is encrypted. A provider that serves an application is not deleted; run " +
+		"while; the secrets in them are encrypted. A provider that serves an application is not deleted; run " +
 		"\"providerd application unlink\" first."
 }
 

@@ -21,8 +21,8 @@ type providerUpdateCommand struct {
 // Help is the long help text.
 func (*providerUpdateCommand) Help() string {
 	return "Changes a provider in place. Its pk, its idempotency key, its links to applications and all other " +
-		"fields stay the same. The new values are checked like a create, shown, and stored once you confirm. If a client " +
-		"then retries the create with the old body, it is refused, and the response lists the fields that differ; " +
+		"fields stay the same. The new values are checked as in a create, shown, and stored once you confirm. If a client " +
+		"then retries the create with the old body, the retry is refused, and the response lists the fields that differ; " +
 		"\"providerd audit\" shows who changed which fields."
 }
 

@@ -21,11 +21,12 @@ type restoreCommand struct {
 
 // Help is the long help text.
 func (restoreCommand) Help() string {
-	return "Copies a backup to the path of a SQLite database once it is verified: it has the schema of this version of " +
-		"providerd, its pages and indexes are intact, and each provider can be read, with its secret. The keyset must " +
-		"exist. Stop the server first: nothing is restored while a program has the database open, or while files of a " +
-		"killed server are next to it. Records stored after the backup are lost, and their pks are assigned again. If " +
-		"root runs the command, the file belongs to the owner of the database that it replaces, or of the directory."
+	return "Copies a backup to the path of a SQLite database once the backup is verified: it has the schema of this " +
+		"version of providerd, its pages and indexes are intact, and each provider can be read, with its secret. The " +
+		"keyset must exist. Stop the server first: nothing is restored while a program has the database open, or while " +
+		"files left by a killed server are next to it. Records stored after the backup are lost, and their pks are " +
+		"assigned again. If root runs the command, the file belongs to the owner of the database that it replaces, or of " +
+		"the directory."
 }
 
 // AfterApply refuses a PostgreSQL database.

@@ -47,7 +47,7 @@ func describeUsageError(err error) string {
 		{`expected duration but got (".*"): time: .*$`, "$1 is not a duration such as 5s"},
 		{`^(unknown flag -[^-]), did you mean .*$`, "$1"},
 		{`, did you mean`, "; did you mean"},
-		{`slog: level string (".*"): unknown name`, "$1 is not a level: debug, info, warn or error"},
+		{`slog: level string (".*"): unknown name`, "$1 is not a log level; use debug, info, warn or error"},
 	} {
 		text = regexp.MustCompile(reworded[0]).ReplaceAllString(text, reworded[1])
 	}

@@ -38,11 +38,11 @@ func (u *DatabaseURL) UnmarshalText(text []byte) (err error) {
 	case err != nil:
 		return fmt.Errorf("%w or postgres://USER@HOST/DATABASE", err)
 	case strings.Contains(path, "?"):
-		return errors.New("sqlite: is followed by a path without parameters; remove the question mark and what follows it")
+		return errors.New("sqlite: takes a path without parameters; remove the question mark and what follows it")
 	case path == ":memory:":
 		return errors.New("sqlite::memory: would be lost when the program ends; use the path of a file")
 	case strings.Contains(path, "://"), strings.HasPrefix(path, "//"):
-		return errors.New("sqlite: is followed by a path, not by a URL")
+		return errors.New("sqlite: takes a path, not a URL")
 	}
 	return sqlite.CheckName(path)
 }
@@ -54,7 +54,7 @@ func (u DatabaseURL) CheckPassword(flag string, arguments []string) error {
 		return nil
 	}
 	return fmt.Errorf("--%s: other users can see a password in an argument; set PROVIDERD_%s to the URL, "+
-		"or put the password into a file, and set PGPASSFILE to its path", flag, strings.ToUpper(flag))
+		"or put the password into a file and set PGPASSFILE to its path", flag, strings.ToUpper(flag))
 }
 
 // Create opens the database, creates it if it does not exist, and migrates it to the schema of this program. If it must

@@ -51,7 +51,7 @@ func (n *Network) UnmarshalText(text []byte) error {
 		prefix, err = netip.PrefixFrom(address, address.BitLen()), nil
 	}
 	if err != nil || prefix != prefix.Masked() || prefix.Addr().Is4In6() {
-		return fmt.Errorf("%q is not a network such as 10.0.0.0/8 or fd00::/8, nor an address", text)
+		return fmt.Errorf("%q is neither an address nor a network such as 10.0.0.0/8 or fd00::/8", text)
 	}
 	*n = Network(prefix)
 	return nil
@@ -70,7 +70,7 @@ func (l *RateLimit) UnmarshalText(text []byte) error {
 	requests, err := strconv.Atoi(number)
 	windows := map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour}
 	if err != nil || requests < 1 || requests > most || windows[unit] == 0 {
-		return fmt.Errorf("%q is not of the form 100/s, 100/m or 100/h, with 1 to %d", text, most)
+		return fmt.Errorf("%q is not of the form 100/s, 100/m or 100/h, with a number from 1 to %d", text, most)
 	}
 	*l = RateLimit{Requests: requests, Window: windows[unit]}
 	return nil
@@ -139,7 +139,7 @@ type Slug string
 // UnmarshalText checks the characters of the slug.
 func (s *Slug) UnmarshalText(text []byte) error {
 	if !regexp.MustCompile(`^[0-9A-Za-z_-]{1,100}$`).Match(text) {
-		return fmt.Errorf("%q is not a slug: 1 to 100 letters, digits, hyphens and underscores", text)
+		return fmt.Errorf("%q is not a slug; use 1 to 100 letters, digits, hyphens and underscores", text)
 	}
 	*s = Slug(text)
 	return nil

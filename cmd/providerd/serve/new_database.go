@@ -19,8 +19,8 @@ func createStore(ctx context.Context, f console.DatabaseFlags, log *serveLog) (*
 	_, err := os.Stat(f.KeysetPath())
 	hadKeyset := err == nil
 	if f.Database.Path == "" && errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: %s; run providerd key create --keyset %s for an empty database, or copy the file from "+
-			"another replica", store.ErrNoKeyset, f.KeysetPath(), f.KeysetPath())
+		return nil, fmt.Errorf("%w: %s; run \"providerd key create --keyset %s\" for an empty database, or copy the file "+
+			"from another replica", store.ErrNoKeyset, f.KeysetPath(), f.KeysetPath())
 	}
 	db, err := f.Database.Create(ctx, log.Logger, false)
 	if err != nil {

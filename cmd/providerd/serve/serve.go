@@ -64,11 +64,11 @@ type VariableWarnings []string
 // Help is the long help text.
 func (Command) Help() string {
 	return "Creates the database if it does not exist, readable only by its owner, and migrates it to the schema " +
-		"version of this program. If a SQLite database has no token, writes one that allows all operations to the file " +
-		"initial-token next to it. Prints the address when ready. On SIGTERM, SIGINT or SIGHUP, /readyz fails immediately, " +
-		"the address closes after --drain-delay, and requests in flight are finished; a second SIGTERM or SIGINT exits " +
-		"immediately. Notifies systemd and its watchdog. Exports traces to the OpenTelemetry collector at " +
-		"OTEL_EXPORTER_OTLP_ENDPOINT."
+		"version of this program. If a SQLite database has no token, creates the file initial-token next to it, with a " +
+		"token that allows all operations. Prints the address when ready. On SIGTERM, SIGINT or SIGHUP, /readyz fails " +
+		"immediately, the server stops listening after --drain-delay, and requests in flight are finished; a second " +
+		"SIGTERM or SIGINT stops the server immediately. Notifies systemd and its watchdog. Exports traces to the " +
+		"OpenTelemetry collector at OTEL_EXPORTER_OTLP_ENDPOINT."
 }
 
 // heapReserve is the size of an allocation that is never touched, and so takes no memory. The live heap is so small
@@ -196,7 +196,7 @@ func listenOn(ctx context.Context, address console.ListenAddress, flag string) (
 		return nil, fmt.Errorf("%s: %s is not an address of this host; use one that is, or 0.0.0.0 for all", source,
 			address)
 	case errors.Is(err, syscall.EACCES):
-		return nil, fmt.Errorf("%s: ports below 1024 require a privilege; use a higher one or grant CAP_NET_BIND_SERVICE",
+		return nil, fmt.Errorf("%s: ports below 1024 require a privilege; use a higher port or grant CAP_NET_BIND_SERVICE",
 			source)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w; use an address of this host, or 0.0.0.0 for all", source, err)

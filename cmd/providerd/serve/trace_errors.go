@@ -20,7 +20,8 @@ import (
 	"example.com/providerd/cmd/providerd/console"
 )
 
-var errRedirected = errors.New("the collector redirects, which is not followed; set the endpoint to the final URL")
+var errRedirected = errors.New("the collector sent a redirect, which is not followed; " +
+	"set the endpoint to the final URL")
 
 // logSDKErrors returns a handler that logs errors of the export to a collector: the first three, and then one a minute.
 func logSDKErrors(collector *url.URL, logger *slog.Logger) otel.ErrorHandler {
@@ -55,7 +56,7 @@ func reasonOfFailure(err error) string {
 		{context.DeadlineExceeded.Error(), timedOut},
 		{"Client.Timeout exceeded", timedOut},
 		{errRedirected.Error(), errRedirected.Error()},
-		{resource.ErrPartialResource.Error(), "OTEL_RESOURCE_ATTRIBUTES has entries that are not NAME=VALUE"},
+		{resource.ErrPartialResource.Error(), "OTEL_RESOURCE_ATTRIBUTES has entries not of the form NAME=VALUE"},
 		{"sampler", "OTEL_TRACES_SAMPLER is not valid"},
 		{"trace ID ratio", "OTEL_TRACES_SAMPLER_ARG is not valid"},
 	} {

@@ -33,7 +33,7 @@ func (u *usage) countNodes(text []byte) (line int, detail string) {
 			count += bytes.Count(part, []byte(indicator))
 		}
 		if count > maxLineValues {
-			return line, fmt.Sprintf("has more than %d values in one line; write one entry per line", maxLineValues)
+			return line, fmt.Sprintf("has more than %d values on one line; write one entry per line", maxLineValues)
 		}
 		if u.nodes += count; u.isOver() {
 			return line, u.excess()

@@ -213,7 +213,8 @@ func (r *reader) findRepeatedIDs() {
 		for _, entry := range r.Entries {
 			id, detail := entry.ID, "has the same id as the entry in %s; change one of them"
 			if isFormer {
-				id, detail = entry.Was, "`was` is already the id or a former id of the entry in %s; write the former id"
+				id, detail = entry.Was, "`was` is already the id or a former id of the entry in %s; write "+
+					"the former id of this entry"
 			}
 			place := entry.At("")
 			if first, ok := places[id]; ok {

@@ -37,7 +37,7 @@ func isReference(text string) bool { return reference.MatchString(text) }
 // expand replaces the references in a text.
 func (e *entryReader) expand(text string) (string, error) {
 	if foreign.MatchString(text) {
-		return "", errors.New("is a reference of another system, which would be stored as it is; write ${NAME} for a " +
+		return "", errors.New("is a reference for another system and would be stored as is; write ${NAME} for a " +
 			"variable or ${file:PATH} for a file")
 	}
 	var err error
@@ -47,7 +47,7 @@ func (e *entryReader) expand(text string) (string, error) {
 		case found == "$${":
 			value = "${"
 		case !isReference(found):
-			err = errors.New("contains ${ that is not part of a reference such as ${NAME} or ${file:PATH}; " +
+			err = errors.New("contains a ${ that is not part of a reference such as ${NAME} or ${file:PATH}; " +
 				"write $${ for ${ itself")
 		default:
 			value, err = e.refer(found[len("${") : len(found)-len("}")])
@@ -68,7 +68,8 @@ func (e *entryReader) refer(name string) (string, error) {
 		named = "the file " + path
 		var err error
 		if value, err = e.readReferenced(path); err != nil {
-			return "", fmt.Errorf("refers to a file: %w; correct the path, which is relative to the YAML file", err)
+			return "", fmt.Errorf("refers to a file that cannot be read: %w; correct the path, which is relative "+
+				"to the YAML file", err)
 		}
 	} else if !ok {
 		return "", fmt.Errorf("refers to %s, which is not set; export it, or write $${ for a literal ${", named)
@@ -78,7 +79,7 @@ func (e *entryReader) refer(name string) (string, error) {
 	case value == "":
 		return "", fmt.Errorf("refers to %s, which is empty; write '' for an empty value", named)
 	case !utf8.ValidString(value):
-		return "", fmt.Errorf("refers to %s, which is not UTF-8", named)
+		return "", fmt.Errorf("refers to %s, which is not UTF-8; encode it in UTF-8", named)
 	default:
 		return value, nil
 	}

@@ -51,7 +51,8 @@ func entrySchema(request *openapi3.Schema) *openapi3.Schema {
 		entry.Properties[redirectURIs] = openapi3.NewAnyOfSchema(uris.Value, lines).NewRef()
 	}
 	for name, description := range map[string]string{
-		idMember:  "Identifies the entry. To change it once it was applied, keep the old one in was. Default: the name.",
+		idMember: "Identifies the entry. To change the id after the entry was applied, keep the old id in `was`. " +
+			"Default: the name.",
 		wasMember: "The former id of an entry whose id was changed.",
 	} {
 		id := openapi3.NewStringSchema().WithMinLength(1)

@@ -19,7 +19,7 @@ func (r *reader) reportSyntax(err error) {
 	}
 	detail := "is not valid YAML: " + wrong.Message
 	if strings.HasPrefix(wrong.Message, "did not find expected") {
-		detail += "; check the indentation, brackets and quotes here and in the line above"
+		detail += "; check the indentation, brackets and quotes on this line and the line above"
 	}
 	if strings.HasPrefix(wrong.Message, "unknown anchor") {
 		// The library's message contains the name of the anchor, which may be an unquoted value.

@@ -23,7 +23,7 @@ func (e *entryReader) addMembers(members map[string]*yaml.Node, mapping *yaml.No
 		name := resolve(key)
 		switch {
 		case name.Kind != yaml.ScalarNode:
-			e.report(key, "the name of a member must be a string; render a template such as {{ x }}, or quote it")
+			e.report(key, "the name of a member must be a string; quote it, or render templates such as {{ x }} first")
 		case name.ShortTag() == "!!merge" && resolve(value).Kind == yaml.SequenceNode:
 			merged = append(merged, resolve(value).Content...)
 		case name.ShortTag() == "!!merge":
@@ -51,7 +51,8 @@ func (e *entryReader) merge(members map[string]*yaml.Node, node *yaml.Node, dept
 	case depth > maxNesting:
 		e.report(node, "merges mappings nested deeper than the contract allows")
 	case source.Kind != yaml.MappingNode:
-		e.report(node, "<< must be an alias of a mapping, such as *defaults, or a list of them; quote a field of this name")
+		e.report(node, "<< must be an alias of a mapping, such as *defaults, or a list of such aliases; quote it if it is "+
+			"the name of a field")
 	default:
 		e.addMembers(members, source, depth)
 	}

@@ -27,7 +27,7 @@ func applyCases() []applyCase {
 		secret  = "q7Rk2mVx9TbN4cYw1JdGs5HaT7EoKi3MzPLf"
 		flow    = "authorization_flow: 3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"
 		write   = "write ${NAME} for a variable or ${file:PATH} for a file"
-		foreign = "`client_secret` is a reference of another system, which would be stored as it is; " + write
+		foreign = "`client_secret` is a reference for another system and would be stored as is; " + write
 		unknown = " has a tag that providerd does not know; "
 		checked = "checked 1 entry without a server; pass --server or --as to see what would change"
 		example = "; write a file such as oauth2: [{name: Wiki, authorization_flow: 3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01, " +
@@ -51,11 +51,11 @@ func applyCases() []applyCase {
 		{name: "SOPS", field: "client_secret: ENC[AES256_GCM,data:a]\nsops: {version: 3.7}", status: 1, says: "sops is not a kind of provider; the kinds are oauth2 and workspace_directory"},
 		{
 			name: "GitHub", field: "client_secret: ${{ secrets.X }}", status: 1,
-			says: "`client_secret` contains ${ that is not part of a reference such as ${NAME} or ${file:PATH}; write $${ for ${ itself",
+			says: "`client_secret` contains a ${ that is not part of a reference such as ${NAME} or ${file:PATH}; write $${ for ${ itself",
 		},
 		{
 			name: "Helm", field: "client_secret: {{ .Values.x }}", status: 1,
-			says: "the name of a member must be a string; render a template such as {{ x }}, or quote it",
+			says: "the name of a member must be a string; quote it, or render templates such as {{ x }} first",
 		},
 		{name: "a byte order mark", field: "client_secret: ${file:s}", secret: "\ufeff" + secret + "\r\n", says: checked},
 		{name: "one line feed", field: "client_secret: ${file:s}", secret: secret + "\n", says: checked},
@@ -98,7 +98,7 @@ func applyCases() []applyCase {
 			name: "an anchor of another document", whole: "x-a: &a {" + flow + "}\n---\noauth2: [{name: n, <<: *a}]\n", status: 1,
 			says: "refers to an unknown anchor; define it earlier in the same document, or quote a value that begins with *",
 		},
-		{name: "folded lines", field: "redirect_uris: >\n      a:b\n      c:d", status: 1, says: "Write a list, or | instead of >, which joins the lines."},
+		{name: "folded lines", field: "redirect_uris: >\n      a:b\n      c:d", status: 1, says: "Write a list, or use | instead of >, because > joins the lines."},
 		{name: "a list of lines", field: "redirect_uris: ['https://a.example.com/', 'https://b.example.com/']", says: checked},
 		{name: "CR LF", field: "redirect_uris: |\r\n      https://a.example.com/\r\n      https://b.example.com/\r", says: checked},
 		{name: "JSON", whole: `{"$schema": "x.json", "oauth2": [{"name": "n", "` + strings.Replace(flow, ": ", `": "`, 1) + `"}]}`, says: checked},

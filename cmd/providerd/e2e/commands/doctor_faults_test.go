@@ -60,15 +60,15 @@ func damagedSetUps() map[string]damagedSetUp {
 		},
 		"newer schema": {
 			statement("INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, true)"),
-			fails("schema", "database is from a newer version of providerd: its schema version is 99.*; use a newer providerd"),
+			fails("schema", "database is from a newer version of providerd: its schema version 99 .*; use a newer providerd"),
 		},
 		"missing index": {
 			statement("DROP INDEX providers_idempotency_key"),
-			fails("schema", `schema version 1 differs from what this program creates: index "providers_idempotency_key" is missing; undo what another program has changed, or restore a backup`),
+			fails("schema", `the schema has version 1 but differs from what this program creates: index "providers_idempotency_key" is missing; undo what another program has changed, or restore a backup`),
 		},
 		"trigger": {
 			statement("CREATE TRIGGER forgetting BEFORE INSERT ON providers BEGIN SELECT RAISE(IGNORE); END"),
-			fails("schema", `schema version 1 differs from what this program creates: trigger "forgetting" was added; undo what another program has changed, or restore a backup`),
+			fails("schema", `the schema has version 1 but differs from what this program creates: trigger "forgetting" was added; undo what another program has changed, or restore a backup`),
 		},
 		"others write the database":  {shell("chmod 666 data/providerd.db"), fails("database file", "other users can write to .*; run chmod 600 on it")},
 		"others read the database":   {shell("chmod 644 data/providerd.db"), warns("database file", "other users can read .*; run chmod 600 on it")},
@@ -113,7 +113,7 @@ func damagedSetUps() map[string]damagedSetUp {
 		},
 		"WAL without database": {
 			all(crash, shell("rm data/providerd.db")),
-			fails("database", `storage is unavailable: .*/data/providerd\.db is missing or empty, but its WAL, which has the newest creates, exists; restore the database file, or move the -wal and -shm files away to start with a new database`),
+			fails("database", `storage is unavailable: .*/data/providerd\.db is missing or empty, but its WAL, which contains the newest changes, exists; restore the database file, or move the -wal and -shm files away to start with a new database`),
 		},
 		"WAL without its index": {all(crash, shell("rm data/providerd.db-shm")), fails("database", `storage is unavailable: data/providerd\.db-wal exists without its -shm file; run "providerd serve" to rebuild it`)},
 		"replaced under a server": {

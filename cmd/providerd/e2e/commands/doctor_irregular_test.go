@@ -57,7 +57,7 @@ func TestDoctorRefusesWhatServeRefuses(t *testing.T) {
 		"PROVIDERD_TLS_KEY=":                            "--tls-key: must not be empty.*PROVIDERD_TLS_KEY",
 		"PROVIDERD_TLS_CERT=cert.pem":                   "--tls-cert and --tls-key must be used together",
 		"PROVIDERD_LISTEN=nowhere":                      `"nowhere" is not of the form HOST:PORT.*PROVIDERD_LISTEN`,
-		"PROVIDERD_RATE_LIMIT=100":                      "100/h, with 1 to 999999 .*PROVIDERD_RATE_LIMIT",
+		"PROVIDERD_RATE_LIMIT=100":                      "100/h, with a number from 1 to 999999 .*PROVIDERD_RATE_LIMIT",
 		"PROVIDERD_OPS_LISTEN=127.0.0.1:8080":           "--listen and --ops-listen must differ",
 	} {
 		t.Run(line, func(t *testing.T) {

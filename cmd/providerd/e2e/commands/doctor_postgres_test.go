@@ -42,10 +42,10 @@ func TestDoctorOverPostgreSQL(t *testing.T) {
 		"database, settings, standbys, archive, "+
 		"connections, schema, keyset, records, tokens")
 	cluster.Exec(t, name, "ALTER DATABASE "+name+" CONNECTION LIMIT 73")
-	allowed := []string{"^ok connections: the server allows 73 connections, enough for 3 replicas of up to 24 each"}
+	allowed := []string{"^ok connections: PostgreSQL allows 73 connections, enough for 3 replicas of up to 24 each"}
 	expectOnly(t, examined, standby, archive, noToken, allowed)
 	cluster.Exec(t, name, "ALTER DATABASE "+name+" CONNECTION LIMIT 20")
-	expectOnly(t, examined, standby, archive, noToken, warns("connections", "a replica may open up to 24 connections, but the server allows 20: .*; raise max_connections or the role's limit, or connect through PgBouncer"))
+	expectOnly(t, examined, standby, archive, noToken, warns("connections", "a replica may open up to 24 connections, but PostgreSQL allows 20: .*; raise max_connections or the role's limit, or connect through PgBouncer"))
 	cluster.Exec(t, name, "ALTER DATABASE "+name+" CONNECTION LIMIT -1")
 	server.Stop(t)
 	for setting, says := range map[string]string{
@@ -63,7 +63,7 @@ func TestDoctorOverPostgreSQL(t *testing.T) {
 		cluster.Set(t, setting, map[string]string{"on": "off", "off": "on"}[value])
 	}
 	cluster.Exec(t, name, "ALTER TABLE tokens SET UNLOGGED")
-	expectOnly(t, examined, standby, archive, noToken, fails("schema", `schema version 1 differs from what this program creates: table "tokens" was changed; undo what another program has changed, or restore a backup`))
+	expectOnly(t, examined, standby, archive, noToken, fails("schema", `the schema has version 1 but differs from what this program creates: table "tokens" was changed; undo what another program has changed, or restore a backup`))
 	cluster.Exec(t, name, "ALTER TABLE tokens SET LOGGED")
 	cluster.Set(t, "archive_mode", "on")
 	cluster.Stop(t)
@@ -73,7 +73,7 @@ func TestDoctorOverPostgreSQL(t *testing.T) {
 	cluster.Set(t, "archive_command", "false")
 	cluster.Exec(t, name, "SELECT pg_switch_wal()", "UPDATE schema_support SET oldest_level = 99")
 	awaitArchiver(t, cluster, name, "failed_count > 0")
-	newer := fails("schema", "database is from a newer version of providerd: its schema version is [0-9]+ and needs a program that knows version 99; this one knows up to [0-9]+; use a newer providerd")
+	newer := fails("schema", "database is from a newer version of providerd: its schema version [0-9]+ requires a program that supports version 99; this one supports up to [0-9]+; use a newer providerd")
 	expectOnly(t, examined, standby, newer, fails("archive", "archive_command fails, and WAL accumulates; see PostgreSQL's log"))
 	cluster.Set(t, "archive_command", "true")
 	cluster.Exec(t, name, "UPDATE schema_support SET oldest_level = 1",

@@ -94,9 +94,9 @@ func TestHealthVerifiesCertificate(t *testing.T) {
 	server := providerdtest.Serve(t, dir, "--tls-cert", "cert.pem", "--tls-key", "key.pem")
 	address := "PROVIDERD_LISTEN=" + strings.TrimPrefix(server.URL, "https://")
 	expectHealth(t, dir, "ready", address, "PROVIDERD_TLS_CERT=cert.pem")
-	expectHealth(t, elsewhere, "presents a certificate other than cert.pem; pass the server's with --tls-cert", address, "PROVIDERD_TLS_CERT=cert.pem")
+	expectHealth(t, elsewhere, "presents a certificate other than the one in cert.pem; pass the server's certificate with --tls-cert", address, "PROVIDERD_TLS_CERT=cert.pem")
 	expectHealth(t, dir, ".*; it serves HTTPS; pass its certificate with --tls-cert", address)
-	expectHealth(t, dir, "providerd: key.pem does not contain a certificate in PEM; pass the server's with --tls-cert", address, "PROVIDERD_TLS_CERT=key.pem")
+	expectHealth(t, dir, "providerd: key.pem does not contain a PEM certificate; pass the server's certificate with --tls-cert", address, "PROVIDERD_TLS_CERT=key.pem")
 }
 
 func TestHealthReportsWhyNotReady(t *testing.T) {

@@ -105,7 +105,7 @@ func failingCollectors(t *testing.T) [][2]string {
 		{isNotOTLP, providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, strings.Repeat(echo(r), 10_000), http.StatusForbidden)
 		})},
-		{"the collector redirects, which is not followed; set the endpoint to the final URL", providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {
+		{"the collector sent a redirect, which is not followed; set the endpoint to the final URL", providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, elsewhere+r.URL.Path, http.StatusTemporaryRedirect)
 		})},
 		{isNotOTLP, providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {

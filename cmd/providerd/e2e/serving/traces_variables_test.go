@@ -29,7 +29,7 @@ func TestTracesVariables(t *testing.T) {
 		"OTEL_EXPORTER_OTLP_HEADERS=a=canary%zz":   "OpenTelemetry: escape header value",
 		"OTEL_EXPORTER_OTLP_CERTIFICATE=canary":    "OpenTelemetry: read tls ca cert file",
 		"OTEL_EXPORTER_OTLP_TRACES_TIMEOUT=canary": "OpenTelemetry: parse duration",
-		"OTEL_RESOURCE_ATTRIBUTES=canary":          "OTEL_RESOURCE_ATTRIBUTES has entries that are not NAME=VALUE",
+		"OTEL_RESOURCE_ATTRIBUTES=canary":          "OTEL_RESOURCE_ATTRIBUTES has entries not of the form NAME=VALUE",
 		"OTEL_TRACES_SAMPLER=canary":               "OTEL_TRACES_SAMPLER is not valid",
 		"OTEL_BSP_MAX_QUEUE_SIZE=-1":               "",
 		"OTEL_BSP_MAX_QUEUE_SIZE=1000000000000":    "",
