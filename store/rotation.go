@@ -59,8 +59,8 @@ func (r *resealing) all(ctx context.Context) error {
 	r.done, r.total, r.damaged = 0, 0, nil
 	if err := r.store.database.Write(ctx, r.begin); err != nil {
 		if errors.Is(err, database.ErrLocked) {
-			err = fmt.Errorf("%w; run \"providerd key reseal\" after the dump or other transaction ends: %w",
-				ErrKeysetInUse, err)
+			err = fmt.Errorf("%w: %w; wait for other programs, such as pg_dump, to finish, then run "+
+				"\"providerd key reseal\"", ErrKeysetInUse, err)
 		}
 		return err
 	}

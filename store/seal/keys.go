@@ -74,7 +74,7 @@ func (k *Keys) Unseal(sealed []byte, at Place) (Secret, error) {
 		return NewSecret(string(text)), nil
 	}
 	if id, missing := k.MissingKey(sealed); missing {
-		return Secret{}, fmt.Errorf("%s: %w: the database lacks data key %d", at, ErrDamaged, id)
+		return Secret{}, fmt.Errorf("%s: %w (the database lacks data key %d)", at, ErrDamaged, id)
 	}
 	return Secret{}, fmt.Errorf("%s: %w", at, ErrDamaged)
 }

@@ -112,7 +112,8 @@ func (c *comparison) compareEntry(line, entry store.LogEntry) {
 		c.found(entry.Event, "is stored, although it had been deleted when the line was printed")
 	case line.Digest == nil:
 		c.incomparable++
-		c.messages.Warn("event %d: provider %d could not be read when the line was printed", line.ID, line.Subject)
+		c.messages.Warn("event %d: provider %d could not be read when the line was printed; run \"providerd doctor\" to see "+
+			"whether it can be read now", line.ID, line.Subject)
 	case entry.Damaged != nil:
 		c.found(entry.Event, "cannot be read: %v", entry.Damaged)
 	case *line.Digest != *entry.Digest:

@@ -182,7 +182,8 @@ func (c *keyRewrapCommand) Run(ctx context.Context, messages *console.Messages) 
 	return c.WithStore(ctx, func(database *store.Store) error {
 		id, err := database.RewrapKeys(ctx)
 		if errors.Is(err, store.ErrRewrapped) {
-			messages.Warn("nothing was changed: %v; first replace the keyset file with one that has another primary key", err)
+			messages.Warn("nothing was changed: %v; add another with \"providerd key create --add\", replace the keyset file "+
+				"with the result, and run the command again", err)
 			return nil
 		}
 		if err != nil {

@@ -138,7 +138,8 @@ func (c *tokenRenewCommand) Run(ctx context.Context, out *console.Output, messag
 			state = "valid until " + console.Timestamp(old.ExpiresAt.Time)
 		}
 		if failure != nil {
-			messages.Warn("token %d of %s is %s, and was not replaced", old.ID, old.Name, state)
+			messages.Warn("token %d of %s is %s, and was not replaced; create another with \"providerd token create\"",
+				old.ID, old.Name, state)
 			return failure
 		}
 		messages.Note("token %d is %s", old.ID, state)

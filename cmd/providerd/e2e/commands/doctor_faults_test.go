@@ -94,7 +94,7 @@ func damagedSetUps() map[string]damagedSetUp {
 		},
 		"key of one secret": {
 			statement("UPDATE providers SET secret = x'01010203044444444444444444'"),
-			fails("records", `1 of 1 providers cannot be read, such as provider 1: secret: sealed secret is damaged, or its key is missing: the database lacks data key 16909060`+again),
+			fails("records", `1 of 1 providers cannot be read, such as provider 1: secret: sealed secret is damaged, or its key is missing \(the database lacks data key 16909060\)`+again),
 		},
 		"damaged secret": {
 			statement("UPDATE providers SET secret = x'00'"),
