@@ -23,7 +23,7 @@ type damagedRowError struct{ cause error }
 
 // Error includes what to do.
 func (e *damagedRowError) Error() string {
-	return fmt.Sprintf("its row is damaged: %v; correct the value or restore a backup", e.cause)
+	return fmt.Sprintf("its row is damaged: %v", e.cause)
 }
 
 // Unwrap returns ErrDamaged and the cause.

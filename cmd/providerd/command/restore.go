@@ -50,7 +50,7 @@ func (c *restoreCommand) Run(ctx context.Context, messages *console.Messages) er
 			copied.Report()
 			err := checkProviders(ctx, restored, c.KeysetPath(), messages)
 			if errors.Is(err, store.ErrDamaged) {
-				err = fmt.Errorf("%s: %w; use an earlier backup", c.File, err)
+				err = fmt.Errorf("%s: %s; use an earlier backup", c.File, err.Error())
 			}
 			return err
 		},

@@ -31,6 +31,7 @@ func Explain(err error) error {
 		{database.ErrForeign, "use another path or database"},
 		{database.ErrCorrupt, "restore a backup, or use another file"},
 		{database.ErrFull, "free space on the disk of the database"},
+		{store.ErrDamaged, `"providerd doctor" says what to do`},
 		{store.ErrChanged, "run the command again"},
 		{store.ErrClientIDTaken, `see "providerd provider list --client-id"`},
 		{store.ErrProviderInUse, `run "providerd application unlink" first`},
