@@ -25,6 +25,7 @@ func (s *soak) report(t *testing.T, isWhole bool) {
 		t.Fatalf("sampled %d processes, want 2", len(s.processes))
 	}
 	for i, samples := range s.processes {
+		samples = warmedUp(samples)
 		if samples[len(samples)-1].at-samples[0].at < minJudgedTime {
 			continue
 		}
@@ -43,6 +44,15 @@ func (s *soak) report(t *testing.T, isWhole bool) {
 	if err != nil {
 		t.Error(err)
 	}
+}
+
+// warmedUp omits the samples before the first garbage collection under load, until which memory always grows.
+func warmedUp(samples []soakSample) []soakSample {
+	const collections = "go_gc_duration_seconds_count"
+	first := slices.IndexFunc(samples, func(sample soakSample) bool {
+		return sample.values[collections] > samples[0].values[collections]
+	})
+	return samples[max(first, 0):]
 }
 
 // added returns how much a value has grown.

@@ -16,7 +16,7 @@ import (
 
 const (
 	// defaultSoak is the duration of an ordinary run, in seconds. The proof "soak" runs longer.
-	defaultSoak = 12
+	defaultSoak = 16
 	// wholeSoak is the minimum duration of a run that writes the figures.
 	wholeSoak = 2 * time.Minute
 	// soakSamples is the number of samples of a whole run.
