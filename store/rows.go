@@ -21,7 +21,7 @@ type readable[T any] struct {
 // damagedRowError is ErrDamaged for a row with an invalid value, such as a list that is not JSON.
 type damagedRowError struct{ cause error }
 
-// Error includes what to do.
+// Error says which value is invalid.
 func (e *damagedRowError) Error() string {
 	return fmt.Sprintf("its row is damaged: %v", e.cause)
 }

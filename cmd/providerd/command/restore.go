@@ -50,6 +50,7 @@ func (c *restoreCommand) Run(ctx context.Context, messages *console.Messages) er
 			copied.Report()
 			err := checkProviders(ctx, restored, c.KeysetPath(), messages)
 			if errors.Is(err, store.ErrDamaged) {
+				// It is not wrapped, because console.Explain would add another remedy.
 				err = fmt.Errorf("%s: %s; use an earlier backup", c.File, err.Error())
 			}
 			return err

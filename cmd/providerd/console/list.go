@@ -88,8 +88,7 @@ func SkippedError(damaged int) error {
 	if damaged == 0 {
 		return nil
 	}
-	return errors.New(Count(damaged, "damaged record was", "damaged records were") +
-		` omitted; "providerd doctor" says what to do`)
+	return errors.New(Count(damaged, "damaged record was", "damaged records were") + " omitted; " + remedyOfDamage)
 }
 
 // Limit yields at most limit elements, or all if limit is 0. If there are more, it calls more with the last one

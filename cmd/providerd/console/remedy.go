@@ -14,6 +14,9 @@ import (
 // ErrCertificate means that the certificate of the server cannot be loaded.
 var ErrCertificate = errors.New("cannot load certificate")
 
+// remedyOfDamage follows errors about damaged records of any kind.
+const remedyOfDamage = "restore a backup, or replace what is damaged"
+
 // Explain adds what to do about an error, if the error does not say it and it is known. If several remedies match, the
 // first belongs to the cause.
 func Explain(err error) error {
@@ -31,7 +34,7 @@ func Explain(err error) error {
 		{database.ErrForeign, "use another path or database"},
 		{database.ErrCorrupt, "restore a backup, or use another file"},
 		{database.ErrFull, "free space on the disk of the database"},
-		{store.ErrDamaged, `"providerd doctor" says what to do`},
+		{store.ErrDamaged, remedyOfDamage},
 		{store.ErrChanged, "run the command again"},
 		{store.ErrClientIDTaken, `see "providerd provider list --client-id"`},
 		{store.ErrProviderInUse, `run "providerd application unlink" first`},

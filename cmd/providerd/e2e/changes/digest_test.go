@@ -63,7 +63,7 @@ func expectDigests(t *testing.T, dir string, count int) {
 func TestDigestsInTheManual(t *testing.T) {
 	t.Parallel()
 	page := providerdtest.ReadFile(t, "cmd/providerd/manual/audit.md")
-	found := regexp.MustCompile("key `([0-9a-f]{64})`\\s+with\\s+the id\\s+`([0-9]+)`").FindStringSubmatch(page)
+	found := regexp.MustCompile("key `([0-9a-f]{64})` with\\s+the id\\s+`([0-9]+)`").FindStringSubmatch(page)
 	if found == nil {
 		t.Fatal("there is no key")
 	}
