@@ -69,8 +69,8 @@ func begin(ctx context.Context, pool database.Pool) *gorm.DB {
 	return plain.Begin()
 }
 
-// beginChange waits for the lock of the database in short rounds. In a long one, SQLite tries every 100 ms, and would
-// rarely find another program, which is busy, between two transactions.
+// beginChange begins a transaction that writes. It waits for the lock of the database in short rounds: in a long one,
+// SQLite soon tries only every 100 ms, and would rarely hit a gap between the transactions of a busy server.
 func (d *Database) beginChange(ctx context.Context) *gorm.DB {
 	begun := time.Now()
 	for {
