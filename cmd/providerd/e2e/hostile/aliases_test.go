@@ -68,7 +68,7 @@ func TestAliasesTakeLittleMemory(t *testing.T) {
 		"values in a line": {
 			[]string{directories("", 1, "{a: "+repeated("[]", 330_000)+"}")}, "0.yaml:2:1: has more than 200000 values on one line",
 		},
-		"a long file":     {[]string{"#" + strings.Repeat("x", 64<<20)}, "exceed 64 MiB; apply fewer files at a time"},
+		"a long file":     {[]string{"#" + strings.Repeat("x", 64<<20)}, "the files up to and including 0.yaml exceed 64 MiB; apply fewer files at a time"},
 		"faults":          {[]string{"oauth2:\n" + strings.Repeat("- {}\n", 300_000)}, "at least 10000 problems in 1 file; nothing was stored"},
 		"a shared anchor": {[]string{shared}, "checked 10000 entries without a server"},
 	} {
