@@ -24,6 +24,7 @@ require (
 	github.com/oapi-codegen/runtime v1.8.0 // the runtime of the generated code; the generator is a Go tool
 	github.com/pressly/goose/v3 v3.29.0 // migrations
 	github.com/prometheus/client_golang v1.25.0 // metrics
+	github.com/prometheus/procfs v0.22.0 // what a benchmark costs the server
 	github.com/rogpeppe/go-internal v1.16.0 // script tests of the command line
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // tests of the JSON Schema of apply files
 	github.com/tink-crypto/tink-go/v2 v2.9.0 // encryption, digests and their keys
@@ -75,7 +76,6 @@ require (
 	github.com/posener/complete v1.2.3 // indirect
 	github.com/prometheus/client_model v0.6.3 // indirect
 	github.com/prometheus/common v0.72.0 // indirect
-	github.com/prometheus/procfs v0.22.0 // indirect
 	github.com/riywo/loginshell v0.0.0-20200815045211-7d26008be1ab // indirect
 	github.com/sethvargo/go-retry v0.5.0 // indirect
 	github.com/speakeasy-api/jsonpath v0.6.3 // indirect

@@ -47,7 +47,7 @@ func (s *subject) load(ctx context.Context, dir string, connections int, duratio
 		return result{}, err
 	}
 	command := exec.CommandContext(ctx, "wrk", "--threads", "1", "--connections", strconv.Itoa(connections),
-		"--duration", duration.String(), "--timeout", "10s", "--script", script, s.url)
+		"--duration", duration.String(), "--timeout", "10s", "--script", script, s.URL)
 	command.Env = append(os.Environ(), "BENCH_TOKEN="+s.token)
 	output, err := command.Output()
 	if err != nil {

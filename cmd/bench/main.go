@@ -82,18 +82,17 @@ func run(ctx context.Context, o options) error {
 
 // write writes the table into the README that shows it, and the plot beside it.
 func (o options) write(text, chart string) error {
+	dir, target := "cmd/bench", "make bench"
 	switch {
 	case o.postgres && o.telemetry:
 		return nil
 	case o.telemetry:
 		return figures.Put("cmd/bench/README.md", "figures: make bench BENCH=-telemetry writes them", text)
 	case o.postgres:
-		return errors.Join(figures.Put("store/postgres/README.md", "figures: make bench BENCH=-postgres writes them", text),
-			os.WriteFile("store/postgres/figures.svg", []byte(chart), 0o600))
-	default:
-		return errors.Join(figures.Put("cmd/bench/README.md", "figures: make bench writes them", text),
-			os.WriteFile("cmd/bench/figures.svg", []byte(chart), 0o600))
+		dir, target = "store/postgres", "make bench BENCH=-postgres"
 	}
+	return errors.Join(figures.Put(dir+"/README.md", "figures: "+target+" writes them", text),
+		os.WriteFile(dir+"/figures.svg", []byte(chart), 0o600))
 }
 
 // serversOf returns the servers to measure. The others are compared with the first.

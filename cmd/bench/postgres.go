@@ -2,19 +2,15 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"testing"
-
-	"github.com/jackc/pgx/v5"
 
 	"example.com/providerd/store/postgres/postgrestest"
 )
 
 // startPostgres starts a PostgreSQL server of its own, and returns a function that empties its database and returns its
-// URL. It panics if the server does not start.
+// URL. Both panic if the server fails.
 func startPostgres(ctx context.Context) (empty database, stop func()) {
 	s := &standIn{ctx: ctx}
 	cluster := postgrestest.NewCluster(s)
@@ -22,35 +18,16 @@ func startPostgres(ctx context.Context) (empty database, stop func()) {
 	cluster.Set(s, "shared_buffers", "128MB")
 	cluster.Stop(s)
 	cluster.Start(s)
-	return func(ctx context.Context, _ string) (string, error) {
-			return emptyDatabase(ctx, cluster.URL("postgres"))
+	return func(string) string {
+			// The checkpoint keeps writes for the previous database from slowing down the next one.
+			cluster.Exec(s, "postgres", "DROP DATABASE IF EXISTS bench WITH (FORCE)", "CREATE DATABASE bench", "CHECKPOINT")
+			return cluster.URL("bench")
 		},
 		func() {
 			for _, cleanup := range slices.Backward(s.cleanups) {
 				cleanup()
 			}
 		}
-}
-
-// emptyDatabase creates a database, after removing the one of the same name.
-func emptyDatabase(ctx context.Context, server string) (address string, err error) {
-	admin, err := pgx.Connect(ctx, server)
-	if err != nil {
-		return "", fmt.Errorf("connect: %w", err)
-	}
-	defer func() { err = errors.Join(err, admin.Close(ctx)) }()
-	// The checkpoint keeps writes for the previous database from slowing down the next one.
-	for _, statement := range []string{"DROP DATABASE IF EXISTS bench", "CREATE DATABASE bench", "CHECKPOINT"} {
-		if _, err := admin.Exec(ctx, statement); err != nil {
-			return "", fmt.Errorf("%s: %w", statement, err)
-		}
-	}
-	location, err := url.Parse(server)
-	if err != nil {
-		return "", fmt.Errorf("parse the URL of the server: %w", err)
-	}
-	location.Path = "/bench"
-	return location.String(), nil
 }
 
 // standIn is what postgrestest needs of a test.

@@ -12,31 +12,27 @@ import (
 	"time"
 )
 
-// telemetry observes a server until stop is called, and returns the settings that let it.
-type telemetry func(ctx context.Context) (settings []string, stop func() error, err error)
+// telemetry observes a server until stop is called, and returns the setting that lets it.
+type telemetry func(ctx context.Context) (setting string, stop func() error)
 
 // scraped reads the metrics once per second, as Prometheus does.
-func scraped(ctx context.Context) (settings []string, stop func() error, err error) {
+func scraped(ctx context.Context) (setting string, stop func() error) {
 	free := httptest.NewServer(nil)
 	free.Close()
-	address := free.Listener.Addr().String()
 	ctx, cancel := context.WithCancel(ctx)
 	failed := make(chan error, 1)
 	go func() {
-		ticker := time.NewTicker(time.Second)
-		defer ticker.Stop()
-		last := errors.New("the metrics were never scraped")
-		for {
+		err := errors.New("the metrics were never scraped")
+		for ctx.Err() == nil {
 			select {
 			case <-ctx.Done():
-				failed <- last
-				return
-			case <-ticker.C:
-				last = scrape(context.WithoutCancel(ctx), "http://"+address+"/metrics")
+			case <-time.After(time.Second):
+				err = scrape(context.WithoutCancel(ctx), free.URL+"/metrics")
 			}
 		}
+		failed <- err
 	}()
-	return []string{"PROVIDERD_OPS_LISTEN=" + address}, func() error { cancel(); return <-failed }, nil
+	return "PROVIDERD_OPS_LISTEN=" + free.Listener.Addr().String(), func() error { cancel(); return <-failed }
 }
 
 // scrape reads metrics once. It returns an error if those of requests are missing.
@@ -58,17 +54,17 @@ func scrape(ctx context.Context, url string) error {
 }
 
 // collected discards traces in this process, whose CPU time is not measured.
-func collected(context.Context) (settings []string, stop func() error, err error) {
+func collected(context.Context) (setting string, stop func() error) {
 	var exports atomic.Int64
 	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		exports.Add(1)
 	}))
-	return []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + collector.URL}, func() error {
+	return "OTEL_EXPORTER_OTLP_ENDPOINT=" + collector.URL, func() error {
 		collector.Close()
 		if exports.Load() == 0 {
 			return errors.New("no traces were exported")
 		}
 		return nil
-	}, nil
+	}
 }
