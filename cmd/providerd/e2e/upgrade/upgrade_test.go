@@ -1,10 +1,11 @@
 //go:build proof
 
+// Package upgrade_test replaces replicas of this build with those of a newer program, which has a further migration,
+// under load, and back. Packages store/sqlite and store/postgres test the migrations.
 package upgrade_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -25,9 +26,12 @@ import (
 // headings is how many lines a list has before its records.
 const headings = 1
 
-// programs returns this build, and one of this tree with a further migration. Over PostgreSQL, either can use the
-// database of the other.
-func programs(t *testing.T) (old, newer string) {
+// TestMain also runs the test binary as providerd.
+func TestMain(m *testing.M) { providerdtest.Main(m) }
+
+// buildNewer returns a program of this tree with a further migration. Over PostgreSQL, either build can use the database
+// of the other.
+func buildNewer(t *testing.T) string {
 	t.Helper()
 	dir, replaced := t.TempDir(), map[string]string{}
 	for database, version := range map[string]string{"sqlite": "randomblob(16)", "postgres": "uuid_send(gen_random_uuid())"} {
@@ -41,25 +45,13 @@ UPDATE keyset SET version = ` + version + ";\n"
 	}
 	overlay, err := json.Marshal(map[string]map[string]string{"Replace": replaced})
 	file := filepath.Join(dir, "overlay.json")
-	processtest.Must(t, errors.Join(err, os.WriteFile(file, overlay, 0o600)))
-	newer = providerdtest.Build(t, "-overlay", file)
-	versions := run(t, newer, "", "version")
+	processtest.Must(t, err, os.WriteFile(file, overlay, 0o600))
+	newer := providerdtest.Build(t, "-overlay", file)
+	versions := processtest.Run(t, as(newer, providerdtest.Command(t.Context(), "", "version")))
 	if !strings.Contains(versions, "schema version 99999 (SQLite), 99999 (PostgreSQL)") {
 		t.Fatalf("the newer program has %s", versions)
 	}
-	return os.Args[0], newer
-}
-
-// run runs a command of a program in dir.
-func run(t *testing.T, program, dir string, words ...string) string {
-	t.Helper()
-	return processtest.Run(t, as(program, providerdtest.Command(t.Context(), dir, words...)))
-}
-
-// runOver runs a command of a program over the database of replicas.
-func runOver(t *testing.T, program string, f *providerdtest.Fleet, words ...string) string {
-	t.Helper()
-	return processtest.Run(t, as(program, f.Command(t.Context(), words...)))
+	return newer
 }
 
 // as returns a command that a program runs.
@@ -68,84 +60,73 @@ func as(program string, command *exec.Cmd) *exec.Cmd {
 	return command
 }
 
-// rollout replaces replicas under load. A replica that is being replaced gets no requests, as behind a load balancer
-// that sees it drain.
-type rollout struct {
-	*providerdtest.Fleet
-	inUse []sync.RWMutex
-}
-
-// create sends a create to a replica that is in use.
-func (r *rollout) create(name string) (providerdtest.Record, error) {
-	for {
-		if number := rand.IntN(len(r.inUse)); r.inUse[number].TryRLock() {
-			defer r.inUse[number].RUnlock()
-			return providerdtest.ErrorUnlessCreated(r.Create(number, name, ""))
-		}
-	}
-}
-
-// replace replaces a replica with another program.
-func (r *rollout) replace(t *testing.T, number int, program string) {
-	t.Helper()
-	r.inUse[number].Lock()
-	defer r.inUse[number].Unlock()
-	r.Replicas[number].Stop(t)
-	r.Program = program
-	if r.Start(t, number); t.Failed() {
-		t.FailNow()
-	}
-}
-
 // TestRollingUpgrade replaces the replicas with the newer program, back, and forth again. From the first replacement
 // on, the log is followed, and nothing that it has printed differs in the end.
 func TestRollingUpgrade(t *testing.T) {
 	const replicas, creates = 2, 200
-	old, newer := programs(t)
+	newer := buildNewer(t)
+	f := providerdtest.StartFleet(t, postgrestest.NewCluster(t).CreateDatabase(t), replicas)
 	journal := providerdtest.NewJournal()
-	r := &rollout{providerdtest.StartFleet(t, postgrestest.NewCluster(t).CreateDatabase(t), replicas), make([]sync.RWMutex, replicas)}
-	load := journal.Load(8, "upgrade", r.create)
+	// A replica that is being replaced gets no requests, as behind a load balancer that sees it drain.
+	var inUse [replicas]sync.RWMutex
+	load := journal.Load(8, "upgrade", func(name string) (providerdtest.Record, error) {
+		for {
+			if number := rand.IntN(replicas); inUse[number].TryRLock() {
+				defer inUse[number].RUnlock()
+				return providerdtest.ErrorUnlessCreated(f.Create(number, name, ""))
+			}
+		}
+	})
 	var follower *providerdtest.Follower
-	for _, program := range []string{newer, old, newer} {
+	for _, f.Program = range []string{newer, os.Args[0], newer} {
 		for number := range replicas {
-			r.replace(t, number, program)
+			inUse[number].Lock()
+			f.Replicas[number].Stop(t)
+			if f.Start(t, number); t.Failed() {
+				t.FailNow()
+			}
+			inUse[number].Unlock()
 			journal.WaitForMore(t, creates)
 			if follower == nil {
-				follower = providerdtest.StartFollower(t, r.Dir, r.Command)
+				follower = providerdtest.StartFollower(t, f.Dir, f.Command)
 			}
 		}
 	}
 	load.Stop()
 	follower.Verify(t)
-	if lines := strings.Count(runOver(t, old, r.Fleet, "provider", "list"), "\n") - headings; lines != len(journal.Creates) {
+	if lines := strings.Count(f.RunCommand(t, "provider", "list"), "\n") - headings; lines != len(journal.Creates) {
 		t.Errorf("this build reads %d records, want %d", lines, len(journal.Creates))
 	}
-	r.Stop(t)
-	journal.Compare(t, r.Stored(t, r.URL))
+	f.Stop(t)
+	journal.Compare(t, f.Stored(t, f.URL))
 }
 
 // TestUpgradeOverSQLite upgrades a database to the newer program, which migrates it, after which this build refuses it.
 // A backup taken before leads back to this build; the newer one does not restore it.
 func TestUpgradeOverSQLite(t *testing.T) {
-	old, newer := programs(t)
-	dir, client := t.TempDir(), contracttest.Client(t)
-	createWith(t, client, old, dir)
-	run(t, old, dir, "backup", "before.db")
-	expectOlder(t, newer, func(words ...string) *exec.Cmd { return providerdtest.Command(t.Context(), dir, words...) })
-	createWith(t, client, newer, dir)
-	if lines := strings.Count(run(t, newer, dir, "provider", "list"), "\n") - headings; lines != 2 {
+	newer, dir, client := buildNewer(t), t.TempDir(), contracttest.Client(t)
+	createWith := func(program string) {
+		t.Helper()
+		server := providerdtest.MustStart(t, as(program, providerdtest.ServeCommand(t.Context(), dir)))
+		server.Create(t, client)
+		server.Stop(t)
+	}
+	command := func(words ...string) *exec.Cmd { return providerdtest.Command(t.Context(), dir, words...) }
+	createWith(os.Args[0])
+	processtest.Run(t, command("backup", "before.db"))
+	expectOlder(t, newer, command)
+	createWith(newer)
+	if lines := strings.Count(processtest.Run(t, as(newer, command("provider", "list"))), "\n") - headings; lines != 2 {
 		t.Errorf("the newer program reads %d records, want one from each program", lines)
 	}
-	if _, err := start(t, old, dir); err == nil || !strings.Contains(err.Error(), "use a newer providerd") {
-		t.Errorf("the older program started: %v", err)
-	}
-	restore := providerdtest.Command(t.Context(), dir, "restore", "before.db", "--replace")
-	providerdtest.ExpectExit(t, as(newer, restore), providerdtest.ExitFailed, "schema version is 1")
-	run(t, old, dir, "restore", "before.db", "--replace")
+	providerdtest.ExpectExit(t, providerdtest.ServeCommand(t.Context(), dir), providerdtest.ExitFailed, "use a newer providerd")
+	restore := []string{"restore", "before.db", "--replace"}
+	providerdtest.ExpectExit(t, as(newer, command(restore...)), providerdtest.ExitFailed, "schema version is 1")
+	processtest.Run(t, command(restore...))
 	if stored := providerdtest.StoredPKs(t, dir); !slices.Equal(stored, []int64{1}) {
 		t.Errorf("stored pks are %v, want those from before the upgrade", stored)
 	}
-	createWith(t, client, old, dir)
+	createWith(os.Args[0])
 }
 
 // expectOlder checks that a program refuses a database of this build, but its doctor only warns of it.
@@ -157,25 +138,10 @@ func expectOlder(t *testing.T, newer string, command func(words ...string) *exec
 	providerdtest.ExpectExit(t, as(newer, command("doctor")), 0, warning)
 }
 
-// start starts a program that serves the database in dir.
-func start(t *testing.T, program, dir string) (*providerdtest.Server, error) {
-	t.Helper()
-	return providerdtest.Start(as(program, providerdtest.ServeCommand(t.Context(), dir)))
-}
-
-// createWith creates a provider with a program that serves the database in dir.
-func createWith(t *testing.T, client *http.Client, program, dir string) {
-	t.Helper()
-	server, err := start(t, program, dir)
-	processtest.Must(t, err)
-	server.Create(t, client)
-	server.Stop(t)
-}
-
 // TestChangesDuringUpgrade updates and deletes records with the newer program while a replica of this build still
 // serves. It reads the updated record, refuses a retry of the first body, and creates what was deleted again.
 func TestChangesDuringUpgrade(t *testing.T) {
-	old, newer := programs(t)
+	newer := buildNewer(t)
 	f := providerdtest.StartFleet(t, postgrestest.NewCluster(t).CreateDatabase(t), 2)
 	created := map[string]providerdtest.Record{}
 	for _, name := range []string{"updated", "deleted"} {
@@ -183,12 +149,13 @@ func TestChangesDuringUpgrade(t *testing.T) {
 		processtest.Must(t, err)
 		created[name] = record
 	}
-	expectOlder(t, newer, func(words ...string) *exec.Cmd { return f.Command(t.Context(), words...) })
+	command := func(words ...string) *exec.Cmd { return f.Command(t.Context(), words...) }
+	runNewer := func(words ...string) string { return processtest.Run(t, as(newer, command(words...))) }
+	expectOlder(t, newer, command)
 	f.Program = newer
 	f.Restart(t, 0, func() {})
-	runOver(t, newer, f, "provider", "update", fmt.Sprint(created["updated"].PK),
-		"redirect_uris=https://app.example.com/callback", "--yes")
-	runOver(t, newer, f, "provider", "delete", fmt.Sprint(created["deleted"].PK), "--yes")
+	runNewer("provider", "update", fmt.Sprint(created["updated"].PK), "redirect_uris=https://app.example.com/callback", "--yes")
+	runNewer("provider", "delete", fmt.Sprint(created["deleted"].PK), "--yes")
 	for number := range f.Replicas {
 		if status, _, err := f.Create(number, "updated", ""); err != nil || status != http.StatusUnprocessableEntity {
 			t.Errorf("replica %d: a retry of the first body is %d, %v", number, status, err)
@@ -198,12 +165,12 @@ func TestChangesDuringUpgrade(t *testing.T) {
 	if err != nil || again.PK == created["deleted"].PK {
 		t.Errorf("created again as %v, %v", again, err)
 	}
-	if listed := runOver(t, old, f, "provider", "show", fmt.Sprint(created["updated"].PK)); !strings.Contains(listed, "/callback") {
+	if listed := f.RunCommand(t, "provider", "show", fmt.Sprint(created["updated"].PK)); !strings.Contains(listed, "/callback") {
 		t.Errorf("this build shows %s", listed)
 	}
-	runOver(t, old, f, "audit")
-	runOver(t, newer, f, "provider", "delete", fmt.Sprint(again.PK), "--yes")
-	audit := runOver(t, newer, f, "audit")
+	f.RunCommand(t, "audit")
+	runNewer("provider", "delete", fmt.Sprint(again.PK), "--yes")
+	audit := runNewer("audit")
 	for event, want := range map[string]int{" provider updated ": 1, " provider deleted ": 2, " provider created ": 3} {
 		if count := strings.Count(audit, event); count != want {
 			t.Errorf("the audit has %d of%s, want %d: %s", count, event, want, audit)
