@@ -1,6 +1,9 @@
 package serving_test
 
 import (
+	"bytes"
+	"cmp"
+	"encoding/hex"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -11,9 +14,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
+	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/server/contracttest"
@@ -31,6 +35,36 @@ func serveTraced(t *testing.T, dir, collectorURL string, environment ...string) 
 	t.Helper()
 	environment = append([]string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + collectorURL}, environment...)
 	return providerdtest.Serve(t, dir, append(environment, "--log-format", "json")...)
+}
+
+// spansOf returns the spans that a collector has received, and the attributes of what sent them.
+func spansOf(t *testing.T, collector *providerdtest.Collector) (spans []*tracepb.Span, resource map[string]string) {
+	t.Helper()
+	for _, body := range collector.Bodies() {
+		// An export request has the same encoding.
+		var request tracepb.TracesData
+		processtest.Must(t, proto.Unmarshal(body, &request))
+		for _, sender := range request.GetResourceSpans() {
+			resource = textsOf(sender.GetResource().GetAttributes())
+			for _, scope := range sender.GetScopeSpans() {
+				spans = append(spans, scope.GetSpans()...)
+			}
+		}
+	}
+	return spans, resource
+}
+
+func textsOf(attributes []*commonpb.KeyValue) map[string]string {
+	texts := map[string]string{}
+	for _, attribute := range attributes {
+		value := attribute.GetValue()
+		texts[attribute.GetKey()] = cmp.Or(value.GetStringValue(), strings.TrimPrefix(value.String(), "int_value:"))
+	}
+	return texts
+}
+
+func hasFailed(span *tracepb.Span) bool {
+	return span.GetStatus().GetCode() == tracepb.Status_STATUS_CODE_ERROR
 }
 
 // tracedCall is a request with the spans that it must produce.
@@ -59,61 +93,49 @@ func (c tracedCall) send(t *testing.T, server *providerdtest.Server) {
 }
 
 // check checks the spans and the log line of the request.
-func (c tracedCall) check(t *testing.T, spans []span, line map[string]any) {
+func (c tracedCall) check(t *testing.T, spans []*tracepb.Span, line map[string]any) {
 	t.Helper()
 	logged, _ := line["trace_id"].(string)
 	isNew := logged != "" && logged != clientTrace
 	if isWanted := logged == c.trace || c.trace == "new" && isNew; !isWanted {
 		t.Errorf("%s: the log has the trace %q, want %q", c.name, logged, c.trace)
 	}
-	at := slices.IndexFunc(spans, func(sent span) bool { return sent.Attributes["providerd.request_id"] == c.name })
-	if c.parts == "untraced" {
-		if at >= 0 {
-			t.Errorf("%s: unexpected span %+v", c.name, spans[at])
+	at := slices.IndexFunc(spans, func(sent *tracepb.Span) bool {
+		return textsOf(sent.GetAttributes())["providerd.request_id"] == c.name
+	})
+	if at < 0 || c.parts == "untraced" {
+		if at >= 0 || c.parts != "untraced" {
+			t.Errorf("%s: the request has a span: %v", c.name, at >= 0)
 		}
 		return
 	}
-	if at < 0 {
-		t.Errorf("%s: the span is missing", c.name)
-		return
-	}
-	root := spans[at]
+	root, parent := spans[at], map[bool]string{true: clientSpan}[c.trace == clientTrace]
+	route, _, _ := strings.Cut(c.path, "?")
 	want := map[string]string{
-		"http.request.method": c.method, "http.route": c.path, "url.path": c.path, "providerd.request_id": c.name,
+		"http.request.method": c.method, "http.route": route, "url.path": route, "providerd.request_id": c.name,
 		"http.response.status_code": strconv.Itoa(c.status), "url.scheme": "http",
 	}
-	want["http.route"], _, _ = strings.Cut(c.path, "?")
-	want["url.path"] = want["http.route"]
 	maps.Copy(want, c.attributes)
-	if !maps.Equal(root.Attributes, want) {
-		t.Errorf("%s: attributes are %v, want %v", c.name, root.Attributes, want)
+	if root.GetName() != "POST "+route || root.GetKind() != tracepb.Span_SPAN_KIND_SERVER ||
+		hex.EncodeToString(root.GetParentSpanId()) != parent || hex.EncodeToString(root.GetTraceId()) != logged ||
+		hasFailed(root) != (c.status >= http.StatusInternalServerError) || !maps.Equal(textsOf(root.GetAttributes()), want) {
+		t.Errorf("%s: the span is %v, want one with %v", c.name, root, want)
 	}
-	parent := map[bool]string{true: clientSpan}[c.trace == clientTrace]
-	if root.Name != "POST "+want["http.route"] || root.Kind != tracepb.Span_SPAN_KIND_SERVER || root.Parent != parent ||
-		root.Trace != logged || root.HasFailed != (c.status >= http.StatusInternalServerError) {
-		t.Errorf("%s: the span is %+v", c.name, root)
-	}
-	c.checkParts(t, spans, root)
-}
-
-func (c tracedCall) checkParts(t *testing.T, spans []span, root span) {
-	t.Helper()
 	var names string
 	for _, part := range spans {
-		if part.Parent != root.ID {
+		if !bytes.Equal(part.GetParentSpanId(), root.GetSpanId()) {
 			continue
 		}
-		names += part.Name + " "
-		if part.Trace != root.Trace || part.Start.Before(root.Start) || part.End.After(root.End) ||
-			part.End.Before(part.Start) {
-			t.Errorf("%s: %+v is not within %+v", c.name, part, root)
-		}
-		want := map[string]string{}
-		if part.Name == "commit" {
+		names += part.GetName() + " "
+		isCommit, want := part.GetName() == "commit", map[string]string{}
+		if isCommit {
 			want["providerd.batch_size"] = "1"
 		}
-		if part.HasFailed != (part.Name == "commit" && root.HasFailed) || !maps.Equal(part.Attributes, want) {
-			t.Errorf("%s: unexpected span %+v", c.name, part)
+		start, end := part.GetStartTimeUnixNano(), part.GetEndTimeUnixNano()
+		if !bytes.Equal(part.GetTraceId(), root.GetTraceId()) || start < root.GetStartTimeUnixNano() || end < start ||
+			end > root.GetEndTimeUnixNano() || hasFailed(part) != (isCommit && hasFailed(root)) ||
+			!maps.Equal(textsOf(part.GetAttributes()), want) {
+			t.Errorf("%s: the span %v has the part %v, want %v", c.name, root, part, want)
 		}
 	}
 	if names != c.parts {
@@ -175,7 +197,8 @@ func TestTracesOfRequests(t *testing.T) {
 	})
 	calls[len(calls)-1].send(t, server)
 	server.Stop(t)
-	spans, lines := spansOf(t, collector), map[any]map[string]any{}
+	spans, resource := spansOf(t, collector)
+	lines := map[any]map[string]any{}
 	for _, line := range logLines(t, server.Stderr.String()) {
 		lines[line["request_id"]] = line
 	}
@@ -187,7 +210,6 @@ func TestTracesOfRequests(t *testing.T) {
 			t.Errorf("a span contains client data: %q", text)
 		}
 	}
-	resource := spans[0].Resource
 	if resource["service.name"] != "providerd" || resource["service.version"] == "" ||
 		resource["service.instance.id"] == "" || resource["deployment.environment.name"] != "test" {
 		t.Errorf("the resource is %v", resource)
@@ -214,30 +236,31 @@ func TestTracesOfSharedTransactions(t *testing.T) {
 	group.Wait()
 	server.Stop(t)
 	// A create that must be looked up ends after the others of its transaction, but begins with them.
-	sizes, count := map[time.Time]int{}, map[string]int{}
-	for _, span := range spansOf(t, collector) {
-		count[span.Name]++
-		if span.Name == "commit" {
-			sizes[span.Start]++
+	spans, resource := spansOf(t, collector)
+	sizes, count, largest := map[uint64]int{}, map[string]int{}, 0
+	for _, span := range spans {
+		count[span.GetName()]++
+		if span.GetName() == "commit" {
+			sizes[span.GetStartTimeUnixNano()]++
 		}
 	}
 	const all = callers * each
 	if want := map[string]int{"POST " + providerdtest.OAuth2Path: all, "validate": all, "queue": all, "commit": all}; !maps.Equal(count, want) {
 		t.Errorf("spans are %v, want %v", count, want)
 	}
-	largest := 0
-	for _, span := range spansOf(t, collector) {
-		if size := sizes[span.Start]; span.Name == "commit" &&
-			span.Attributes["providerd.batch_size"] != strconv.Itoa(size) {
-			t.Errorf("%d creates share the transaction of %+v", size, span)
-		} else if span.Name == "commit" {
-			largest = max(largest, size)
+	for _, span := range spans {
+		size := sizes[span.GetStartTimeUnixNano()]
+		if span.GetName() != "commit" {
+			continue
+		}
+		if largest = max(largest, size); textsOf(span.GetAttributes())["providerd.batch_size"] != strconv.Itoa(size) {
+			t.Errorf("%d creates share the transaction of %v", size, span)
 		}
 	}
 	if largest < 2 {
 		t.Error("no creates shared a transaction")
 	}
-	if name := spansOf(t, collector)[0].Resource["service.name"]; name != "mine" {
+	if name := resource["service.name"]; name != "mine" {
 		t.Errorf("the service name is %q", name)
 	}
 }
