@@ -1,7 +1,13 @@
+// Package serving_test tests servers as processes: start, shutdown and kills, logs, metrics and traces, TLS, full and
+// failing disks, the many requests of apply, and replicas over PostgreSQL. Package hostile tests hostile clients, soak
+// long runs, and failover lost databases.
+//
+// Start with this file, the life of one server.
 package serving_test
 
 import (
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,6 +20,9 @@ import (
 	"example.com/providerd/server/contracttest"
 	"example.com/providerd/store/storetest/processtest"
 )
+
+// TestMain also runs the test binary as providerd.
+func TestMain(m *testing.M) { providerdtest.Main(m) }
 
 // TestLifeCycle checks what a service manager and a load balancer see of a server, from start to exit.
 func TestLifeCycle(t *testing.T) {
@@ -58,6 +67,26 @@ func expectState(t *testing.T, manager *net.UnixConn, want string) {
 			t.Fatalf("the service manager got %q, want %q", state, want)
 		}
 	}
+}
+
+// TestRequestsInFlightFinish stops a server under load. Exactly the acknowledged creates are stored.
+func TestRequestsInFlightFinish(t *testing.T) {
+	t.Parallel()
+	dir, client, sent := t.TempDir(), contracttest.Client(t), providerdtest.NewJournal()
+	server := providerdtest.Serve(t, dir)
+	load := sent.Load(8, "load", func(name string) (providerdtest.Record, error) {
+		status, record, err := server.CreateNamed(client, name, "")
+		if err == nil && status != http.StatusCreated {
+			t.Errorf("status is %d", status)
+		}
+		return record, err
+	})
+	sent.WaitForMore(t, 100)
+	server.Stop(t)
+	load.Stop()
+	// Each caller ends with a create that no server accepts.
+	clear(sent.Failures)
+	sent.Compare(t, providerdtest.Stored(t, dir))
 }
 
 // expectHealth runs "health" with a server's environment. It must succeed only if it prints that the server is ready.
