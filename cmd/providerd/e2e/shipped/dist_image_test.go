@@ -19,12 +19,12 @@ import (
 )
 
 // builder runs Buildah with images and containers in a directory of the test.
-type builder struct{ program, dir string }
+type builder string
 
 func (b builder) command(t *testing.T, arguments ...string) *exec.Cmd {
 	t.Helper()
-	return exec.CommandContext(t.Context(), b.program, append([]string{
-		"--storage-driver", "vfs", "--root", b.dir + "/root", "--runroot", b.dir + "/run",
+	return exec.CommandContext(t.Context(), "buildah", append([]string{
+		"--storage-driver", "vfs", "--root", string(b) + "/root", "--runroot", string(b) + "/run",
 	}, arguments...)...)
 }
 
@@ -33,73 +33,36 @@ func (b builder) run(t *testing.T, arguments ...string) string {
 	return strings.TrimSpace(providerdtest.Output(t, b.command(t, arguments...)))
 }
 
-// stages returns the commands of the first stage of the Dockerfile, and the text of the last one.
-func stages(t *testing.T) (commands []string, last string) {
+// buildContext returns a directory to build the image in. It runs the first stage of the Dockerfile over a copy of the
+// tree, with the tools of this host and with another directory instead of /out. The last stage is unchanged. The copy is
+// a clean clone, so that the program contains its commit.
+func buildContext(t *testing.T) (dir, commit string) {
 	t.Helper()
-	dockerfile := providerdtest.ReadFile(t, "cmd/providerd/deploy/Dockerfile")
-	first, last, found := strings.Cut(strings.ReplaceAll(dockerfile, "\\\n", ""), "\nFROM scratch\n")
-	if !found {
-		t.Fatal("the Dockerfile has no stage FROM scratch")
+	dockerfile := strings.ReplaceAll(providerdtest.ReadFile(t, "cmd/providerd/deploy/Dockerfile"), "\\\n", "")
+	first, last, found := strings.Cut(dockerfile, "\nFROM scratch\n")
+	version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(providerdtest.ReadFile(t, "go.mod"))[1]
+	image := `(?m)^FROM golang:` + regexp.QuoteMeta(version) + `\.\d+-[a-z]+ AS build$`
+	if !found || !regexp.MustCompile(image).MatchString(first) {
+		t.Fatalf("the Dockerfile has no stage FROM scratch, or does not pin an image of Go %s", version)
 	}
-	for line := range strings.Lines(first) {
-		if command, isCommand := strings.CutPrefix(line, "RUN "); isCommand {
-			commands = append(commands, command)
-		}
+	dir = t.TempDir()
+	commands := ""
+	for _, command := range regexp.MustCompile(`(?m)^RUN (.*\n)`).FindAllStringSubmatch(first+"\n", -1) {
+		commands += strings.ReplaceAll(command[1], "/out", filepath.Join(dir, "out"))
 	}
-	module := providerdtest.ReadFile(t, "go.mod")
-	version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(module)
-	if image := `(?m)^FROM golang:` + regexp.QuoteMeta(version[1]) + `\.\d+-[a-z]+ AS build$`; !regexp.MustCompile(image).MatchString(first) {
-		t.Errorf("the Dockerfile does not pin an image of Go %s", version[1])
-	}
-	return commands, last
-}
-
-// runFirstStage runs commands of the Dockerfile over a copy of the tree, with the tools of this host and with another
-// directory instead of /out. It returns the commit of the copy, which is a clean clone so that the program contains it.
-func runFirstStage(t *testing.T, commands []string, out string) (commit string) {
-	t.Helper()
-	source := t.TempDir()
-	bash := func(script string) string {
-		t.Helper()
-		return strings.TrimSpace(processtest.Run(t, exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", script)))
-	}
-	bash(fmt.Sprintf(`cd ../../../..
+	script := fmt.Sprintf(`cd ../../../..
 git ls-files -z --cached --others --exclude-standard |
 	tar --create --null --ignore-failed-read --files-from=- | tar --extract --directory=%s
 cd %[1]s
-git init
+git init --quiet
 git add --all
-git -c user.name=a -c user.email=a@example.com -c commit.gpgsign=false commit --message=a`, source))
-	bash("cd " + source + "\n" + strings.ReplaceAll(strings.Join(commands, ""), "/out", out))
-	return bash("cd " + source + "\ngit log --format=%H")
-}
-
-// buildContext returns a directory to build the image in. The first stage has been run, and the last one is unchanged.
-func buildContext(t *testing.T) (dir, commit string) {
-	t.Helper()
-	dir = t.TempDir()
-	commands, last := stages(t)
-	commit = runFirstStage(t, commands, filepath.Join(dir, "out"))
-	dockerfile := "FROM scratch AS build\nCOPY out /out\n\nFROM scratch\n" + last
+git -c user.name=a -c user.email=a@example.com -c commit.gpgsign=false commit --quiet --message=a
+(%[2]s) >&2
+git log --format=%%H`, t.TempDir(), commands)
+	commit = providerdtest.Output(t, exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", script))
+	dockerfile = "FROM scratch AS build\nCOPY out /out\n\nFROM scratch\n" + last
 	processtest.Must(t, os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte(dockerfile), 0o644))
-	return dir, commit
-}
-
-// checkConfig checks the configuration of an image.
-func (b builder) checkConfig(t *testing.T, image string) {
-	t.Helper()
-	for setting, want := range map[string]string{
-		"User":             "65532:65532",
-		"Volumes":          "map[/data:{}]",
-		"Healthcheck.Test": "[CMD /bin/providerd health]",
-		"Entrypoint":       "[/bin/providerd]",
-		"Cmd":              "[serve]",
-		"ExposedPorts":     "map[8080/tcp:{}]",
-	} {
-		if got := b.run(t, "inspect", "--type", "image", "--format", "{{.Docker.Config."+setting+"}}", image); got != want {
-			t.Errorf("%s is %s, want %s", setting, got, want)
-		}
-	}
+	return dir, strings.TrimSpace(commit)
 }
 
 // TestDistImage builds the image and runs it as a user other than root.
@@ -111,10 +74,22 @@ func TestDistImage(t *testing.T) {
 			t.Errorf("the manual runs the image without %q, which is tested", option)
 		}
 	}
-	b := builder{"buildah", t.TempDir()}
+	b := builder(t.TempDir())
 	dir, commit := buildContext(t)
 	b.run(t, "build", "--isolation", "chroot", "--format", "docker", "--tag", "providerd", dir)
-	b.checkConfig(t, "providerd")
+	for setting, want := range map[string]string{
+		"User":             "65532:65532",
+		"Volumes":          "map[/data:{}]",
+		"Healthcheck.Test": "[CMD /bin/providerd health]",
+		"Entrypoint":       "[/bin/providerd]",
+		"Cmd":              "[serve]",
+		"ExposedPorts":     "map[8080/tcp:{}]",
+	} {
+		format := "{{.Docker.Config." + setting + "}}"
+		if got := b.run(t, "inspect", "--type", "image", "--format", format, "providerd"); got != want {
+			t.Errorf("%s is %s, want %s", setting, got, want)
+		}
+	}
 	container := b.run(t, "from", "--pull-never", "providerd")
 	authorities := filepath.Join(b.run(t, "mount", container), "etc/ssl/certs/ca-certificates.crt")
 	if pem, err := os.ReadFile(authorities); err != nil || !x509.NewCertPool().AppendCertsFromPEM(pem) {
