@@ -4,9 +4,7 @@ package shipped_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,14 +18,15 @@ import (
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// bootedSystemd is systemd as process 1 of its own namespaces, with providerd installed as a service. It shares only the
-// network with this host, and does not change its files.
-type bootedSystemd struct{ pid string }
-
-// bootSystemd starts systemd and waits until it is running.
-func bootSystemd(t *testing.T) bootedSystemd {
+// bootSystemd starts systemd as process 1 of its own namespaces, with providerd installed as a service, and waits until
+// it is running. It does not change the files of this host. It takes root, and fails in most containers.
+func bootSystemd(t *testing.T) (pid string) {
 	t.Helper()
-	needNamespaces(t)
+	processtest.NeedPrograms(t, "systemd", "systemd-analyze")
+	output, err := exec.CommandContext(t.Context(), "testdata/boot-systemd", "probe").CombinedOutput()
+	if err != nil {
+		processtest.Need(t, fmt.Errorf("systemd cannot be started here: %w: %s", err, output), "")
+	}
 	dir := t.TempDir()
 	for _, name := range []string{"groups", "layers", "root"} {
 		processtest.Must(t, os.Mkdir(filepath.Join(dir, name), 0o755))
@@ -41,44 +40,20 @@ func bootSystemd(t *testing.T) bootedSystemd {
 		_ = start.Wait()
 		_ = manager.Close()
 	}()
-	if err := awaitBoot(manager); err != nil {
-		log, _ := os.ReadFile(filepath.Join(dir, "log"))
-		t.Fatalf("systemd does not start: %v: %s%s%s", err, start.Stdout, start.Stderr, log)
+	processtest.Must(t, manager.SetReadDeadline(time.Now().Add(processtest.Timeout)))
+	for state, message := "", make([]byte, 1024); !strings.Contains(state, "READY=1"); {
+		length, err := manager.Read(message)
+		if err != nil {
+			log, _ := os.ReadFile(filepath.Join(dir, "log"))
+			t.Fatalf("systemd does not start, or has exited: %v: %s%s%s", err, start.Stdout, start.Stderr, log)
+		}
+		state = string(message[:length])
 	}
+	// Otherwise systemd would wait for a reader.
+	_ = manager.Close()
 	child, err := childOf(start.Command.Process.Pid)
 	processtest.Must(t, err)
-	return bootedSystemd{pid: strconv.Itoa(child)}
-}
-
-// needNamespaces skips t unless systemd can be started in namespaces, which takes root and fails in most containers.
-func needNamespaces(t *testing.T) {
-	t.Helper()
-	processtest.NeedPrograms(t, "systemd", "systemd-analyze")
-	output, err := exec.CommandContext(t.Context(), "testdata/boot-systemd", "probe").CombinedOutput()
-	if err != nil {
-		processtest.Need(t, fmt.Errorf("systemd cannot be started here: %w: %s", err, output), "")
-	}
-}
-
-// awaitBoot waits until systemd reports that it is running. It then closes the socket, because systemd would wait for a
-// reader. If the socket is closed earlier, systemd has exited.
-func awaitBoot(manager *net.UnixConn) error {
-	if err := manager.SetReadDeadline(time.Now().Add(processtest.Timeout)); err != nil {
-		return err
-	}
-	message := make([]byte, 1024)
-	for {
-		length, err := manager.Read(message)
-		if errors.Is(err, net.ErrClosed) {
-			return errors.New("it has exited")
-		}
-		if err != nil {
-			return err
-		}
-		if strings.Contains(string(message[:length]), "READY=1") {
-			return manager.Close()
-		}
-	}
+	return strconv.Itoa(child)
 }
 
 // stopSystemd kills process 1, and with it all processes of its namespace. It then removes the control groups.
@@ -132,28 +107,32 @@ func writeUnits(t *testing.T, dir string) {
 	processtest.Must(t, os.Symlink("../systemd-journald.service", filepath.Join(dir, "sysinit.target.wants/systemd-journald.service")))
 }
 
-// command returns a command that bash runs as root in the namespaces of systemd.
-func (m bootedSystemd) command(t *testing.T, text string) *exec.Cmd {
-	t.Helper()
-	return exec.CommandContext(t.Context(), "nsenter", "--target", m.pid, "--all", "--", "bash", "-euc", text)
-}
-
-// run runs commands and returns their output.
-func (m bootedSystemd) run(t *testing.T, commands string) string {
-	t.Helper()
-	output, err := m.command(t, commands).CombinedOutput()
-	if err != nil {
-		journal, _ := m.command(t, "journalctl --no-pager --output cat").CombinedOutput()
-		t.Fatalf("%s: %v: %s\n%s", commands, err, output, journal)
+// TestServiceUnit checks the unit files with systemd-analyze, and that the exposure level of the server is at most 1.5 of
+// 10.
+func TestServiceUnit(t *testing.T) {
+	t.Parallel()
+	processtest.NeedPrograms(t, "systemd", "systemd-analyze")
+	program, err := os.Executable()
+	processtest.Must(t, err)
+	dir := t.TempDir()
+	processtest.Must(t, os.Mkdir(filepath.Join(dir, "providerd-backup.service.d"), 0o700))
+	place := strings.NewReplacer("/usr/local/bin/providerd", program, "/usr/bin/rsync", program)
+	for name, path := range map[string]string{
+		"providerd.service": "providerd.service", "providerd-audit.service": "providerd-audit.service",
+		"providerd-backup.service": "providerd-backup.service", "providerd-backup.timer": "providerd-backup.timer",
+		"providerd-backup-ship.conf": "providerd-backup.service.d/providerd-backup-ship.conf",
+	} {
+		text := providerdtest.ReadFile(t, "cmd/providerd/deploy/"+name)
+		processtest.Must(t, os.WriteFile(filepath.Join(dir, path), []byte(place.Replace(text)), 0o600))
 	}
-	return strings.TrimSpace(string(output))
+	unit := filepath.Join(dir, "providerd.service")
+	for _, arguments := range [][]string{
+		{"verify", "--man=no", unit, filepath.Join(dir, "providerd-backup.service"), filepath.Join(dir, "providerd-backup.timer"), filepath.Join(dir, "providerd-audit.service")},
+		{"security", "--no-pager", "--offline=true", "--threshold=15", unit},
+	} {
+		output := processtest.Run(t, exec.CommandContext(t.Context(), "systemd-analyze", arguments...))
+		if strings.Contains(output, dir) {
+			t.Errorf("systemd-analyze %s: %s", arguments[0], output)
+		}
+	}
 }
-
-// property returns a property of the service.
-func (m bootedSystemd) property(t *testing.T, name string) string {
-	t.Helper()
-	return m.run(t, "systemctl show --property "+name+" --value providerd")
-}
-
-// path returns the path on this host of a file in the namespaces of systemd.
-func (m bootedSystemd) path(path string) string { return "/proc/" + m.pid + "/root" + path }

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -22,21 +23,38 @@ const serviceDir = "/var/lib/private/providerd"
 // databaseOfService selects the database of the unit for commands of an operator.
 const databaseOfService = "PROVIDERD_DATABASE=sqlite:/var/lib/providerd/providerd.db"
 
-// service is providerd under systemd. Its directory has a link "data" to the directory of the service.
+// service is providerd under a systemd that is process 1 of its own namespaces, and shares only the network with this
+// host. Its directory has a link "data" to the directory of the service.
 type service struct {
-	bootedSystemd
-	dir    string
-	client *http.Client
+	pid, dir string
+	client   *http.Client
 }
 
-// startService starts the shipped unit under systemd.
-func startService(t *testing.T, client *http.Client) service {
+// command returns a command that bash runs as root in the namespaces of systemd.
+func (s service) command(t *testing.T, text string) *exec.Cmd {
 	t.Helper()
-	s := service{bootedSystemd: bootSystemd(t), dir: t.TempDir(), client: client}
-	processtest.Must(t, os.Symlink(s.path(serviceDir), filepath.Join(s.dir, "data")))
-	s.run(t, "systemctl start providerd")
-	return s
+	return exec.CommandContext(t.Context(), "nsenter", "--target", s.pid, "--all", "--", "bash", "-euc", text)
 }
+
+// run runs commands and returns their output.
+func (s service) run(t *testing.T, commands string) string {
+	t.Helper()
+	output, err := s.command(t, commands).CombinedOutput()
+	if err != nil {
+		journal, _ := s.command(t, "journalctl --no-pager --output cat").CombinedOutput()
+		t.Fatalf("%s: %v: %s\n%s", commands, err, output, journal)
+	}
+	return strings.TrimSpace(string(output))
+}
+
+// property returns a property of the service.
+func (s service) property(t *testing.T, name string) string {
+	t.Helper()
+	return s.run(t, "systemctl show --property "+name+" --value providerd")
+}
+
+// path returns the path on this host of a file in the namespaces of systemd.
+func (s service) path(path string) string { return "/proc/" + s.pid + "/root" + path }
 
 // process returns the running server.
 func (s service) process(t *testing.T) *providerdtest.Server {
@@ -61,7 +79,9 @@ func TestServiceUnderSystemd(t *testing.T) {
 	providerdtest.WriteCertificate(t, first, 1)
 	providerdtest.WriteCertificate(t, second, 2)
 	trusting := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: providerdtest.CertPool(t, first, second)}}
-	s := startService(t, contracttest.ClientOver(t, trusting))
+	s := service{pid: bootSystemd(t), dir: t.TempDir(), client: contracttest.ClientOver(t, trusting)}
+	processtest.Must(t, os.Symlink(s.path(serviceDir), filepath.Join(s.dir, "data")))
+	s.run(t, "systemctl start providerd")
 	examples, restore := providerdtest.Examples(t, "service.md", 3), providerdtest.Examples(t, "backup.md", 1)[0].Commands
 	enable, operate, install := examples[0].Commands, examples[1].Commands, examples[2].Commands
 	upgrade := providerdtest.Examples(t, "upgrading.md", 1)[0].Commands
@@ -186,4 +206,30 @@ func (s service) expectPrivateFiles(t *testing.T) {
 	if files := s.run(t, "find "+serviceDir+` -printf '%U %y %m\n' | sort --unique`); files != user+" d 700\n"+user+" f 600" {
 		t.Errorf("owners, types and modes are %q, want those of user %s with 700 and 600", files, user)
 	}
+}
+
+// checkRunbooks runs the commands of the runbooks for alerts, except those for PostgreSQL, with the real systemctl and
+// journalctl. A command may find nothing, but it must not be refused.
+func (s service) checkRunbooks(t *testing.T) {
+	t.Helper()
+	refused := regexp.MustCompile(`(?i)command not found|failed to|invalid option|unrecognized option`)
+	postgres := regexp.MustCompile(`(?m)^psql .*\n`)
+	blocks := providerdtest.CodeBlocks(readRunbook(t), "sh")
+	for _, commands := range blocks[1:] {
+		// A runbook may restart the service, which then has another port.
+		ops := providerdtest.FindOpsURL(s.run(t, "journalctl --unit providerd --output cat --reverse"))
+		commands = strings.ReplaceAll(postgres.ReplaceAllString(commands, ""), "http://127.0.0.1:9464", ops)
+		output := s.run(t, "set +e; cd \"$(mktemp --directory)\"\n"+blocks[0]+commands+"true")
+		if refused.MatchString(output) {
+			t.Errorf("%s: %s", commands, output)
+		}
+		if strings.Contains(commands, "/healthz") && !strings.HasSuffix(output, `{"status":"ok"}`) {
+			t.Errorf("%s: %s", commands, output)
+		}
+		s.process(t)
+	}
+	if len(blocks) < 18 {
+		t.Errorf("ran %d blocks, want at least 17", len(blocks)-1)
+	}
+	s.process(t).ExpectReadiness(t, "ready")
 }
