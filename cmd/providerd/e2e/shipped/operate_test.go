@@ -1,6 +1,13 @@
+// Package shipped_test tests what operators get: everything that "make dist" builds, the image, the systemd unit, the
+// Prometheus configuration, alerts and their runbooks, and the dashboard. Most tests need other programs and name those
+// that are missing.
+//
+// Start with dist_test.go for what is built, and with this file for what is copied from cmd/providerd/deploy.
 package shipped_test
 
 import (
+	"net/http"
+	"os/exec"
 	"regexp"
 	"slices"
 	"strconv"
@@ -10,14 +17,17 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store/storetest/processtest"
 )
+
+// TestMain lets the test binary run as providerd.
+func TestMain(m *testing.M) { providerdtest.Main(m) }
 
 // rule is an alert of deploy/alerts.yaml.
 type rule struct {
-	Alert, Expr, For string
-	Labels           struct{ Severity string }
-	Annotations      struct {
-		Summary    string
+	Alert, Expr string
+	Annotations struct {
 		RunbookURL string `yaml:"runbook_url"`
 	}
 }
@@ -91,26 +101,12 @@ func TestAlertsHaveUnitTests(t *testing.T) {
 	}
 }
 
-// limit returns the number that an alert compares with, which may be written as a product.
-func (r rule) limit(t *testing.T) float64 {
-	t.Helper()
-	limit := 1.0
-	for factor := range strings.SplitSeq(r.Expr[strings.LastIndex(r.Expr, ">")+1:], "*") {
-		number, err := strconv.ParseFloat(strings.TrimSpace(factor), 64)
-		if err != nil {
-			t.Fatalf("%s: %v", r.Alert, err)
-		}
-		limit *= number
-	}
-	return limit
-}
-
 // TestDashboardShowsAlertLimits checks that the line of each panel is at the limit of the alert in its description.
 func TestDashboardShowsAlertLimits(t *testing.T) {
 	t.Parallel()
-	alerts := map[string]rule{}
+	alerts := map[string]string{}
 	for _, rule := range readRules(t) {
-		alerts[rule.Alert] = rule
+		alerts[rule.Alert] = rule.Expr
 	}
 	lines := 0
 	for _, panel := range readPanels(t) {
@@ -119,12 +115,47 @@ func TestDashboardShowsAlertLimits(t *testing.T) {
 			continue
 		}
 		lines++
-		steps, alert := panel.FieldConfig.Defaults.Thresholds.Steps, alerts[named[1]]
-		if len(steps) != 2 || alert.Alert == "" || steps[1].Value != alert.limit(t) {
-			t.Errorf("panel %q has the thresholds %v, and %s has the expression %s", panel.Title, steps, named[1], alert.Expr)
+		// The number that the alert compares with may be written as a product.
+		steps, expression, limit := panel.FieldConfig.Defaults.Thresholds.Steps, alerts[named[1]], 1.0
+		for factor := range strings.SplitSeq(expression[strings.LastIndex(expression, ">")+1:], "*") {
+			number, err := strconv.ParseFloat(strings.TrimSpace(factor), 64)
+			processtest.Must(t, err)
+			limit *= number
+		}
+		if len(steps) != 2 || steps[1].Value != limit {
+			t.Errorf("panel %q has the thresholds %v, and %s has the expression %s", panel.Title, steps, named[1], expression)
 		}
 	}
 	if lines < 5 {
 		t.Errorf("%d panels name an alert, want at least 5", lines)
+	}
+}
+
+// TestRequestsOfRelease sends the requests of providerd.http as an editor would.
+func TestRequestsOfRelease(t *testing.T) {
+	t.Parallel()
+	server, client := providerdtest.Serve(t, t.TempDir()), contracttest.Client(t)
+	file := providerdtest.Output(t, exec.CommandContext(t.Context(), "go", "run", "../../../requests"))
+	text := strings.NewReplacer("{{host}}", server.URL, "{{token}}", providerdtest.Token(t, server.Dir)).Replace(file)
+	requests := strings.Split(text, "\n### ")[1:]
+	for _, request := range requests {
+		head, body, _ := strings.Cut(request, "\n\n")
+		url := regexp.MustCompile(`(?m)^POST (\S+)$`).FindStringSubmatch(head)
+		sent, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url[1], strings.NewReader(body))
+		processtest.Must(t, err)
+		for _, header := range regexp.MustCompile(`(?m)^([\w-]+): (.+)$`).FindAllStringSubmatch(head, -1) {
+			sent.Header.Set(header[1], header[2])
+		}
+		// The variable is another one for each request.
+		sent.Header.Del("Idempotency-Key")
+		response, err := client.Do(sent)
+		processtest.Must(t, err)
+		_ = response.Body.Close()
+		if response.StatusCode != http.StatusCreated && response.StatusCode != http.StatusOK {
+			t.Errorf("%s: status is %d", head, response.StatusCode)
+		}
+	}
+	if len(requests) != 8 {
+		t.Errorf("there are %d requests, want 8", len(requests))
 	}
 }

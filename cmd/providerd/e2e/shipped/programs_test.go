@@ -4,6 +4,7 @@ package shipped_test
 
 import (
 	"encoding/json"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -11,12 +12,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store/postgres/postgrestest"
 	"example.com/providerd/store/storetest/processtest"
 )
 
@@ -39,8 +42,8 @@ func TestPrometheusTool(t *testing.T) {
 }
 
 // TestPrometheusScrapes lets Prometheus scrape two servers, one of them with a certificate, and the metrics of a backup,
-// with the shipped configuration. Each query of the dashboard must then have a result, and each alert must be evaluated
-// and silent.
+// with the shipped configuration. Each query of the dashboard must then have a result, and each alert must query series
+// that exist, be evaluated and be silent. Each metric of providerd must be in one of them.
 func TestPrometheusScrapes(t *testing.T) {
 	t.Parallel()
 	dir, secured := t.TempDir(), t.TempDir()
@@ -55,7 +58,15 @@ func TestPrometheusScrapes(t *testing.T) {
 	defer backup.Close()
 	prometheus := startPrometheus(t, ops, providerdtest.OpsURL(t, withTLS), backup.URL)
 	client := contracttest.Client(t)
+	names, queried := regexp.MustCompile(`\b(?:up|(?:providerd|go|process)_[a-z0-9_]+)\b`), map[string]bool{}
 	for origin, query := range queries(t) {
+		found := names.FindAllString(query, -1)
+		if len(found) == 0 {
+			t.Errorf("%s queries no metric", origin)
+		}
+		for _, name := range found {
+			queried[name] = true
+		}
 		if strings.HasPrefix(origin, "alert ") {
 			continue
 		}
@@ -68,6 +79,7 @@ func TestPrometheusScrapes(t *testing.T) {
 			return len(data.Result) > 0
 		})
 	}
+	checkSeries(t, prometheus, queried)
 	count := 0
 	processtest.WaitUntil(t, "all alerts were evaluated", func() bool {
 		var data struct {
@@ -94,6 +106,25 @@ func TestPrometheusScrapes(t *testing.T) {
 	}
 }
 
+// checkSeries checks that queried series exist in Prometheus, and that all series of providerd, or others of the same
+// histogram, are queried.
+func checkSeries(t *testing.T, prometheus string, queried map[string]bool) {
+	t.Helper()
+	var scraped []string
+	getPrometheus(t, prometheus+"/api/v1/label/__name__/values", &scraped)
+	histogram, metrics := regexp.MustCompile(`_(bucket|sum|count)$`), map[string]bool{}
+	for name := range queried {
+		if metrics[histogram.ReplaceAllString(name, "")] = true; !slices.Contains(scraped, name) {
+			t.Errorf("a panel or an alert queries %s, which does not exist", name)
+		}
+	}
+	for _, name := range scraped {
+		if strings.HasPrefix(name, "providerd_") && !metrics[histogram.ReplaceAllString(name, "")] {
+			t.Errorf("neither the dashboard nor an alert queries %s", name)
+		}
+	}
+}
+
 // startPrometheus starts a Prometheus that scrapes addresses each second. It returns its URL.
 func startPrometheus(t *testing.T, targets ...string) string {
 	t.Helper()
@@ -102,10 +133,10 @@ func startPrometheus(t *testing.T, targets ...string) string {
 	alerts := providerdtest.Path(t, "cmd/providerd/deploy/alerts.yaml")
 	text := strings.NewReplacer("15s", "1s", "alerts.yaml", alerts, "127.0.0.1:9464",
 		strings.ReplaceAll(strings.Join(targets, `", "`), "http://", "")).Replace(config)
-	dir := t.TempDir()
+	dir, address := t.TempDir(), processtest.Local(processtest.FreePort(t))
 	path := filepath.Join(dir, "prometheus.yaml")
 	processtest.Must(t, os.WriteFile(path, []byte(text), 0o600))
-	command := exec.CommandContext(t.Context(), "prometheus", "--config.file", path, "--web.listen-address", "127.0.0.1:0",
+	command := exec.CommandContext(t.Context(), "prometheus", "--config.file", path, "--web.listen-address", address,
 		"--storage.tsdb.path", filepath.Join(dir, "data"))
 	prometheus, err := processtest.Start(command)
 	processtest.Must(t, err)
@@ -114,20 +145,14 @@ func startPrometheus(t *testing.T, targets ...string) string {
 			t.Log(prometheus.Stderr)
 		}
 	})
-	address, url := regexp.MustCompile(`msg="Listening on" address=(\S+)`), ""
 	processtest.WaitUntil(t, "Prometheus is ready", func() bool {
-		match := address.FindStringSubmatch(prometheus.Stderr.String())
-		if match == nil {
-			return false
-		}
-		url = "http://" + match[1]
-		response, err := http.Get(url + "/-/ready")
+		response, err := http.Get("http://" + address + "/-/ready")
 		if err == nil {
 			_ = response.Body.Close()
 		}
 		return err == nil && response.StatusCode == http.StatusOK
 	})
-	return url
+	return "http://" + address
 }
 
 // getPrometheus reads the data of a response of the Prometheus API into a value.
@@ -140,5 +165,52 @@ func getPrometheus(t *testing.T, url string, data any) {
 	}{Data: data}
 	if err := json.Unmarshal([]byte(text), &response); err != nil || response.Status != "success" {
 		t.Fatalf("%s: %v, %s", url, err, response.Error)
+	}
+}
+
+// TestCaddyForwards runs the Caddyfile in front of a server that trusts it. The log has the address of the client, not
+// the one that the client claims.
+func TestCaddyForwards(t *testing.T) {
+	t.Parallel()
+	processtest.NeedPrograms(t, "caddy", "caddy")
+	server := providerdtest.Serve(t, t.TempDir(), "--trusted-proxy", "127.0.0.1")
+	proxy := "http://" + processtest.Local(processtest.FreePort(t))
+	text := strings.Replace(providerdtest.ReadFile(t, "cmd/providerd/deploy/Caddyfile"), "{$DOMAIN:localhost}", proxy, 1)
+	text = regexp.MustCompile(`dynamic a api 8080 \{[^}]*\}`).ReplaceAllString(text, "to "+server.URL)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "Caddyfile")
+	processtest.Must(t, os.WriteFile(path, []byte("{\n\tadmin off\n}\n"+text), 0o600))
+	command := exec.CommandContext(t.Context(), "caddy", "run", "--adapter", "caddyfile", "--config", path)
+	command.Env = append(os.Environ(), "HOME="+dir)
+	caddy, err := processtest.Start(command)
+	processtest.Must(t, err)
+	t.Cleanup(func() { _ = caddy.Kill() })
+	// The client has another address than the proxy.
+	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
+	client := &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext}}
+	token, header := providerdtest.Token(t, server.Dir), http.Header{"Content-Type": {"application/json"}, "X-Forwarded-For": {"192.0.2.1"}}
+	processtest.WaitUntil(t, "Caddy forwards", func() bool {
+		status, _, err := (&providerdtest.Server{URL: proxy}).Do(client, http.MethodPost, providerdtest.OAuth2Path, token, providerdtest.OAuth2Body, header)
+		return err == nil && status == http.StatusCreated
+	})
+	server.Stop(t)
+	if log := server.Stderr.String(); !strings.Contains(log, " client=127.0.0.2 ") || strings.Contains(log, "192.0.2.1") {
+		t.Errorf("the log is %s", log)
+	}
+}
+
+// TestRunbookQueriesWork runs the queries of the runbooks with psql.
+func TestRunbookQueriesWork(t *testing.T) {
+	t.Parallel()
+	processtest.NeedPrograms(t, "postgres", "psql")
+	url := postgrestest.NewCluster(t).CreateDatabase(t)
+	commands := matches(t, `(?m)^(psql .*)`)
+	for _, command := range commands {
+		shell := exec.CommandContext(t.Context(), "bash", "-euc", command)
+		shell.Env = append(os.Environ(), "PROVIDERD_DATABASE="+url)
+		processtest.Run(t, shell)
+	}
+	if len(commands) == 0 {
+		t.Error("the runbooks have no queries")
 	}
 }
