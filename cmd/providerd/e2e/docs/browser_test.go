@@ -6,17 +6,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
+	"example.com/providerd/cmd/providerd/manual/manualtest"
+	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/store/storetest/processtest"
 )
 
@@ -97,4 +102,193 @@ func click(selector string) chromedp.Tasks {
 func await(expression string) chromedp.Action {
 	return chromedp.Poll(expression, nil, chromedp.WithPollingInterval(50*time.Millisecond),
 		chromedp.WithPollingTimeout(processtest.Timeout))
+}
+
+const (
+	// The section of the reference page about an operation, its form to send requests, and the field for the body.
+	operationBlock = `section[id$="POST/providers/oauth2/"]`
+	tryForm        = `.scalar-client[role="dialog"]`
+	bodyField      = tryForm + ` .cm-content[contenteditable="true"]`
+)
+
+// send submits the form, waits for a response with the status, and reads it.
+func send(status int, response *string) chromedp.Tasks {
+	text := fmt.Sprintf("document.querySelector(%q).innerText", tryForm)
+	return chromedp.Tasks{
+		chromedp.Evaluate(fmt.Sprintf(`[...document.querySelectorAll(%q)]
+			.find((button) => button.innerText.includes("Send post request")).click()`, tryForm+" button"), nil),
+		await(fmt.Sprintf(`/Status:\s*%d/.test(%s)`, status, text)),
+		chromedp.Evaluate(text, response),
+	}
+}
+
+// setBody types a body into the field.
+func setBody(body string) chromedp.Action {
+	return chromedp.Evaluate(fmt.Sprintf(`
+		document.querySelector(%q).focus();
+		document.execCommand("selectAll");
+		document.execCommand("insertText", false, %q);
+	`, bodyField, body), nil)
+}
+
+// TestReferencePage reads about an operation, authorizes and sends requests in a browser.
+func TestReferencePage(t *testing.T) {
+	server := providerdtest.Serve(t, t.TempDir())
+	b := openBrowser(t, server.URL)
+	b.run(t,
+		chromedp.Navigate(b.url+"/docs/"),
+		await(fmt.Sprintf("document.querySelector(%q) !== null", operationBlock)),
+	)
+	readOperation(t, b)
+	var values []string
+	var response string
+	b.run(t,
+		chromedp.SendKeys(`.scalar-app input[placeholder="Token"]`, providerdtest.Token(t, server.Dir)),
+		click(operationBlock+" .show-api-client-button"),
+		await(fmt.Sprintf(`document.querySelector(%q)?.innerText.startsWith("{")`, bodyField)),
+		chromedp.Evaluate(fmt.Sprintf(`[...document.querySelectorAll(%q)].map((value) => value.innerText.trim())`,
+			tryForm+` .code-input-lite__editor[aria-label$="Value"]`), &values),
+		// The form validates until the reader switches it off.
+		send(http.StatusOK, &response),
+		click(tryForm+` input[aria-label="Include validate_only in request"]`),
+		send(http.StatusCreated, &response),
+	)
+	if prefilled := strings.Join(values, ""); len(values) < 2 || prefilled != "" {
+		t.Errorf("%d headers are prefilled with %q, want none", len(values), prefilled)
+	}
+	if !strings.Contains(response, `"client_secret"`) {
+		t.Errorf("the response is %s", response)
+	}
+	b.run(t, setBody(`{"name": " ", "sub_mode": "x", "redirect_uri": ""}`), send(http.StatusBadRequest, &response))
+	for _, part := range []string{"/name", "/sub_mode", "/authorization_flow", "/redirect_uri", "validation-failed"} {
+		if !strings.Contains(response, part) {
+			t.Errorf("%q is not in %s", part, response)
+		}
+	}
+	b.run(t,
+		setBody(`{"name": "Another", "authorization_flow": "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"}`),
+		send(http.StatusCreated, &response),
+	)
+	if faults := b.recorded(); len(faults) > 0 {
+		t.Errorf("faults in the browser: %v", faults)
+	}
+	server.Stop(t)
+	if pks := providerdtest.StoredPKs(t, server.Dir); len(pks) != 2 {
+		t.Errorf("the providers %v are stored, want two", pks)
+	}
+}
+
+// readOperation reads the fields and the samples of an operation, and which response is shown first.
+func readOperation(t *testing.T, b *browser) {
+	t.Helper()
+	var operations, introduction int
+	var fields, sample, responses string
+	var labels []string
+	picker := operationBlock + ` [data-testid="client-picker"]`
+	b.run(t,
+		await(`document.querySelectorAll("section[id*='POST/providers/']").length === 2`),
+		chromedp.Evaluate(`document.querySelectorAll(".request-card").length`, &operations),
+		chromedp.Evaluate(`document.querySelector(".introduction-description").innerText.length`, &introduction),
+		click(picker),
+		await(`document.querySelectorAll("[role=option]").length > 0`),
+		chromedp.Evaluate(`[...document.querySelectorAll("[role=option]")].map((option) => option.innerText.trim())`, &labels),
+		chromedp.Evaluate(`[...document.querySelectorAll("[role=option]")].find((option) => /Go/.test(option.innerText)).click()`, nil),
+		await(fmt.Sprintf(`document.querySelector(%q).innerText.includes("package main")`, operationBlock+" .request-card")),
+		chromedp.Text(operationBlock+" .request-card", &sample, chromedp.ByQuery),
+		chromedp.Text(operationBlock, &fields, chromedp.ByQuery),
+		chromedp.Text(operationBlock+" .response-card", &responses, chromedp.ByQuery),
+	)
+	if operations != 2 || introduction > 250 {
+		t.Errorf("%d operations are open, want 2, after an introduction of %d characters", operations, introduction)
+	}
+	if want := []string{"curl", "Go", "TypeScript"}; !slices.Equal(labels, want) || !strings.Contains(sample, `client.New("`+b.url) {
+		t.Errorf("samples are %v, want %v; that in Go is %s", labels, want, sample)
+	}
+	if !strings.Contains(responses, `"client_secret"`) {
+		t.Errorf("the response shown first is %s", responses)
+	}
+	for _, part := range []string{"redirect_uris", "One URI per line", "issuer_mode", "per_provider", "jwks_sources"} {
+		if !strings.Contains(fields, part) {
+			t.Errorf("%q is not visible without a click", part)
+		}
+	}
+}
+
+// TestPagesFitScreens opens each kind of page on a phone and on a desktop, one in dark and the other in light, and then
+// in the other color scheme. If UPDATE is set, the manual gets a screenshot of the reference page.
+func TestPagesFitScreens(t *testing.T) {
+	b := openBrowser(t, providerdtest.Serve(t, t.TempDir()).URL)
+	for path, ready := range map[string]string{
+		"/":                           "h1",
+		"/advice/":                    "h1",
+		"/conventions/":               "h2",
+		"/problems/":                  "h1",
+		"/problems/validation-failed": "pre",
+		"/docs/":                      operationBlock + " .request-card",
+	} {
+		for width, schemes := range map[int64][]string{400: {"dark", "light"}, 1280: {"light", "dark"}} {
+			b.run(t,
+				emulation.SetDeviceMetricsOverride(width, 900, 1, width < 1000),
+				prefer(schemes[0]),
+				chromedp.Navigate(b.url+path),
+				await(fmt.Sprintf("document.querySelector(%q) !== null", ready)),
+			)
+			b.checkPage(t, path, width)
+			if path == "/docs/" && width > 1000 && os.Getenv(manualtest.UpdateVariable) != "" {
+				var screenshot []byte
+				b.run(t, chromedp.CaptureScreenshot(&screenshot))
+				processtest.Must(t, os.WriteFile(providerdtest.Path(t, "cmd/providerd/manual/docs.png"), screenshot, 0o600))
+			}
+			const background = "getComputedStyle(document.body).backgroundColor"
+			var first string
+			b.run(t, chromedp.Evaluate(background, &first), prefer(schemes[1]), await(fmt.Sprintf("%s !== %q", background, first)))
+			b.checkPage(t, path, width)
+			if path == "/problems/validation-failed" {
+				b.checkCopying(t)
+			}
+		}
+	}
+	if faults := b.recorded(); len(faults) > 0 {
+		t.Errorf("faults in the browser: %v", faults)
+	}
+}
+
+// checkCopying checks that a button copies the text next to it, without its own label.
+func (b *browser) checkCopying(t *testing.T) {
+	t.Helper()
+	var label, copied, text string
+	b.run(t,
+		chromedp.Click("pre button", chromedp.ByQuery),
+		chromedp.Text("pre button", &label, chromedp.ByQuery),
+		chromedp.Evaluate("getSelection().toString()", &copied),
+		chromedp.Evaluate(`[...document.querySelector("pre").childNodes].slice(1).map((node) => node.textContent).join("")`, &text),
+	)
+	if label != "Copied" || copied != text || text == "" {
+		t.Errorf("%s: %q is copied of %q", label, copied, text)
+	}
+}
+
+// prefer sets the color scheme that the user prefers.
+func prefer(scheme string) chromedp.Action {
+	return emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}})
+}
+
+// checkPage checks that a page is not wider than the screen and that the first operation is on the first screen.
+func (b *browser) checkPage(t *testing.T, path string, width int64) {
+	t.Helper()
+	var scrollWidth int64
+	b.run(t, chromedp.Evaluate("document.documentElement.scrollWidth", &scrollWidth))
+	if scrollWidth > width {
+		t.Errorf("%s is %d pixels wide on a screen of %d", path, scrollWidth, width)
+	}
+	if path == "/docs/" {
+		// The height of a small phone's screen, in pixels.
+		const firstScreen = 700
+		var top float64
+		b.run(t, chromedp.Evaluate(fmt.Sprintf(`document.querySelector(%q).getBoundingClientRect().top + scrollY`,
+			operationBlock+" :is(h2, h3)"), &top))
+		if top > firstScreen {
+			t.Errorf("the first operation begins %.0f pixels down", top)
+		}
+	}
 }

@@ -1,26 +1,26 @@
+// Package docs_test follows the documents: it runs the commands and programs of the README and of the manual, follows
+// links, and uses the reference page in a browser. Generated tables are tested beside what generates them.
+//
+// Start with this file, which reads the manual from its first page to its last.
 package docs_test
 
 import (
+	"encoding/json"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// writeChain writes a certificate and its key under the names that the manual uses.
-func writeChain(t *testing.T, dir string) {
-	t.Helper()
-	providerdtest.WriteCertificate(t, dir, 1)
-	processtest.Must(t, os.Rename(filepath.Join(dir, "cert.pem"), filepath.Join(dir, "chain.pem")))
-}
-
-// firstPage is what a reader reads first, seen from the manual.
-const firstPage = "../../../README.md"
+// TestMain lets the test binary be started as providerd.
+func TestMain(m *testing.M) { providerdtest.Main(m) }
 
 // TestManual follows the README, and then the pages of the manual in the order of their links, as a reader would: in one
 // directory, with one database and one server. A block that starts a server replaces that server. What a page shows
@@ -28,13 +28,20 @@ const firstPage = "../../../README.md"
 // name a test that exists.
 func TestManual(t *testing.T) {
 	t.Parallel()
-	tests := testNames(t)
+	var tests strings.Builder
+	files, err := filepath.Glob("../*/*_test.go")
+	processtest.Must(t, err)
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		processtest.Must(t, err)
+		tests.Write(source)
+	}
 	r := reader{dir: t.TempDir()}
-	writeChain(t, r.dir)
-	processtest.Must(t, os.Mkdir(filepath.Join(r.dir, "bin"), 0o700))
-	processtest.Must(t, os.Symlink(os.Args[0], filepath.Join(r.dir, "bin", "providerd")))
+	providerdtest.WriteCertificate(t, r.dir, 1)
+	processtest.Must(t, os.Rename(filepath.Join(r.dir, "cert.pem"), filepath.Join(r.dir, "chain.pem")),
+		os.Mkdir(filepath.Join(r.dir, "bin"), 0o700), os.Symlink(os.Args[0], filepath.Join(r.dir, "bin", "providerd")))
 	defer func() { r.server.Stop(t) }()
-	for _, page := range append([]string{firstPage}, pages(t)...) {
+	for _, page := range append([]string{"../../../README.md"}, pages(t)...) {
 		r.exports = ""
 		r.save(t, page)
 		for _, example := range providerdtest.AllExamples(t, page) {
@@ -42,7 +49,7 @@ func TestManual(t *testing.T) {
 			case example.RunBy == "TestManual":
 				t.Log(page)
 				r.follow(t, example)
-			case !tests[example.RunBy]:
+			case !strings.Contains(tests.String(), "\nfunc "+example.RunBy+"("):
 				t.Errorf("%s: %s does not exist; it should run: %s", page, example.RunBy, example.Commands)
 			}
 		}
@@ -83,22 +90,6 @@ func pages(t *testing.T) []string {
 	for _, file := range files {
 		if !slices.Contains(found, filepath.Base(file)) {
 			t.Errorf("the manual's first page does not link to %s", filepath.Base(file))
-		}
-	}
-	return found
-}
-
-// testNames returns the names of all tests in this suite and its neighbors.
-func testNames(t *testing.T) map[string]bool {
-	t.Helper()
-	files, err := filepath.Glob("../*/*_test.go")
-	processtest.Must(t, err)
-	found := map[string]bool{}
-	for _, file := range files {
-		source, err := os.ReadFile(file)
-		processtest.Must(t, err)
-		for _, match := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllSubmatch(source, -1) {
-			found[string(match[1])] = true
 		}
 	}
 	return found
@@ -145,5 +136,104 @@ func (r *reader) save(t *testing.T, page string) {
 	for _, match := range saved.FindAllStringSubmatch(text, -1) {
 		path := filepath.Join(r.dir, match[1])
 		processtest.Must(t, os.WriteFile(path, []byte(match[2]), 0o600))
+	}
+}
+
+// TestManualBacksUp runs the commands beside a server, after it has stopped, and on what could be another machine.
+func TestManualBacksUp(t *testing.T) {
+	t.Parallel()
+	examples := providerdtest.Examples(t, "backup.md", 4)
+	dir, other := t.TempDir(), t.TempDir()
+	providerdtest.Fill(t, dir, 3)
+	server := providerdtest.Serve(t, dir)
+	want := []int64{1, 2, 3}
+	providerdtest.RunShell(t, dir, examples[0].Commands)
+	processtest.Must(t, os.Mkdir(filepath.Join(dir, "backups"), 0o700))
+	schedule, err := processtest.Start(providerdtest.ShellCommand(t, dir, "exec "+examples[1].Commands))
+	processtest.Must(t, err)
+	processtest.WaitUntil(t, "the program waits for the next backup", func() bool {
+		return strings.Contains(schedule.Stderr.String(), "the next backup is due at ")
+	})
+	if err := schedule.Stop(syscall.SIGTERM); err != nil {
+		t.Errorf("%v: %s", err, schedule.Stderr)
+	}
+	made, err := filepath.Glob(filepath.Join(dir, "backups", "*"))
+	if err != nil || len(made) != 1 || !regexp.MustCompile(`/providerd-2\w+Z\.db$`).MatchString(made[0]) {
+		t.Errorf("made %v, %v", made, err)
+	}
+	server.Stop(t)
+	providerdtest.RunCommand(t, dir, "provider", "delete", "1", "2", "--yes")
+	providerdtest.RunShell(t, dir, examples[2].Commands)
+	if pks := providerdtest.StoredPKs(t, dir); !slices.Equal(pks, want) {
+		t.Errorf("restored %v", pks)
+	}
+	for _, name := range []string{"backup.db", "keyset.copy.json"} {
+		processtest.Must(t, os.Rename(filepath.Join(dir, name), filepath.Join(other, name)))
+	}
+	providerdtest.RunShell(t, other, examples[3].Commands)
+	if pks := providerdtest.StoredPKs(t, other); !slices.Equal(pks, want) {
+		t.Errorf("restored %v elsewhere", pks)
+	}
+	providerdtest.CheckFilled(t, other, len(want))
+}
+
+// TestManualRestoresOlderBackup replaces the master key beside a server, and then restores a backup that needs the old
+// one.
+func TestManualRestoresOlderBackup(t *testing.T) {
+	t.Parallel()
+	examples := providerdtest.Examples(t, "keys.md", 3)
+	add, drop, restore := examples[0].Commands, examples[1].Commands, examples[2].Commands
+	dir := t.TempDir()
+	providerdtest.Fill(t, dir, 3)
+	providerdtest.RunCommand(t, dir, "backup", "older.db")
+	server := providerdtest.Serve(t, dir)
+	for _, commands := range []string{add, drop} {
+		providerdtest.RunShell(t, dir, commands)
+		server.ExpectReadiness(t, "ready")
+		server.Create(t, http.DefaultClient)
+	}
+	server.Stop(t)
+	refused := providerdtest.Command(t.Context(), dir, "restore", "older.db", "--replace")
+	providerdtest.ExpectExit(t, refused, providerdtest.ExitFailed, `lacks master key \d+`)
+	if pks := providerdtest.StoredPKs(t, dir); len(pks) != 5 {
+		t.Errorf("after a restore that was refused, %v are stored", pks)
+	}
+	providerdtest.RunShell(t, dir, restore)
+	providerdtest.RunShell(t, dir, drop)
+	providerdtest.CheckFilled(t, dir, 3)
+}
+
+// recordsPage is the page about the ways to get records.
+const recordsPage = "records.md"
+
+// TestManualFollowsRecords keeps a record that was created before the commands of the manual began, and one that is
+// created while they run.
+func TestManualFollowsRecords(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	server := providerdtest.Serve(t, dir)
+	// A job of its own ends with all its programs.
+	commands := "set -m\n(\n" + providerdtest.Examples(t, recordsPage, 1)[0].Commands + ") &\n" +
+		"until grep --quiet '^}' record-2.json && ! test -e record-1.json; do sleep 0.1; done 2>/dev/null\nkill -- -$!\n"
+	child, err := processtest.Start(providerdtest.ShellCommand(t, dir, commands))
+	processtest.Must(t, err)
+	for _, name := range []string{"record-1.json", "record-2.json"} {
+		created, err := server.CreateOnce(http.DefaultClient, name)
+		processtest.Must(t, err)
+		var kept struct {
+			PK     int64
+			Secret string `json:"client_secret"`
+		}
+		processtest.WaitUntil(t, name+" is written", func() bool {
+			text, err := os.ReadFile(filepath.Join(dir, name))
+			return err == nil && json.Unmarshal(text, &kept) == nil
+		})
+		if kept.PK != created.PK || kept.Secret != created.Secret {
+			t.Errorf("%s has provider %d, want %d", name, kept.PK, created.PK)
+		}
+	}
+	providerdtest.RunCommand(t, dir, "provider", "delete", "1", "--yes")
+	if err := child.Wait(); err != nil {
+		t.Errorf("%v: %s", err, child.Stderr)
 	}
 }
