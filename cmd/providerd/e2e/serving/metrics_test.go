@@ -2,6 +2,7 @@ package serving_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -130,11 +131,7 @@ func TestMetricsHaveNoClientData(t *testing.T) {
 				call.send(t, server)
 			}
 		}
-		var names []string
-		for name := range providerdtest.Scrape(t, ops) {
-			names = append(names, name)
-		}
-		slices.Sort(names)
+		names := slices.Sorted(maps.Keys(providerdtest.Scrape(t, ops)))
 		if all := strings.ToLower(strings.Join(names, "\n")); strings.Contains(all, "canary") || strings.Contains(all, token) {
 			t.Errorf("the metrics contain client data: %s", all)
 		}
@@ -169,8 +166,7 @@ func TestMetricsOfStore(t *testing.T) {
 		`providerd_pool_connections_in_use{pool="writers"}`: 2,
 	})
 	if series["providerd_wal_pages"] < 1 || series["providerd_wal_copied_pages"] > series["providerd_wal_pages"] {
-		t.Errorf("the WAL has %v pages, %v of them copied",
-			series["providerd_wal_pages"], series["providerd_wal_copied_pages"])
+		t.Errorf("the WAL has %v pages, %v of them copied", series["providerd_wal_pages"], series["providerd_wal_copied_pages"])
 	}
 	for range untilReset {
 		server.Create(t, http.DefaultClient)
