@@ -134,7 +134,7 @@ func expectOlder(t *testing.T, newer string, command func(words ...string) *exec
 	t.Helper()
 	const refusal = `its schema version is 1 but this program needs 99999; run "providerd serve" of this version to migrate it`
 	providerdtest.ExpectExit(t, as(newer, command("token", "list")), providerdtest.ExitFailed, refusal)
-	const warning = `(?m)^warn +schema +.*its schema version is 1 but this program needs 99999; "providerd serve" migrates it`
+	const warning = `(?m)^warn +schema +.*its schema version is 1 but this program needs 99999; run "providerd migrate", or let "providerd serve" migrate it`
 	providerdtest.ExpectExit(t, as(newer, command("doctor")), 0, warning)
 }
 
