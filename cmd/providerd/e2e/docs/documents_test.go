@@ -71,50 +71,39 @@ func TestSamplesWork(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	server := providerdtest.Serve(t, dir)
-	environment := "PROVIDERD_TOKEN=" + providerdtest.Token(t, dir)
-	created := 0
-	for _, sample := range samples(t, server.URL) {
-		source := strings.ReplaceAll(sample.Source, "http://127.0.0.1:8080", server.URL)
-		switch sample.Label {
-		case "curl":
-			shell := providerdtest.ShellCommand(t, dir, source)
-			shell.Env = append(shell.Env, environment)
-			if output, err := shell.Output(); err != nil || !strings.HasPrefix(string(output), "HTTP/1.1 201 ") {
-				t.Errorf("%s: %v: %s", source, err, output)
+	_, text := providerdtest.Get(t, server.URL+"/openapi.json")
+	var contract struct {
+		Paths map[string]struct {
+			Post struct {
+				Samples []struct{ Label, Source string } `json:"x-codeSamples"`
 			}
-			created++
-		case "Go":
-			if output := runProgram(t, dir, source, environment); strings.Trim(output, "0123456789") != "\n" {
-				t.Errorf("%s: prints %q, want a pk", source, output)
+		}
+	}
+	processtest.Must(t, json.Unmarshal([]byte(text), &contract))
+	environment, created := "PROVIDERD_TOKEN="+providerdtest.Token(t, dir), 0
+	for _, path := range contract.Paths {
+		for _, sample := range path.Post.Samples {
+			source := strings.ReplaceAll(sample.Source, "http://127.0.0.1:8080", server.URL)
+			switch sample.Label {
+			case "curl":
+				shell := providerdtest.ShellCommand(t, dir, source)
+				shell.Env = append(shell.Env, environment)
+				if output, err := shell.Output(); err != nil || !strings.HasPrefix(string(output), "HTTP/1.1 201 ") {
+					t.Errorf("%s: %v: %s", source, err, output)
+				}
+				created++
+			case "Go":
+				if output := runProgram(t, dir, source, environment); strings.Trim(output, "0123456789") != "\n" {
+					t.Errorf("%s: prints %q, want a pk", source, output)
+				}
+				created++
 			}
-			created++
 		}
 	}
 	server.Stop(t)
 	if pks := providerdtest.StoredPKs(t, dir); created != 4 || len(pks) != created {
 		t.Errorf("%d samples in curl and Go stored %v, want 4 providers", created, pks)
 	}
-}
-
-type sample struct{ Label, Source string }
-
-// samples returns the samples of all operations in the contract that a server publishes.
-func samples(t *testing.T, url string) []sample {
-	t.Helper()
-	_, text := providerdtest.Get(t, url+"/openapi.json")
-	var contract struct {
-		Paths map[string]struct {
-			Post struct {
-				Samples []sample `json:"x-codeSamples"`
-			}
-		}
-	}
-	processtest.Must(t, json.Unmarshal([]byte(text), &contract))
-	var all []sample
-	for _, path := range contract.Paths {
-		all = append(all, path.Post.Samples...)
-	}
-	return all
 }
 
 // documents calls check for each Markdown file of this module, except those of installed packages.
@@ -164,15 +153,11 @@ func TestDocumentsNameTargets(t *testing.T) {
 	t.Parallel()
 	makefile := providerdtest.ReadFile(t, "Makefile")
 	documents(t, func(path string) {
-		named := regexp.MustCompile("(?m)(?:`|^)make ([a-z-]+)").FindAllStringSubmatch(providerdtest.ReadFile(t, path), -1)
-		for _, match := range named {
-			if !strings.Contains(makefile, "\n"+match[1]+":") {
-				t.Errorf("%s: the Makefile has no target %s", path, match[1])
-			}
-		}
-		for _, match := range regexp.MustCompile("PROOF=([a-z]+)").FindAllStringSubmatch(providerdtest.ReadFile(t, path), -1) {
-			if !strings.Contains(makefile, "\n"+match[1]+" := ") {
-				t.Errorf("%s: the Makefile has no proof %s", path, match[1])
+		for suffix, pattern := range map[string]string{":": "(?m)(?:`|^)make ([a-z-]+)", " := ": "PROOF=([a-z]+)"} {
+			for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(providerdtest.ReadFile(t, path), -1) {
+				if !strings.Contains(makefile, "\n"+match[1]+suffix) {
+					t.Errorf("%s: the Makefile has no line that begins with %s", path, match[1]+suffix)
+				}
 			}
 		}
 	})
