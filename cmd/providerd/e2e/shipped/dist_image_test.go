@@ -34,8 +34,8 @@ func (b builder) run(t *testing.T, arguments ...string) string {
 }
 
 // buildContext returns a directory to build the image in. It runs the first stage of the Dockerfile over a copy of the
-// tree, with the tools of this host and with another directory instead of /out. The last stage is unchanged. The copy is
-// a clean clone, so that the program contains its commit.
+// tree, with the tools of this host and with another directory instead of /out. The last stage is unchanged. The copy
+// is a clean clone, so that the program contains its commit.
 func buildContext(t *testing.T) (dir, commit string) {
 	t.Helper()
 	dockerfile := strings.ReplaceAll(providerdtest.ReadFile(t, "cmd/providerd/deploy/Dockerfile"), "\\\n", "")

@@ -43,54 +43,26 @@ type panel struct {
 	} `yaml:"fieldConfig"`
 }
 
-// readYAML reads a file of the module, in YAML or JSON, into a value.
-func readYAML(t *testing.T, name string, value any) {
+// readDeployed returns the alerts and the panels that are shipped.
+func readDeployed(t *testing.T) (rules []rule, panels []panel) {
 	t.Helper()
-	if err := yaml.Unmarshal([]byte(providerdtest.ReadFile(t, name)), value); err != nil {
-		t.Fatalf("%s: %v", name, err)
+	var alerts struct{ Groups []struct{ Rules []rule } }
+	var board struct{ Panels []panel }
+	for name, value := range map[string]any{"alerts.yaml": &alerts, "dashboard.json": &board} {
+		processtest.Must(t, yaml.Unmarshal([]byte(providerdtest.ReadFile(t, "cmd/providerd/deploy/"+name)), value))
 	}
-}
-
-func readRules(t *testing.T) (rules []rule) {
-	t.Helper()
-	var file struct{ Groups []struct{ Rules []rule } }
-	readYAML(t, "cmd/providerd/deploy/alerts.yaml", &file)
-	for _, group := range file.Groups {
+	for _, group := range alerts.Groups {
 		rules = append(rules, group.Rules...)
 	}
-	return rules
+	return rules, board.Panels
 }
 
-func readPanels(t *testing.T) []panel {
-	t.Helper()
-	var board struct{ Panels []panel }
-	readYAML(t, "cmd/providerd/deploy/dashboard.json", &board)
-	return board.Panels
-}
-
-// queries returns the expressions of the panels and alerts by where they are from.
-func queries(t *testing.T) map[string]string {
-	t.Helper()
-	found := map[string]string{}
-	for _, rule := range readRules(t) {
-		found["alert "+rule.Alert] = rule.Expr
-	}
-	for _, panel := range readPanels(t) {
-		for _, target := range panel.Targets {
-			found["panel "+panel.Title+": "+target.Expr] = target.Expr
-		}
-	}
-	if len(found) < 30 {
-		t.Fatalf("found %d queries, want at least 30", len(found))
-	}
-	return found
-}
-
-// TestAlertsHaveUnitTests checks that alerts_test.yaml shows each alert firing for a, and only for a, although b exists.
+// TestAlertsHaveUnitTests checks that alerts_test.yaml shows each alert firing for a only, although b exists.
 func TestAlertsHaveUnitTests(t *testing.T) {
 	t.Parallel()
 	tests := strings.Split(providerdtest.ReadFile(t, "cmd/providerd/e2e/shipped/alerts_test.yaml"), "\n  - name: ")
-	for _, rule := range readRules(t) {
+	rules, _ := readDeployed(t)
+	for _, rule := range rules {
 		shown := regexp.MustCompile(`(?s)^` + rule.Alert + `\n.* instance="a".* instance="b".*\n` +
 			`      - alertname: ` + rule.Alert + `\n +eval_time: \w+\n +exp_alerts:\n +- exp_labels: `)
 		if !slices.ContainsFunc(tests, func(test string) bool {
@@ -104,12 +76,13 @@ func TestAlertsHaveUnitTests(t *testing.T) {
 // TestDashboardShowsAlertLimits checks that the line of each panel is at the limit of the alert in its description.
 func TestDashboardShowsAlertLimits(t *testing.T) {
 	t.Parallel()
+	rules, panels := readDeployed(t)
 	alerts := map[string]string{}
-	for _, rule := range readRules(t) {
+	for _, rule := range rules {
 		alerts[rule.Alert] = rule.Expr
 	}
 	lines := 0
-	for _, panel := range readPanels(t) {
+	for _, panel := range panels {
 		named := regexp.MustCompile(`the limit of the alert (\w+)`).FindStringSubmatch(panel.Description)
 		if named == nil {
 			continue

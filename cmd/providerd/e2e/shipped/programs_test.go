@@ -58,28 +58,34 @@ func TestPrometheusScrapes(t *testing.T) {
 	defer backup.Close()
 	prometheus := startPrometheus(t, ops, providerdtest.OpsURL(t, withTLS), backup.URL)
 	client := contracttest.Client(t)
-	names, queried := regexp.MustCompile(`\b(?:up|(?:providerd|go|process)_[a-z0-9_]+)\b`), map[string]bool{}
-	for origin, query := range queries(t) {
-		found := names.FindAllString(query, -1)
-		if len(found) == 0 {
-			t.Errorf("%s queries no metric", origin)
-		}
-		for _, name := range found {
-			queried[name] = true
-		}
-		if strings.HasPrefix(origin, "alert ") {
-			continue
-		}
-		query = strings.NewReplacer("$__rate_interval", "30s", "$job", ".*", "$instance", ".*").Replace(query)
-		processtest.WaitUntil(t, origin+" has a result", func() bool {
-			server.Create(t, client)
-			server.ExpectPost(t, client, http.StatusBadRequest, providerdtest.OAuth2Path, "{}", "")
-			var data struct{ Result []any }
-			getPrometheus(t, prometheus+"/api/v1/query?query="+url.QueryEscape(query), &data)
-			return len(data.Result) > 0
-		})
+	rules, panels := readDeployed(t)
+	var queries []string
+	for _, rule := range rules {
+		queries = append(queries, rule.Expr)
 	}
-	checkSeries(t, prometheus, queried)
+	for _, panel := range panels {
+		for _, target := range panel.Targets {
+			queries = append(queries, target.Expr)
+			query := strings.NewReplacer("$__rate_interval", "30s", "$job", ".*", "$instance", ".*").Replace(target.Expr)
+			processtest.WaitUntil(t, "panel "+panel.Title+": "+target.Expr+" has a result", func() bool {
+				server.Create(t, client)
+				server.ExpectPost(t, client, http.StatusBadRequest, providerdtest.OAuth2Path, "{}", "")
+				var data struct{ Result []any }
+				getPrometheus(t, prometheus+"/api/v1/query?query="+url.QueryEscape(query), &data)
+				return len(data.Result) > 0
+			})
+		}
+	}
+	if len(queries) < 30 {
+		t.Errorf("found %d queries, want at least 30", len(queries))
+	}
+	checkSeries(t, prometheus, queries)
+	checkAlerts(t, prometheus)
+}
+
+// checkAlerts waits until Prometheus has evaluated all alerts, none of which may fire.
+func checkAlerts(t *testing.T, prometheus string) {
+	t.Helper()
 	count := 0
 	processtest.WaitUntil(t, "all alerts were evaluated", func() bool {
 		var data struct {
@@ -106,20 +112,27 @@ func TestPrometheusScrapes(t *testing.T) {
 	}
 }
 
-// checkSeries checks that queried series exist in Prometheus, and that all series of providerd, or others of the same
-// histogram, are queried.
-func checkSeries(t *testing.T, prometheus string, queried map[string]bool) {
+// checkSeries checks that the series of queries exist in Prometheus, and that all series of providerd, or others of the
+// same histogram, are queried.
+func checkSeries(t *testing.T, prometheus string, queries []string) {
 	t.Helper()
 	var scraped []string
 	getPrometheus(t, prometheus+"/api/v1/label/__name__/values", &scraped)
-	histogram, metrics := regexp.MustCompile(`_(bucket|sum|count)$`), map[string]bool{}
-	for name := range queried {
-		if metrics[histogram.ReplaceAllString(name, "")] = true; !slices.Contains(scraped, name) {
-			t.Errorf("a panel or an alert queries %s, which does not exist", name)
+	names := regexp.MustCompile(`\b(?:up|(?:providerd|go|process)_[a-z0-9_]+)\b`)
+	histogram, queried := regexp.MustCompile(`_(bucket|sum|count)$`), map[string]bool{}
+	for _, query := range queries {
+		found := names.FindAllString(query, -1)
+		if len(found) == 0 {
+			t.Errorf("%s queries no metric", query)
+		}
+		for _, name := range found {
+			if queried[histogram.ReplaceAllString(name, "")] = true; !slices.Contains(scraped, name) {
+				t.Errorf("%s queries %s, which does not exist", query, name)
+			}
 		}
 	}
 	for _, name := range scraped {
-		if strings.HasPrefix(name, "providerd_") && !metrics[histogram.ReplaceAllString(name, "")] {
+		if strings.HasPrefix(name, "providerd_") && !queried[histogram.ReplaceAllString(name, "")] {
 			t.Errorf("neither the dashboard nor an alert queries %s", name)
 		}
 	}
