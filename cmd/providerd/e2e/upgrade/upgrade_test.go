@@ -29,8 +29,8 @@ const headings = 1
 // TestMain also runs the test binary as providerd.
 func TestMain(m *testing.M) { providerdtest.Main(m) }
 
-// buildNewer returns a program of this tree with a further migration. Over PostgreSQL, either build can use the database
-// of the other.
+// buildNewer returns a program of this tree with a further migration. Over PostgreSQL, either build can use the
+// database of the other.
 func buildNewer(t *testing.T) string {
 	t.Helper()
 	dir, replaced := t.TempDir(), map[string]string{}
