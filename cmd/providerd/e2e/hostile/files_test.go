@@ -4,6 +4,7 @@ package hostile_test
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -16,33 +17,18 @@ import (
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// untilReset is more creates, each in its own transaction, than the WAL takes before it is reset.
-const untilReset = 600
+const (
+	// untilReset is more creates, each in its own transaction, than the WAL takes before it is reset.
+	untilReset = 600
 
-// damagedFiles are the files of a running server, with older copies (.older) and current ones (.now).
-type damagedFiles struct {
-	server   *providerdtest.Server
-	dir      string
-	database string
-	client   *http.Client
-	// unknown counts the creates with an unknown outcome.
-	unknown int
-}
+	changed = "does not match what SQLite wrote"
+	moved   = "was removed or replaced while in use"
+)
 
-func newDamagedFiles(t *testing.T) *damagedFiles {
-	t.Helper()
-	f := &damagedFiles{dir: t.TempDir(), client: contracttest.Client(t)}
-	f.database = filepath.Join(f.dir, "data", "providerd.db")
-	f.server = providerdtest.Serve(t, f.dir)
-	for _, suffix := range []string{".older", ".now"} {
-		for range untilReset {
-			f.server.Create(t, f.client)
-		}
-		for _, file := range []string{f.database, f.database + "-wal"} {
-			processtest.Must(t, overwrite(file+suffix, file))
-		}
-	}
-	return f
+// accident is what happens to a file of a server's database, and what the server says about it.
+type accident struct {
+	inflict func(file string) error
+	words   string
 }
 
 // overwrite copies a file as cp does: in place.
@@ -51,73 +37,190 @@ func overwrite(to, from string) error {
 	return errors.Join(err, os.WriteFile(to, content, 0o600))
 }
 
-// refusesEverything checks that creates, readiness, and commands that write all fail with the same words.
-func (f *damagedFiles) refusesEverything(t *testing.T, words string) {
-	t.Helper()
-	for range 20 {
-		text := f.server.ExpectPost(t, f.client, http.StatusServiceUnavailable, providerdtest.OAuth2Path, providerdtest.OAuth2Body, "")
-		if strings.Contains(text, "/problems/outcome-unknown") {
-			f.unknown++
-		}
-	}
-	f.server.ExpectReadiness(t, "unavailable")
-	processtest.WaitUntil(t, "the log has "+words, func() bool { return strings.Contains(f.server.Stderr.String(), words) })
-	for _, arguments := range [][]string{
-		{"token", "revoke", "1"},
-		{"token", "create", "--name", "x", "--allow", "providers_oauth2_create"},
-		{"key", "rotate"},
-		{"application", "create", "x", "--name", "x"},
-	} {
-		providerdtest.ExpectExit(t, providerdtest.Command(t.Context(), f.dir, arguments...), providerdtest.ExitFailed, words)
-	}
-}
+func overwriteWithOlder(file string) error { return overwrite(file, file+".older") }
 
-// TestDamagedFilesStopCreates damages the files of a running server. Everything acknowledged must be stored when the file is
+// A file of a server without other requests is damaged. Everything acknowledged must be stored when the file is
 // restored, whatever the server did in between and when it was stopped.
 func TestDamagedFilesStopCreates(t *testing.T) {
 	t.Parallel()
+	empty := func(file string) error { return os.Truncate(file, 0) }
 	for name, damage := range map[string]struct {
-		inflict func(database string) error
-		words   string
-		restore func(database string) error
+		accident
+		suffix string
 	}{
-		"an older copy over the database": {
-			func(database string) error { return overwrite(database, database+".older") },
-			"providerd.db does not match what SQLite wrote",
-			func(database string) error { return overwrite(database, database+".now") },
-		},
-		"the WAL truncated": {
-			func(database string) error { return os.Truncate(database+"-wal", 0) },
-			"providerd.db-wal does not match what SQLite wrote",
-			func(database string) error { return overwrite(database+"-wal", database+"-wal.now") },
-		},
-		"an older WAL over the WAL": {
-			func(database string) error { return overwrite(database+"-wal", database+"-wal.older") },
-			"providerd.db-wal does not match what SQLite wrote",
-			func(database string) error { return overwrite(database+"-wal", database+"-wal.now") },
-		},
-		"the wal-index removed": {
-			func(database string) error { return os.Remove(database + "-shm") },
-			"providerd.db-shm was removed or replaced while in use",
-			func(string) error { return nil },
-		},
+		"an older copy over the database": {accident{overwriteWithOlder, changed}, ""},
+		"the WAL truncated":               {accident{empty, changed}, "-wal"},
+		"an older WAL over the WAL":       {accident{overwriteWithOlder, changed}, "-wal"},
+		"the wal-index removed":           {accident{os.Remove, moved}, "-shm"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			files := newDamagedFiles(t)
-			processtest.Must(t, damage.inflict(files.database))
-			files.refusesEverything(t, damage.words)
-			if err := files.server.Child.Stop(syscall.SIGTERM); err == nil || !strings.Contains(files.server.Stderr.String(), damage.words) {
-				t.Errorf("exit: %v: %s", err, files.server.Stderr)
-			}
-			processtest.Must(t, damage.restore(files.database))
-			stored := providerdtest.StoredPKs(t, files.dir)
-			t.Logf("%s: acknowledged %d, unknown %d, missing %d",
-				name, 2*untilReset, files.unknown, max(0, 2*untilReset-len(stored)))
-			if files.unknown > 1 || len(stored) < 2*untilReset || len(stored) > 2*untilReset+files.unknown {
-				t.Errorf("%d records are stored, want %d and at most %d more", len(stored), 2*untilReset, files.unknown)
-			}
-			providerdtest.CheckIntegrity(t, files.database)
+			damage.damage(t, damage.suffix)
 		})
 	}
+}
+
+// damage strikes a file, whose name ends with suffix, and restores it.
+func (a accident) damage(t *testing.T, suffix string) {
+	t.Helper()
+	dir, client := t.TempDir(), contracttest.Client(t)
+	database := filepath.Join(dir, "data", "providerd.db")
+	server := providerdtest.Serve(t, dir)
+	for _, age := range []string{".older", ".now"} {
+		for range untilReset {
+			server.Create(t, client)
+		}
+		processtest.Must(t, overwrite(database+age, database), overwrite(database+"-wal"+age, database+"-wal"))
+	}
+	processtest.Must(t, a.inflict(database+suffix))
+	words := "providerd.db" + suffix + " " + a.words
+	unknown := expectRefusals(t, server, client, words)
+	if err := server.Child.Stop(syscall.SIGTERM); err == nil || !strings.Contains(server.Stderr.String(), words) {
+		t.Errorf("exit: %v: %s", err, server.Stderr)
+	}
+	if suffix != "-shm" {
+		processtest.Must(t, overwrite(database+suffix, database+suffix+".now"))
+	}
+	stored := len(providerdtest.StoredPKs(t, dir))
+	t.Logf("acknowledged %d, unknown %d, stored %d", 2*untilReset, unknown, stored)
+	if unknown > 1 || stored < 2*untilReset || stored > 2*untilReset+unknown {
+		t.Errorf("%d records are stored, want %d and at most %d more", stored, 2*untilReset, unknown)
+	}
+	providerdtest.CheckIntegrity(t, database)
+}
+
+// expectRefusals checks that creates, readiness, and commands that write all fail with the same words. It returns the
+// number of creates with an unknown outcome.
+func expectRefusals(t *testing.T, server *providerdtest.Server, client *http.Client, words string) (unknown int) {
+	t.Helper()
+	for range 20 {
+		const path, body = providerdtest.OAuth2Path, providerdtest.OAuth2Body
+		text := server.ExpectPost(t, client, http.StatusServiceUnavailable, path, body, "")
+		if strings.Contains(text, "/problems/outcome-unknown") {
+			unknown++
+		}
+	}
+	server.ExpectReadiness(t, "unavailable")
+	processtest.WaitUntil(t, "the log has "+words, func() bool { return strings.Contains(server.Stderr.String(), words) })
+	for _, line := range []string{
+		"token revoke 1", "token create --name x --allow providers_oauth2_create", "key rotate",
+		"application create x --name x",
+	} {
+		command := providerdtest.Command(t.Context(), server.Dir, strings.Fields(line)...)
+		providerdtest.ExpectExit(t, command, providerdtest.ExitFailed, words)
+	}
+	return unknown
+}
+
+// An accident with the file of a database under load is noticed before the next create is acknowledged, by the running
+// server and by one that starts after a crash. With the right files back, everything acknowledged is stored.
+func TestAccidentsWithFiles(t *testing.T) {
+	t.Parallel()
+	otherDir := t.TempDir()
+	providerdtest.Serve(t, otherDir).Stop(t)
+	other := filepath.Join(otherDir, "data", "providerd.db")
+	for name, accident := range map[string]accident{
+		"cp":            {func(database string) error { return overwrite(database, other) }, changed},
+		"an older copy": {overwriteWithOlder, changed},
+		"rsync in place": {func(database string) error {
+			older, err := os.ReadFile(database + ".older")
+			return errors.Join(err, processtest.OverwriteBeginning(database, older[:len(older)/2]))
+		}, changed},
+		"truncate": {func(database string) error { return os.Truncate(database, 40<<10) }, changed},
+		"mv":       {func(database string) error { return os.Rename(database, database+".moved") }, moved},
+		"rm":       {os.Remove, moved},
+	} {
+		for _, restarts := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ", restart ", restarts), func(t *testing.T) {
+				t.Parallel()
+				accident.strike(t, restarts)
+			})
+		}
+	}
+}
+
+// strike strikes the database under load, and restores it.
+func (a accident) strike(t *testing.T, restarts bool) {
+	t.Helper()
+	const callers = 3
+	dir, client, sent := t.TempDir(), contracttest.Client(t), providerdtest.NewJournal()
+	database := filepath.Join(dir, "data", "providerd.db")
+	wal := database + "-wal"
+	server := providerdtest.Serve(t, dir)
+	load := createUntilEnd(callers, server, client, sent)
+	sent.WaitForMore(t, untilReset)
+	// A copy in the middle of a checkpoint is as good an older one as any.
+	processtest.Must(t, overwrite(database+".older", database))
+	sent.WaitForMore(t, 2*callers*untilReset)
+	server.Signal(t, syscall.SIGSTOP)
+	processtest.Must(t, overwrite(database+".now", database), overwrite(wal+".now", wal), a.inflict(database))
+	if !restarts {
+		server.Signal(t, syscall.SIGCONT)
+		processtest.WaitUntil(t, "the accident is noticed", func() bool {
+			// With the tokens and keys of another database, no create gets as far as the files.
+			if response, err := client.Get(server.URL + "/readyz"); err == nil {
+				_ = response.Body.Close()
+			}
+			return strings.Contains(server.Stderr.String(), "providerd.db "+a.words)
+		})
+	}
+	server.Kill(t)
+	load.Stop()
+	if restarts {
+		providerdtest.ExpectExit(t, providerdtest.ServeCommand(t.Context(), dir), providerdtest.ExitFailed, "")
+	}
+	_ = os.Remove(database + "-shm")
+	processtest.Must(t, overwrite(database, database+".now"), overwrite(wal, wal+".now"))
+	expectStored(t, dir, sent)
+}
+
+// An older copy of the wal-index that is written over it while creates commit is noticed before it costs an acknowledged
+// create: the header that the next commit writes does not hide it.
+func TestOlderWALIndex(t *testing.T) {
+	t.Parallel()
+	const callers, rounds = 8, 5
+	for round := range rounds {
+		dir, client, sent := t.TempDir(), contracttest.Client(t), providerdtest.NewJournal()
+		index := filepath.Join(dir, "data", "providerd.db-shm")
+		server := providerdtest.Serve(t, dir)
+		load := createUntilEnd(callers, server, client, sent)
+		sent.WaitForMore(t, 100*(round+1))
+		older, err := os.ReadFile(index)
+		processtest.Must(t, err)
+		sent.WaitForMore(t, 100)
+		if round == rounds-1 {
+			// The copy is shorter than the file, whose second block it leaves as it is.
+			processtest.WaitUntil(t, "the wal-index has two blocks", func() bool {
+				info, err := os.Stat(index)
+				return err == nil && info.Size() > int64(len(older))
+			})
+		}
+		processtest.Must(t, processtest.OverwriteBeginning(index, older))
+		processtest.WaitUntil(t, "the accident is noticed", func() bool {
+			return strings.Contains(server.Stderr.String(), changed)
+		})
+		server.Kill(t)
+		load.Stop()
+		expectStored(t, dir, sent)
+	}
+}
+
+// createUntilEnd starts callers that create until the server ends.
+func createUntilEnd(
+	callers int, server *providerdtest.Server, client *http.Client, sent *providerdtest.Journal,
+) *providerdtest.Load {
+	return providerdtest.StartLoad(callers, func(caller, n int) bool {
+		if record, err := server.CreateOnce(client, fmt.Sprintf("%d-%d", caller, n)); err == nil {
+			sent.Acknowledge(record)
+		}
+		return !server.HasEnded()
+	})
+}
+
+// expectStored fails the test if the database lacks what was acknowledged, or is damaged.
+func expectStored(t *testing.T, dir string, sent *providerdtest.Journal) {
+	t.Helper()
+	t.Logf("acknowledged %d", len(sent.Creates))
+	providerdtest.CheckIncludes(t, providerdtest.Stored(t, dir), sent.Creates)
+	providerdtest.CheckIntegrity(t, filepath.Join(dir, "data", "providerd.db"))
 }
