@@ -3,10 +3,16 @@
 package hostile_test
 
 import (
+	"encoding/json"
 	"errors"
+	"net/http"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/server/contracttest"
@@ -25,18 +31,8 @@ func unwritable(t *testing.T) map[string]*os.File {
 	return map[string]*os.File{"no space left on device": full, "broken pipe": writer}
 }
 
-// printTo runs a command with this standard output, and returns its exit status and standard error.
-func printTo(t *testing.T, dir string, stdout *os.File, line string) (status int, messages string) {
-	t.Helper()
-	command := providerdtest.Command(t.Context(), dir, strings.Fields(line)...)
-	var stderr strings.Builder
-	command.Stdout, command.Stderr = stdout, &stderr
-	_ = command.Run()
-	return command.ProcessState.ExitCode(), stderr.String()
-}
-
 // TestUnwritableOutputFailsCommands checks that every command fails if its output cannot be written, and prints no error
-// if the reader of a pipe has exited.
+// if the reader of a pipe has exited. A token that could not be printed is revoked, and an error reports it.
 func TestUnwritableOutputFailsCommands(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -48,32 +44,155 @@ func TestUnwritableOutputFailsCommands(t *testing.T) {
 		for _, line := range []string{
 			"--help", "token create --help", "version", "token list", "provider list", "provider list --output json",
 			"provider show 1", "provider show 1 --output json", "application list", "audit", "audit --output json",
-			"provider export", "token list --output json", "application list --output json", "apply --schema", "completion bash", "apply -f one.yaml --dry-run", "apply -f one.yaml --dry-run --output json",
+			"provider export", "token list --output json", "application list --output json", "apply --schema",
+			"completion bash", "apply -f one.yaml --dry-run", "apply -f one.yaml --dry-run --output json",
 		} {
-			status, stderr := printTo(t, dir, stdout, line)
+			stderr := failToPrint(t, dir, stdout, line)
 			isReported := strings.Contains(stderr, "providerd: ") && strings.HasSuffix(stderr, fault+"\n")
-			if isFull := strings.HasPrefix(fault, "no space"); status != providerdtest.ExitFailed || isReported != isFull {
-				t.Errorf("%s: exit status is %d: %s", line, status, stderr)
+			if isFull := strings.HasPrefix(fault, "no space"); isReported != isFull {
+				t.Errorf("%s: %s", line, stderr)
 			}
 		}
-	}
-	expectTokensRevoked(t, dir)
-}
-
-// expectTokensRevoked checks that a token that could not be printed is revoked, and that an error reports it.
-func expectTokensRevoked(t *testing.T, dir string) {
-	t.Helper()
-	for fault, stdout := range unwritable(t) {
-		status, stderr := printTo(t, dir, stdout, "token create --name ci --allow providers_oauth2_create")
-		if status != providerdtest.ExitFailed || !strings.Contains(stderr, "could not be printed and was revoked: ") ||
-			!strings.HasSuffix(stderr, fault+"\n") {
-			t.Errorf("exit status is %d: %s", status, stderr)
+		stderr := failToPrint(t, dir, stdout, "token create --name ci --allow providers_oauth2_create")
+		if !strings.Contains(stderr, "could not be printed and was revoked: ") || !strings.HasSuffix(stderr, fault+"\n") {
+			t.Errorf("stderr is %s", stderr)
 		}
 	}
 	listed := providerdtest.RunCommand(t, dir, "token", "list")
-	if lines := strings.Split(strings.TrimSpace(listed), "\n"); len(lines) != 4 ||
-		!strings.HasSuffix(lines[1], " active") || !strings.HasSuffix(lines[2], " revoked") ||
-		!strings.HasSuffix(lines[3], " revoked") {
+	if !regexp.MustCompile(`^.*\n.* active\n.* revoked\n.* revoked\n$`).MatchString(listed) {
 		t.Errorf("tokens are %s", listed)
+	}
+}
+
+// failToPrint runs a command with this standard output, which must fail, and returns its standard error.
+func failToPrint(t *testing.T, dir string, stdout *os.File, line string) string {
+	t.Helper()
+	command := providerdtest.Command(t.Context(), dir, strings.Fields(line)...)
+	var stderr strings.Builder
+	command.Stdout, command.Stderr = stdout, &stderr
+	_ = command.Run()
+	if status := command.ProcessState.ExitCode(); status != providerdtest.ExitFailed {
+		t.Errorf("%s: exit status is %d: %s", line, status, stderr.String())
+	}
+	return stderr.String()
+}
+
+// stuckPipe returns the end of a pipe that is full.
+func stuckPipe(t *testing.T) *os.File {
+	t.Helper()
+	reader, writer, err := os.Pipe()
+	processtest.Must(t, err)
+	t.Cleanup(func() { _ = errors.Join(reader.Close(), writer.Close()) })
+	processtest.Must(t, writer.SetWriteDeadline(time.Now().Add(10*time.Millisecond)))
+	if _, err := writer.Write(make([]byte, 1<<20)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatalf("the pipe does not fill up: %v", err)
+	}
+	return writer
+}
+
+// TestUnreadLogDelaysNothing lets more of the log accumulate than may be pending. Every request must get a response, and
+// every line must be written or counted when the pipe is read.
+func TestUnreadLogDelaysNothing(t *testing.T) {
+	t.Parallel()
+	reader, writer, err := os.Pipe()
+	processtest.Must(t, err)
+	ops := processtest.Local(processtest.FreePort(t))
+	command := providerdtest.ServeCommand(t.Context(), t.TempDir(), "--ops-listen", ops)
+	command.Stderr = writer
+	server, err := providerdtest.Start(command)
+	processtest.Must(t, err, writer.Close())
+	client := contracttest.Client(t)
+	client.Timeout = 20 * time.Second
+	const requests, maxPendingLog = 6000, 1 << 20
+	path := "/" + strings.Repeat("x", 2*maxPendingLog/requests)
+	var group errgroup.Group
+	for range 8 {
+		group.Go(func() error {
+			for range requests / 8 {
+				response, err := client.Get(server.URL + path)
+				if err != nil {
+					return err
+				}
+				_ = response.Body.Close()
+			}
+			return nil
+		})
+	}
+	processtest.Must(t, group.Wait())
+	server.Create(t, client)
+	if dropped := providerdtest.Scrape(t, "http://"+ops)["providerd_log_lines_dropped_total"]; dropped == 0 {
+		t.Error("the metrics do not count the lines that are dropped")
+	}
+	var count providerdtest.LogCount
+	group.Go(func() error { return count.Read(reader) })
+	server.Stop(t)
+	if err := group.Wait(); err != nil || count.Notes == 0 {
+		t.Errorf("%d notes of dropped lines, %v", count.Notes, err)
+	}
+	// The line about the shutdown may be dropped, too.
+	const linesOfTheEnd = 2
+	if all := count.Requests + count.Dropped; all < requests+1 || all > requests+1+linesOfTheEnd {
+		t.Errorf("%d requests are logged or counted as dropped, want %d", all, requests+1)
+	}
+}
+
+// TestUnwritableServerOutputs starts servers whose outputs cannot be written. They must serve and stop.
+func TestUnwritableServerOutputs(t *testing.T) {
+	t.Parallel()
+	outputs := unwritable(t)
+	outputs["stuck"] = stuckPipe(t)
+	for name, output := range outputs {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			address := processtest.Local(processtest.FreePort(t))
+			command := providerdtest.ServeCommand(t.Context(), t.TempDir(), "--listen", address)
+			command.Stdout, command.Stderr = output, output
+			child, err := processtest.Start(command)
+			processtest.Must(t, err)
+			server := &providerdtest.Server{Child: child, URL: "http://" + address, Dir: command.Dir}
+			client := contracttest.Client(t)
+			client.Timeout = 20 * time.Second
+			processtest.WaitUntil(t, "the server is ready", func() bool {
+				_, _, err := server.Do(client, http.MethodGet, "/readyz", "", "", nil)
+				return err == nil
+			})
+			for range 10 {
+				server.Create(t, client)
+			}
+			server.Stop(t)
+		})
+	}
+}
+
+// TestAllOutputIsJSON checks that all output of a server with a JSON log is JSON: notices and start-up errors, but no
+// requests at the level error.
+func TestAllOutputIsJSON(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	server := providerdtest.Serve(t, dir, "PROVIDERD_DATABSE=x",
+		"--log-format", "json", "--log-level", "error", "--listen", "0.0.0.0:0", "--ops-listen", "0.0.0.0:0")
+	server.Create(t, contracttest.Client(t))
+	server.Stop(t)
+	text := server.Stderr.String()
+	for _, want := range []string{
+		"did you mean PROVIDERD_DATABASE?", "plain HTTP", "wrote an access token", "serving the API", "can read the metrics",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing", want)
+		}
+	}
+	if strings.Contains(text, `"msg":"request"`) {
+		t.Errorf("a request is logged: %s", text)
+	}
+	for _, failing := range []string{"--listen 192.0.2.1:0", "--tls-cert none.pem --tls-key none.pem"} {
+		command := providerdtest.ServeCommand(t.Context(), dir, strings.Fields("--log-format json "+failing)...)
+		text += providerdtest.ExpectExit(t, command, providerdtest.ExitFailed, `"level":"ERROR"`)
+	}
+	for line := range strings.Lines(text) {
+		var record struct{ Time, Level, Msg string }
+		err := json.Unmarshal([]byte(line), &record)
+		if err != nil || record.Time == "" || record.Level == "" || record.Msg == "" {
+			t.Errorf("%v: %s", err, line)
+		}
 	}
 }
