@@ -3,7 +3,6 @@
 package hostile_test
 
 import (
-	"bufio"
 	"crypto/tls"
 	"fmt"
 	"io"
@@ -24,27 +23,10 @@ import (
 
 const healthRequest = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 
-// holdIdle opens connections without a token and keeps them until the test ends. Some send one request, as a browser
-// does, some a part of one, some nothing.
-func holdIdle(t *testing.T, server *providerdtest.Server, count int) {
-	t.Helper()
-	for i := range count {
-		connection := providerdtest.Dial(t, server)
-		text := []string{healthRequest, healthRequest[:20], ""}[i%3]
-		_, err := io.WriteString(connection, text)
-		processtest.Must(t, err)
-		if text == healthRequest {
-			pending := &pendingCreate{Conn: connection, reader: bufio.NewReader(connection)}
-			if status := pending.readStatus(t); status != http.StatusOK {
-				t.Fatalf("connection %d: status is %d", i, status)
-			}
-		}
-	}
-}
-
 // wantHealthy sends a probe over a new connection.
 func wantHealthy(t *testing.T, client *http.Client, server *providerdtest.Server) {
 	t.Helper()
+	client.Timeout = 10 * time.Second
 	started := time.Now()
 	status := server.Send(t, client, http.MethodGet, "/healthz", "", "", nil)
 	if status != http.StatusOK || time.Since(started) > 8*time.Second {
@@ -52,17 +34,25 @@ func wantHealthy(t *testing.T, client *http.Client, server *providerdtest.Server
 	}
 }
 
-// TestIdleConnectionsLeaveFiles opens more connections than the process may open files.
+// TestIdleConnectionsLeaveFiles opens more connections than the process may open files, without a token. Some send one
+// request, as a browser does, some a part of one, some nothing.
 func TestIdleConnectionsLeaveFiles(t *testing.T) {
 	t.Parallel()
 	command := exec.CommandContext(t.Context(), "bash", "-c",
 		`ulimit -n 100; exec -a providerd "$0" serve --listen 127.0.0.1:0`, os.Args[0])
 	command.Dir = t.TempDir()
 	server := providerdtest.MustStart(t, command)
-	holdIdle(t, server, 150)
-	client := contracttest.Client(t)
-	client.Timeout = 10 * time.Second
-	wantHealthy(t, client, server)
+	for i := range 150 {
+		connection := providerdtest.Dial(t, server)
+		switch i % 3 {
+		case 0:
+			expectStatus(t, connection, healthRequest, http.StatusOK)
+		case 1:
+			_, err := io.WriteString(connection, healthRequest[:20])
+			processtest.Must(t, err)
+		}
+	}
+	wantHealthy(t, contracttest.Client(t), server)
 	server.Kill(t)
 }
 
@@ -88,7 +78,7 @@ func TestStalledHandshakes(t *testing.T) {
 		}
 		processtest.Must(t, err)
 	}
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: trusting}, Timeout: 10 * time.Second}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: trusting}}
 	defer client.CloseIdleConnections()
 	wantHealthy(t, client, server)
 	server.Kill(t)
@@ -135,4 +125,88 @@ func holdHeaders(t *testing.T, server *providerdtest.Server, fields string) {
 	for _, connection := range held {
 		_ = connection.Close()
 	}
+}
+
+// TestHalfClosedConnections sends creates and closes the sending side of the connection at once. The client must still get
+// responses.
+func TestHalfClosedConnections(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	server := providerdtest.Serve(t, dir)
+	const body, creates = providerdtest.OAuth2Body, 50
+	header := createHeader(providerdtest.OAuth2Path, providerdtest.Token(t, dir), len(body)) + "\r\n"
+	for range creates {
+		if status := halfClose(t, server, header+body); status != http.StatusCreated {
+			t.Errorf("status is %d", status)
+		}
+	}
+	if status := halfClose(t, server, header+body[1:]); status != http.StatusBadRequest {
+		t.Errorf("status of a truncated body is %d", status)
+	}
+	server.Stop(t)
+	if stored := len(providerdtest.StoredPKs(t, dir)); stored != creates {
+		t.Errorf("%d records are stored, want %d", stored, creates)
+	}
+	checkCanceled(t, server.Stderr.String(), 1)
+}
+
+// halfClose sends a request, closes the sending side, and returns the status of the response.
+func halfClose(t *testing.T, server *providerdtest.Server, request string) int {
+	t.Helper()
+	connection := providerdtest.Dial(t, server)
+	_, err := io.WriteString(connection, request)
+	processtest.Must(t, err)
+	processtest.Must(t, connection.(*net.TCPConn).CloseWrite())
+	return readStatus(t, connection)
+}
+
+// checkCanceled checks that at least this many requests are logged as canceled, and none as a server error.
+func checkCanceled(t *testing.T, log string, atLeast int) {
+	t.Helper()
+	canceled := 0
+	for line := range strings.Lines(log) {
+		if strings.Contains(line, "level=ERROR") || strings.Contains(line, "storage-unavailable") {
+			t.Errorf("a disconnected client is logged as an error: %s", line)
+		}
+		if strings.Contains(line, "level=INFO") && strings.Contains(line, " outcome=canceled") {
+			canceled++
+		}
+	}
+	if canceled < atLeast {
+		t.Errorf("%d requests are logged as canceled, want at least %d", canceled, atLeast)
+	}
+}
+
+// TestDisconnectedCallers disconnects 200 clients during the body, after it, and during a large response. None of them may
+// cause a server error, and the remaining clients must be served.
+func TestDisconnectedCallers(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	server := providerdtest.Serve(t, dir)
+	const body = providerdtest.OAuth2Body
+	large := strings.Replace(body, "Intranet", strings.Repeat("x", 500_000), 1)
+	client, token := contracttest.Client(t), providerdtest.Token(t, dir)
+	for i := range 50 {
+		for body, sent := range map[string]int{body: len(body), large: len(large), " " + body: 20} {
+			header := createHeader(providerdtest.OAuth2Path, token, len(body)) + "\r\n"
+			hangUp(t, providerdtest.Dial(t, server), header+body[:sent], i%2 == 0)
+		}
+		// The server is reading this body, and gets half of it.
+		hangUp(t, beginCreate(t, server), body[:20], i%2 == 0)
+		server.Create(t, client)
+	}
+	server.Stop(t)
+	checkCanceled(t, server.Stderr.String(), 50)
+	providerdtest.CheckIntegrity(t, dir+"/data/providerd.db")
+}
+
+// hangUp sends text over a connection and closes it, with a reset or orderly.
+func hangUp(t *testing.T, connection net.Conn, text string, reset bool) {
+	t.Helper()
+	_, err := io.WriteString(connection, text)
+	processtest.Must(t, err)
+	if reset {
+		processtest.Must(t, connection.(*net.TCPConn).SetLinger(0))
+	}
+	processtest.Must(t, connection.Close())
 }

@@ -1,14 +1,55 @@
-// Package hostile_test exposes a server and the commands to hostile clients, files, pipes and servers, and measures the
-// memory that they take. Package server tests how handlers respond to hostile bodies.
+// Package hostile_test exposes a server and the commands to hostile clients, files, outputs and servers, and measures
+// the memory that they take. Package server tests how handlers respond to hostile bodies.
 //
 // Start with bodies_test.go.
 package hostile_test
 
 import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // TestMain also runs the test binary as providerd.
 func TestMain(m *testing.M) { providerdtest.Main(m) }
+
+// createHeader returns the header of a create. More fields can be appended.
+func createHeader(path, token string, length int) string {
+	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer %s\r\n"+
+		"Content-Length: %d\r\n", path, token, length)
+}
+
+// beginCreate sends the header of a create, and waits until the server requests the body.
+func beginCreate(t *testing.T, server *providerdtest.Server) net.Conn {
+	t.Helper()
+	connection := providerdtest.Dial(t, server)
+	header := createHeader(providerdtest.OAuth2Path, providerdtest.Token(t, server.Dir), len(providerdtest.OAuth2Body))
+	expectStatus(t, connection, header+"Expect: 100-continue\r\n\r\n", http.StatusContinue)
+	return connection
+}
+
+// expectStatus sends text, and reads the response, which must have a status.
+func expectStatus(t *testing.T, connection net.Conn, text string, want int) {
+	t.Helper()
+	_, err := io.WriteString(connection, text)
+	processtest.Must(t, err)
+	if status := readStatus(t, connection); status != want {
+		t.Fatalf("status is %d, want %d", status, want)
+	}
+}
+
+// readStatus reads the only response to its end.
+func readStatus(t *testing.T, connection net.Conn) int {
+	t.Helper()
+	response, err := http.ReadResponse(bufio.NewReader(connection), nil)
+	processtest.Must(t, err)
+	_, err = io.Copy(io.Discard, response.Body)
+	processtest.Must(t, err)
+	return response.StatusCode
+}

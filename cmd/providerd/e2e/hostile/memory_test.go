@@ -18,16 +18,24 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
-const (
-	// largeBody is the length of the large bodies.
-	largeBody = 1<<20 - 1000
-	// smallCreates is how many ordinary creates must succeed meanwhile.
-	smallCreates = 10
-)
+// largeBody is the length of the large bodies.
+const largeBody = 1<<20 - 1000
+
+// hostileConnections returns how many connections send bodies. The rest is for ordinary creates.
+func hostileConnections(t *testing.T) int {
+	t.Helper()
+	if processtest.ProofSize(t, "hostile", 0) > 2_000 {
+		return 600
+	}
+	return 48
+}
 
 // TestCostlyBodies sends bodies that take much memory over many connections. A third of the clients send and
 // read as fast as possible, a third never finish the body, and a third never read the response. Meanwhile ordinary
@@ -38,31 +46,36 @@ func TestCostlyBodies(t *testing.T) {
 	for _, callers := range []int{1, 5} {
 		t.Run(fmt.Sprint(callers), func(t *testing.T) {
 			t.Parallel()
-			sendHostileBodies(t, callers)
+			sendCostlyBodies(t, callers)
 		})
 	}
 }
 
-func sendHostileBodies(t *testing.T, callers int) {
+func sendCostlyBodies(t *testing.T, callers int) {
 	t.Helper()
-	connections := hostileConnections(t)
 	server := serveShipped(t)
-	crowd := newHostileCrowd(t, server)
+	crowd := newHostileCrowd(t, server.URL)
 	for i := range callers {
 		token := providerdtest.CreateToken(t, server.Dir, fmt.Sprint("hostile-", i), "providers_workspace_directory_create")
 		crowd.tokens = append(crowd.tokens, token)
 	}
-	crowd.create(t, 300)
-
+	client := contracttest.Client(t)
+	for range 300 {
+		server.Create(t, client)
+	}
+	var senders sync.WaitGroup
+	defer senders.Wait()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	var senders sync.WaitGroup
+	connections := hostileConnections(t)
 	for i := range connections {
 		senders.Go(func() {
-			head, body := crowd.request(i)
+			shape, token := i%len(crowd.bodies), crowd.tokens[i%callers]
+			body := crowd.bodies[shape]
+			head := createHeader(crowd.paths[shape], token, len(body)) + "\r\n"
 			switch i % 3 {
 			case 0:
-				crowd.exchange(ctx, t, i)
+				crowd.exchange(ctx, t, token, i)
 			case 1:
 				crowd.abandon(ctx, t, head, body[:len(body)-1])
 			case 2:
@@ -70,13 +83,19 @@ func sendHostileBodies(t *testing.T, callers int) {
 			}
 		})
 	}
-	crowd.create(t, smallCreates)
+	client = contracttest.Client(t)
+	for range 10 {
+		server.Create(t, client)
+	}
 	if callers == 1 {
-		crowd.createLarge(t)
+		for range 3 {
+			large := hostileShapes()["escaped in the body"]
+			server.ExpectPost(t, client, http.StatusCreated, large.path, large.make(largeBody), "")
+		}
 	}
 	stop()
 	senders.Wait()
-	crowd.create(t, 1)
+	server.Create(t, client)
 	checkPeakMemory(t, server)
 	t.Logf("%d connections: statuses %v, %d resets", connections, crowd.statuses, crowd.resets.Load())
 	if refused := crowd.statuses[http.StatusServiceUnavailable]; crowd.resets.Load() > int64(refused/100) {
@@ -92,9 +111,7 @@ func sendHostileBodies(t *testing.T, callers int) {
 
 // hostileCrowd sends hostile bodies over many connections.
 type hostileCrowd struct {
-	server *providerdtest.Server
-	// token is for ordinary creates, and tokens are for hostile ones.
-	token  string
+	url    string
 	tokens []string
 	client *http.Client
 	// paths and bodies are the hostile bodies by shape, each of the maximum length.
@@ -106,14 +123,11 @@ type hostileCrowd struct {
 	resets atomic.Int64
 }
 
-func newHostileCrowd(t *testing.T, server *providerdtest.Server) *hostileCrowd {
+func newHostileCrowd(t *testing.T, url string) *hostileCrowd {
 	t.Helper()
 	transport := &http.Transport{MaxIdleConnsPerHost: 1_000}
 	t.Cleanup(transport.CloseIdleConnections)
-	crowd := &hostileCrowd{
-		server: server, token: providerdtest.Token(t, server.Dir),
-		client: &http.Client{Transport: transport}, statuses: map[int]int{},
-	}
+	crowd := &hostileCrowd{url: url, client: &http.Client{Transport: transport}, statuses: map[int]int{}}
 	shapes := hostileShapes()
 	for _, name := range slices.Sorted(maps.Keys(shapes)) {
 		crowd.paths = append(crowd.paths, shapes[name].path)
@@ -122,34 +136,8 @@ func newHostileCrowd(t *testing.T, server *providerdtest.Server) *hostileCrowd {
 	return crowd
 }
 
-// create sends ordinary creates, which must succeed.
-func (c *hostileCrowd) create(t *testing.T, count int) {
-	t.Helper()
-	for range count {
-		status, text, err := c.post(t.Context(), c.token, providerdtest.OAuth2Path, `{"name":"n","authorization_flow":"`+hostileFlow+`"}`, "")
-		if err != nil {
-			t.Fatalf("%v: %s", err, c.server.Stderr)
-		}
-		if status != http.StatusCreated {
-			t.Errorf("status of an ordinary create is %d: %s", status, text)
-		}
-	}
-}
-
-// createLarge sends creates with large bodies, which must succeed without a retry.
-func (c *hostileCrowd) createLarge(t *testing.T) {
-	t.Helper()
-	for range 3 {
-		body := hostileShapes()["escaped in the body"]
-		status, text, err := c.post(t.Context(), c.token, body.path, body.make(largeBody), "")
-		if err != nil || status != http.StatusCreated {
-			t.Errorf("status of a large create is %d, %v: %.1000s", status, err, text)
-		}
-	}
-}
-
 // exchange sends bodies and reads the responses until ctx is canceled.
-func (c *hostileCrowd) exchange(ctx context.Context, t *testing.T, number int) {
+func (c *hostileCrowd) exchange(ctx context.Context, t *testing.T, token string, number int) {
 	t.Helper()
 	for i := number; ctx.Err() == nil; i++ {
 		shape, key := i%len(c.bodies), ""
@@ -157,11 +145,9 @@ func (c *hostileCrowd) exchange(ctx context.Context, t *testing.T, number int) {
 			key = fmt.Sprintf("%d-%d", number, i)
 		}
 		started := time.Now()
-		token := c.tokens[number%len(c.tokens)]
-		status, text, err := c.post(context.WithoutCancel(ctx), token, c.paths[shape], c.bodies[shape], key)
+		status, text, err := c.post(token, c.paths[shape], c.bodies[shape], key)
 		// Hundreds of bodies share two processors, so a body may time out.
-		const requestTimeout = 30 * time.Second
-		if err != nil && time.Since(started) >= requestTimeout {
+		if err != nil && time.Since(started) >= 30*time.Second {
 			continue
 		}
 		// The server reads the rest of a refused body for 2 seconds, and of 64 callers of one network at a time. Others may
@@ -177,15 +163,12 @@ func (c *hostileCrowd) exchange(ctx context.Context, t *testing.T, number int) {
 		if status == http.StatusServiceUnavailable && !strings.Contains(text, "/problems/overloaded") {
 			t.Errorf("the response is %s", text)
 		}
-		c.mutex.Lock()
-		c.statuses[status]++
-		c.mutex.Unlock()
 	}
 }
 
-// post sends a body and checks the response against the contract.
-func (c *hostileCrowd) post(ctx context.Context, token, path, body, key string) (int, string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.server.URL+path, strings.NewReader(body))
+// post sends a body, counts the response, and checks it against the contract.
+func (c *hostileCrowd) post(token, path, body, key string) (int, string, error) {
+	request, err := http.NewRequest(http.MethodPost, c.url+path, strings.NewReader(body))
 	if err != nil {
 		return 0, "", err
 	}
@@ -205,20 +188,14 @@ func (c *hostileCrowd) post(ctx context.Context, token, path, body, key string) 
 	}
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
+	c.statuses[response.StatusCode]++
 	return response.StatusCode, string(text), contracttest.Check(request, response, text)
-}
-
-// request returns the header and the body of a hostile request.
-func (c *hostileCrowd) request(number int) (head, body string) {
-	shape := number % len(c.bodies)
-	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer %s\r\n"+
-		"Content-Length: %d\r\n\r\n", c.paths[shape], c.tokens[number%len(c.tokens)], len(c.bodies[shape])), c.bodies[shape]
 }
 
 // abandon sends as much as the server accepts, and reads nothing until ctx is canceled.
 func (c *hostileCrowd) abandon(ctx context.Context, t *testing.T, parts ...string) {
 	t.Helper()
-	connection, err := net.Dial("tcp", strings.TrimPrefix(c.server.URL, "http://"))
+	connection, err := net.Dial("tcp", strings.TrimPrefix(c.url, "http://"))
 	if err != nil {
 		t.Error(err)
 		return
@@ -230,4 +207,60 @@ func (c *hostileCrowd) abandon(ctx context.Context, t *testing.T, parts ...strin
 		}
 	}
 	<-ctx.Done()
+}
+
+// TestReusedKeysTakeLittleMemory reuses the idempotency keys of the largest records with small bodies, over many
+// connections: the size of the request does not bound the memory for its comparison. Eight others send the members of
+// the credentials in another order, which takes the most memory.
+func TestReusedKeysTakeLittleMemory(t *testing.T) {
+	t.Parallel()
+	connections, server := hostileConnections(t), serveShipped(t)
+	client := contracttest.ClientOver(t, &http.Transport{MaxIdleConnsPerHost: 1_000})
+	var keys []string
+	for name, shape := range hostileShapes() {
+		key := strings.ReplaceAll(name, " ", "-")
+		status, _, err := server.PostWithKey(client, shape.path, shape.make(largeBody), key)
+		processtest.Must(t, err)
+		if status == http.StatusCreated && shape.path == providerdtest.DirectoryPath {
+			keys = append(keys, key)
+		}
+	}
+	reuse := func(key, body string) error {
+		status, text, err := http.StatusServiceUnavailable, "", error(nil)
+		// A busy server may have no memory for a body at the moment.
+		for err == nil && status == http.StatusServiceUnavailable {
+			status, text, err = server.PostWithKey(client, providerdtest.DirectoryPath+"?validate_only=true", body, key)
+		}
+		if err != nil || status != http.StatusUnprocessableEntity || !strings.Contains(text, `"pointer":"/credentials"`) {
+			return errors.Join(err, fmt.Errorf("%s: status is %d: %s", key, status, text))
+		}
+		return nil
+	}
+	const small = `{"name":"n","delegated_subject":"a@b.c","default_group_email_domain":"b.c","credentials":{}}`
+	large := reordered(hostileShapes()["short names"].make(largeBody))
+	var senders, reorderers errgroup.Group
+	senders.SetLimit(connections)
+	for range 8 {
+		reorderers.Go(func() error {
+			return errors.Join(reuse("short-names", large), reuse("short-names", large), reuse("short-names", large))
+		})
+	}
+	for range 2 * connections / len(keys) {
+		for _, key := range keys {
+			senders.Go(func() error { return reuse(key, small) })
+		}
+	}
+	processtest.Must(t, senders.Wait(), reorderers.Wait())
+	checkPeakMemory(t, server)
+	t.Logf("%d connections compared small bodies with %v", connections, keys)
+	server.Stop(t)
+}
+
+// reordered returns a body of short names with the members of its credentials in reverse order, one of which has another
+// value of the same length.
+func reordered(body string) string {
+	begin, members, _ := strings.Cut(strings.TrimSuffix(body, "}}"), `"credentials":{`)
+	list := strings.Split(strings.Replace(members, `"last":1`, `"last":2`, 1), ",")
+	slices.Reverse(list)
+	return begin + `"credentials":{` + strings.Join(list, ",") + "}}"
 }

@@ -1,7 +1,6 @@
 package hostile_test
 
 import (
-	"errors"
 	"net"
 	"net/http"
 	"os"
@@ -38,9 +37,8 @@ func TestSignalsDrain(t *testing.T) {
 	for _, first := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
 		t.Run(first.String(), func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
-			server, ops := providerdtest.ServeWithOps(t, dir)
-			pending := beginCreate(t, server, dir)
+			server, ops := providerdtest.ServeWithOps(t, t.TempDir())
+			pending := beginCreate(t, server)
 			signalUntilDraining(t, server, first)
 			for _, path := range []string{"/metrics", "/healthz"} {
 				if status, text := providerdtest.Get(t, ops+path); status != http.StatusOK {
@@ -49,7 +47,7 @@ func TestSignalsDrain(t *testing.T) {
 			}
 			// A closed terminal, or systemd with SendSIGHUP, also sends SIGHUP.
 			server.Signal(t, syscall.SIGHUP)
-			pending.finish(t)
+			expectStatus(t, pending, providerdtest.OAuth2Body, http.StatusCreated)
 			if err := server.Wait(); err != nil {
 				t.Errorf("%v: %s", err, server.Stderr)
 			}
@@ -60,14 +58,11 @@ func TestSignalsDrain(t *testing.T) {
 func TestSecondSignalStops(t *testing.T) {
 	t.Parallel()
 	for _, second := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
-		dir := t.TempDir()
-		server := providerdtest.Serve(t, dir)
-		beginCreate(t, server, dir)
+		server := providerdtest.Serve(t, t.TempDir())
+		beginCreate(t, server)
 		signalUntilDraining(t, server, syscall.SIGTERM)
 		server.Signal(t, second)
-		err := server.Wait()
-		exit, ok := errors.AsType[*exec.ExitError](err)
-		if !ok || exit.Sys().(syscall.WaitStatus).Signal() != second {
+		if err := server.Wait(); server.Command.ProcessState.Sys().(syscall.WaitStatus).Signal() != second {
 			t.Errorf("after %v the exit is %v", second, err)
 		}
 	}
@@ -76,14 +71,13 @@ func TestSecondSignalStops(t *testing.T) {
 // TestHangupUnderNohup checks that a server started with nohup outlives its terminal.
 func TestHangupUnderNohup(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
 	command := exec.CommandContext(t.Context(), "bash", "-c",
 		`trap "" HUP; exec -a providerd "$0" serve --listen 127.0.0.1:0`, os.Args[0])
-	command.Dir = dir
+	command.Dir = t.TempDir()
 	server := providerdtest.MustStart(t, command)
 	server.Signal(t, syscall.SIGHUP)
 	for range 20 {
-		beginCreate(t, server, dir).finish(t)
+		expectStatus(t, beginCreate(t, server), providerdtest.OAuth2Body, http.StatusCreated)
 	}
 	server.Stop(t)
 }
