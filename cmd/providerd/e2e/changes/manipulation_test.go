@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"strings"
 
 	"github.com/google/uuid"
 )
@@ -60,33 +59,30 @@ func (l *ledger) columns(kind string) (common, settings map[string]string) {
 }
 
 // randomManipulation returns a manipulation of a stored record.
-func (l *ledger) randomManipulation(random *rand.Rand, h history) manipulation {
+func (l *ledger) randomManipulation(random *rand.Rand) manipulation {
 	kind := []string{"oauth2", "workspace_directory"}[random.IntN(2)]
-	pks := h.live[kind]
+	pks := l.live[kind]
 	pk, other := pks[random.IntN(len(pks))], pks[random.IntN(len(pks))]
 	for other == pk {
 		other = pks[random.IntN(len(pks))]
 	}
+	next := l.lastPK + 1 + random.Int64N(9)
 	deletion := fmt.Sprintf("DELETE FROM providers WHERE pk = %d", pk)
-	updated, deleted := h.updated[random.IntN(len(h.updated))], h.deleted[random.IntN(len(h.deleted))]
+	updated, deleted := l.updated[random.IntN(len(l.updated))], l.deleted[random.IntN(len(l.deleted))]
 	const update = " WHERE event = 'provider updated' AND subject = "
 	const addEvent = "INSERT INTO events (at, event, subject, kind, name, fields, caller, request_id, remote_address, " +
 		"os_user) SELECT at, '%s', %d, kind, name, fields, caller, request_id, remote_address, os_user FROM events " +
 		"WHERE event = '%[1]s' AND subject <> %[2]d LIMIT 1"
+	set := func(assignment string) []string {
+		return []string{fmt.Sprintf("UPDATE providers SET %s WHERE pk = %d", assignment, pk)}
+	}
+	const otherKind = "kind = CASE kind WHEN 'oauth2' THEN 'workspace_directory' ELSE 'oauth2' END"
 	manipulations := []manipulation{
-		{kind: "swapped secret", pk: pk, statements: []string{
-			fmt.Sprintf("UPDATE providers SET secret = (SELECT secret FROM providers AS o WHERE pk = %d) WHERE pk = %d", other, pk),
-		}},
-		{kind: "changed kind", pk: pk, statements: []string{
-			fmt.Sprintf("UPDATE providers SET kind = CASE kind WHEN 'oauth2' THEN 'workspace_directory' ELSE 'oauth2' END "+
-				"WHERE pk = %d", pk),
-		}},
-		{kind: "another type", pk: pk, statements: []string{
-			fmt.Sprintf("UPDATE providers SET property_mappings = %s WHERE pk = %d", l.notList, pk),
-		}},
-		{kind: "cast", pk: pk, statements: []string{
-			fmt.Sprintf("UPDATE providers SET name = CAST(name AS %s) WHERE pk = %d", l.blob, pk),
-		}},
+		{kind: "swapped secret", pk: pk, statements: set(
+			fmt.Sprintf("secret = (SELECT secret FROM providers AS o WHERE pk = %d)", other))},
+		{kind: "changed kind", pk: pk, statements: set(otherKind)},
+		{kind: "another type", pk: pk, statements: set("property_mappings = " + l.notList)},
+		{kind: "cast", pk: pk, statements: set("name = CAST(name AS " + l.blob + ")")},
 		{kind: "deleted record", pk: pk, statements: []string{deletion}},
 		{kind: "removed event", pk: updated, statements: []string{"DELETE FROM events" + update + fmt.Sprint(updated)}},
 		{kind: "removed event of a create", pk: pk, statements: []string{
@@ -97,27 +93,23 @@ func (l *ledger) randomManipulation(random *rand.Rand, h history) manipulation {
 		}},
 		{kind: "changed event", pk: updated, statements: []string{"UPDATE events SET " + []string{
 			"os_user = 'x'", "at = " + l.longAgo, "fields = 'x'", "caller = 'x'", "request_id = 'x'", "remote_address = 'x'",
-			"kind = CASE kind WHEN 'oauth2' THEN 'workspace_directory' ELSE 'oauth2' END", "event = 'provider renamed'",
+			otherKind, "event = 'provider renamed'",
 		}[random.IntN(8)] + update + fmt.Sprint(updated)}},
 		{kind: "record with a pk given twice", pk: pk, statements: []string{deletion, insertCopy(pk, other)}},
-		{kind: "record inserted without an event", pk: h.last + 1 + random.Int64N(9), statements: []string{l.disable}},
-		{kind: "inserted record", pk: h.last + 1 + random.Int64N(9), hasEvent: true},
+		{kind: "record inserted without an event", pk: next, statements: []string{l.disable, insertCopy(next, other)}},
+		{kind: "inserted record", pk: next, statements: []string{insertCopy(next, other)}, hasEvent: true},
 		{kind: "record stored again", pk: deleted, statements: []string{insertCopy(deleted, other)}},
 		{kind: "record stored again without an event", pk: deleted, statements: []string{l.disable, insertCopy(deleted, other)}},
 		{kind: "deletion that never was", pk: pk, statements: []string{fmt.Sprintf(addEvent, "provider deleted", pk)}},
 		{kind: "event with a low id", pk: updated, statements: []string{
 			fmt.Sprintf("UPDATE events SET id = %d", -random.Int64N(9)) + update + fmt.Sprint(updated),
 		}},
-		{kind: "sequence reset", pk: h.last, statements: []string{
-			fmt.Sprintf("DELETE FROM providers WHERE pk = %d", h.last), fmt.Sprintf(l.setSequence, h.last-1),
+		{kind: "sequence reset", pk: l.lastPK, statements: []string{
+			fmt.Sprintf("DELETE FROM providers WHERE pk = %d", l.lastPK), fmt.Sprintf(l.setSequence, l.lastPK-1),
 		}},
 	}
 	if number := random.IntN(2 * len(manipulations)); number < len(manipulations) {
-		m := manipulations[number]
-		if strings.Contains(m.kind, "inserted") {
-			m.statements = append(m.statements, insertCopy(m.pk, other))
-		}
-		return m
+		return manipulations[number]
 	}
 	values, settings := l.columns(kind)
 	if random.IntN(2) == 0 {
@@ -125,9 +117,7 @@ func (l *ledger) randomManipulation(random *rand.Rand, h history) manipulation {
 	}
 	names := slices.Sorted(maps.Keys(values))
 	name := names[random.IntN(len(names))]
-	return manipulation{kind: "changed " + name, pk: pk, statements: []string{
-		fmt.Sprintf("UPDATE providers SET %s = %s WHERE pk = %d", name, values[name], pk),
-	}}
+	return manipulation{kind: "changed " + name, pk: pk, statements: set(name + " = " + values[name])}
 }
 
 // insertCopy returns a statement that inserts a copy of a provider with another pk and other unique values.
