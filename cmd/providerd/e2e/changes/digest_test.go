@@ -9,14 +9,12 @@ import (
 	"database/sql"
 	"encoding/base64"
 	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -44,7 +42,10 @@ func TestDigestsOfLines(t *testing.T) {
 // expectDigests expects that the lines of providers have the digests of their rows.
 func expectDigests(t *testing.T, dir string, count int) {
 	t.Helper()
-	key := digestKey(t, dir)
+	data := filepath.Join(dir, "data")
+	keys, err := providerdtest.ClearKeys(filepath.Join(data, "keyset.json"), "sqlite3", filepath.Join(data, "providerd.db"))
+	processtest.Must(t, err)
+	key := keys[slices.IndexFunc(keys, func(key providerdtest.ClearKey) bool { return key.Kind == "digest" })]
 	for _, line := range linesOf(t, providerdtest.RunCommand(t, dir, "audit", "list", "--output", "jsonl")) {
 		if line.Kind == "" {
 			continue
@@ -67,9 +68,8 @@ func TestDigestsInTheManual(t *testing.T) {
 	if found == nil {
 		t.Fatal("there is no key")
 	}
-	secret, err := hex.DecodeString(found[1])
-	processtest.Must(t, err)
-	id, err := strconv.ParseUint(found[2], 10, 32)
+	var key providerdtest.ClearKey
+	_, err := fmt.Sscanf(found[1]+" "+found[2], "%x %d", &key.Key, &key.ID)
 	processtest.Must(t, err)
 	rows := providerdtest.CodeBlocks(page, "json")
 	if len(rows) < 2 {
@@ -77,7 +77,7 @@ func TestDigestsInTheManual(t *testing.T) {
 	}
 	for _, row := range rows[len(rows)-2:] {
 		text := strings.ReplaceAll(row, "\n", "")
-		if want := digest(providerdtest.ClearKey{ID: uint32(id), Key: secret}, []byte(text)); !strings.Contains(page, want) {
+		if want := digest(key, []byte(text)); !strings.Contains(page, want) {
 			t.Errorf("the digest of %s is %s", text, want)
 		}
 	}
@@ -91,41 +91,13 @@ func digest(key providerdtest.ClearKey, text []byte) string {
 	return "v1:" + base64.StdEncoding.EncodeToString(hash.Sum(binary.BigEndian.AppendUint32([]byte{1}, key.ID)))
 }
 
-func digestKey(t *testing.T, dir string) providerdtest.ClearKey {
-	t.Helper()
-	data := filepath.Join(dir, "data")
-	keys, err := providerdtest.ClearKeys(filepath.Join(data, "keyset.json"), "sqlite3", filepath.Join(data, "providerd.db"))
-	processtest.Must(t, err)
-	return keys[slices.IndexFunc(keys, func(key providerdtest.ClearKey) bool { return key.Kind == "digest" })]
-}
-
-// rowText returns the columns of a record in JSON, with the secret in plain text.
+// rowText returns the columns of a record that are not NULL in JSON, with the secret in plain text.
 func rowText(t *testing.T, dir string, of line) []byte {
 	t.Helper()
 	db, err := sql.Open("sqlite3", "file:"+filepath.Join(dir, "data", "providerd.db")+"?mode=ro")
 	processtest.Must(t, err)
 	defer func() { _ = db.Close() }()
-	members := row(t, db, of.Subject)
-	for _, name := range []string{"include_claims_in_id_token", "exclude_users_service_account"} {
-		if number, ok := members[name].(int64); ok {
-			members[name] = number == 1
-		}
-	}
-	members["secret"] = `{"canary":1.50}`
-	if of.Kind == "oauth2" {
-		members["secret"] = show(t, dir, of.Subject, "client_secret")
-	}
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	processtest.Must(t, encoder.Encode(members))
-	return bytes.TrimSpace(text.Bytes())
-}
-
-// row returns the columns of a provider that are not NULL.
-func row(t *testing.T, db *sql.DB, pk int64) map[string]any {
-	t.Helper()
-	rows, err := db.QueryContext(t.Context(), "SELECT * FROM providers WHERE pk = ?", pk)
+	rows, err := db.QueryContext(t.Context(), "SELECT * FROM providers WHERE pk = ?", of.Subject)
 	processtest.Must(t, err)
 	defer func() { _ = rows.Close() }()
 	names, err := rows.Columns()
@@ -143,14 +115,23 @@ func row(t *testing.T, db *sql.DB, pk int64) map[string]any {
 			members[name] = values[i]
 		}
 	}
-	return members
-}
-
-// show returns a member of a provider.
-func show(t *testing.T, dir string, pk int64, name string) (value string) {
-	t.Helper()
-	var members map[string]any
-	text := providerdtest.RunCommand(t, dir, "provider", "show", fmt.Sprint(pk), "--reveal", "--output", "json")
-	processtest.Must(t, json.Unmarshal([]byte(text), &members))
-	return members[name].(string)
+	for _, name := range []string{"include_claims_in_id_token", "exclude_users_service_account"} {
+		if number, ok := members[name].(int64); ok {
+			members[name] = number == 1
+		}
+	}
+	members["secret"] = `{"canary":1.50}`
+	if of.Kind == "oauth2" {
+		var shown struct {
+			Secret string `json:"client_secret"`
+		}
+		output := providerdtest.RunCommand(t, dir, "provider", "show", fmt.Sprint(of.Subject), "--reveal", "--output", "json")
+		processtest.Must(t, json.Unmarshal([]byte(output), &shown))
+		members["secret"] = shown.Secret
+	}
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	processtest.Must(t, encoder.Encode(members))
+	return bytes.TrimSpace(text.Bytes())
 }
