@@ -3,20 +3,25 @@
 package failover_test
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"sync"
+	"sync/atomic"
 	"syscall"
+	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/gen/client"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 const (
@@ -25,18 +30,22 @@ const (
 	pace = 25 * time.Millisecond
 )
 
-// refusalTimer records how long each 503 takes.
-type refusalTimer struct {
-	http.RoundTripper
-	journal *failoverJournal
+// doer sends requests, and records how long each 503 takes.
+type doer struct {
+	*failover
+	// isKeyless is set if it removes the idempotency keys, which the SDK always sends.
+	isKeyless bool
 }
 
-// RoundTrip sends a request.
-func (r refusalTimer) RoundTrip(request *http.Request) (*http.Response, error) {
+// Do sends a request.
+func (d doer) Do(request *http.Request) (*http.Response, error) {
+	if d.isKeyless {
+		request.Header.Del("Idempotency-Key")
+	}
 	begun := time.Now()
-	response, err := r.RoundTripper.RoundTrip(request)
+	response, err := d.fleet.Client.Do(request)
 	if err == nil && response.StatusCode == http.StatusServiceUnavailable {
-		r.journal.noteRefusal(time.Since(begun))
+		d.journal.noteRefusal(time.Since(begun))
 	}
 	return response, err
 }
@@ -50,11 +59,15 @@ func (f *failover) load() *providerdtest.Load {
 		<-time.After(pace)
 		e := unsettled[number]
 		if e == nil {
-			e = f.journal.begin(f.wayOf(n), fmt.Sprintf("%d-%d-%d", f.round, number, n))
+			way := []way{byKey, byNone, byKey, byClientID, byKey, byNone}[n%6]
+			if f.repeats {
+				way = byNone
+			}
+			e = f.journal.begin(way, fmt.Sprintf("%d-%d-%d", f.round, number, n))
 		}
 		if f.repeats && n%20 == 0 {
 			// Its response is lost.
-			_, _, _ = f.sendBare(e, f.fleet.Replica(rand.IntN(replicaCount)))
+			_, _, _ = f.create(e, rand.IntN(replicaCount))
 		}
 		if isStored := f.send(e, rand.IntN(replicaCount)); isStored || e.way == byNone && !f.repeats {
 			e = nil
@@ -64,20 +77,9 @@ func (f *failover) load() *providerdtest.Load {
 	})
 }
 
-func (f *failover) wayOf(n int) way {
-	if f.repeats {
-		return byNone
-	}
-	return []way{byKey, byNone, byKey, byClientID, byKey, byNone}[n%6]
-}
-
 // send sends a create to a replica and reports whether it is stored.
 func (f *failover) send(e *entry, number int) bool {
-	send := f.sendBare
-	if e.way == byKey {
-		send = f.sendWithKey
-	}
-	name, pk, err := send(e, f.fleet.Replica(number))
+	name, pk, err := f.create(e, number)
 	if errors.Is(err, client.ErrClientIDTaken) {
 		if !e.mayBeStored {
 			f.journal.noteFault(e.name + " is taken, but was never stored")
@@ -85,7 +87,10 @@ func (f *failover) send(e *entry, number int) bool {
 		name, err = e.name, nil
 	}
 	if err != nil {
-		e.mayBeStored = e.mayBeStored || !isRefusal(err)
+		// Then it is certain that nothing was stored.
+		isRefusal := errors.Is(err, client.ErrStorageUnavailable) || errors.Is(err, client.ErrOverloaded) ||
+			errors.Is(err, syscall.ECONNREFUSED)
+		e.mayBeStored = e.mayBeStored || !isRefusal
 		return false
 	}
 	if name != e.name {
@@ -95,59 +100,102 @@ func (f *failover) send(e *entry, number int) bool {
 	return true
 }
 
-// isRefusal reports whether it is certain that nothing was stored.
-func isRefusal(err error) bool {
-	return errors.Is(err, client.ErrStorageUnavailable) || errors.Is(err, client.ErrOverloaded) ||
-		errors.Is(err, syscall.ECONNREFUSED)
-}
-
-func (f *failover) sendWithKey(e *entry, replica *providerdtest.Server) (name string, pk int64, err error) {
-	// With one retry, the next try soon goes to another replica.
-	providers, err := client.New(replica.URL, f.token, client.WithDoer(f.fleet.Client), client.WithRetries(1))
+// create sends a create to a replica, once if it has no key, and returns the record.
+func (f *failover) create(e *entry, number int) (name string, pk int64, err error) {
+	retries := 0
+	if e.way == byKey {
+		// With one retry, the next try soon goes to another replica.
+		retries = 1
+	}
+	ctx, way := context.Background(), doer{f, e.way != byKey}
+	providers, err := client.New(f.fleet.Replica(number).URL, f.token, client.WithDoer(way), client.WithRetries(retries))
 	if err != nil {
 		return "", 0, err
 	}
-	record, err := providers.CreateOAuth2(context.Background(), oauth2Request(e.name), client.WithIdempotencyKey(e.name))
+	if e.way == byNone {
+		record, err := providers.CreateWorkspaceDirectory(ctx, client.WorkspaceDirectoryProviderRequest{
+			Name: e.name, DelegatedSubject: "admin@example.com", DefaultGroupEmailDomain: "example.com",
+			Credentials: client.NewSecretJSON(e.secret()),
+		})
+		if err != nil {
+			return "", 0, err
+		}
+		return record.Name, record.PK, nil
+	}
+	record, err := providers.CreateOAuth2(ctx, client.OAuth2ProviderRequest{
+		Name: e.name, AuthorizationFlow: uuid.MustParse("3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"),
+		ClientID: &e.name, ClientSecret: new(client.NewSecret(e.secret())),
+	}, client.WithIdempotencyKey(e.name))
 	if err != nil {
 		return "", 0, err
 	}
 	return record.Name, record.PK, nil
 }
 
-// sendBare sends a create once, without a key.
-func (f *failover) sendBare(e *entry, replica *providerdtest.Server) (name string, pk int64, err error) {
-	path, request := providerdtest.OAuth2Path, any(oauth2Request(e.name))
-	if e.way == byNone {
-		path, request = providerdtest.DirectoryPath, client.WorkspaceDirectoryProviderRequest{
-			Name: e.name, DelegatedSubject: "admin@example.com", DefaultGroupEmailDomain: "example.com",
-			Credentials: client.NewSecretJSON(e.secret()),
+const (
+	probePace = 10 * time.Millisecond
+	// probeTimeout is how long a probe waits for a response before it reconnects.
+	probeTimeout = time.Second
+)
+
+// probe records when the database itself accepts rows. It has a connection to each server, so that none delays it: no
+// client can recover faster.
+type probe struct {
+	mutex sync.Mutex
+	// times are the times at which rows were stored, ascending.
+	times []time.Time
+}
+
+// startProbe probes the database of a URL until the test ends.
+func startProbe(t *testing.T, url string) *probe {
+	t.Helper()
+	config, err := pgx.ParseConfig(url + "&target_session_attrs=read-write")
+	processtest.Must(t, err)
+	all := stdlib.OpenDB(*config)
+	_, err = all.ExecContext(t.Context(), "CREATE TABLE failover_probe (at timestamptz NOT NULL)")
+	processtest.Must(t, errors.Join(err, all.Close()))
+	p := &probe{}
+	// Without TLS, a server is one address.
+	for _, address := range append(config.Fallbacks, &pgconn.FallbackConfig{Host: config.Host, Port: config.Port}) {
+		config := config.Copy()
+		config.Host, config.Port, config.Fallbacks = address.Host, address.Port, nil
+		p.start(t, config)
+	}
+	return p
+}
+
+// start probes one server until the test ends. An insert with a warning does not count: no standby has received it.
+func (p *probe) start(t *testing.T, config *pgx.ConnConfig) {
+	t.Helper()
+	var isWarned atomic.Bool
+	config.RuntimeParams["client_min_messages"] = "warning"
+	config.OnNotice = func(_ *pgconn.PgConn, notice *pgconn.Notice) {
+		isWarned.Store(isWarned.Load() || notice.SeverityUnlocalized == "WARNING")
+	}
+	db := stdlib.OpenDB(*config)
+	db.SetMaxOpenConns(1)
+	load := providerdtest.StartLoad(1, func(_, _ int) bool {
+		<-time.After(probePace)
+		isWarned.Store(false)
+		ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
+		defer cancel()
+		_, err := db.ExecContext(ctx, "INSERT INTO failover_probe (at) VALUES ($1)", time.Now())
+		if err == nil && !isWarned.Load() {
+			p.mutex.Lock()
+			defer p.mutex.Unlock()
+			p.times = append(p.times, time.Now())
 		}
-	}
-	body, err := json.Marshal(request)
-	if err != nil {
-		return "", 0, err
-	}
-	status, text, err := replica.Post(f.fleet.Client, path, string(body))
-	if err != nil {
-		return "", 0, err
-	}
-	if status != http.StatusCreated {
-		problem := &client.Error{}
-		return "", 0, cmp.Or[error](json.Unmarshal([]byte(text), &problem.Problem), problem)
-	}
-	var record struct {
-		Name string
-		PK   int64
-	}
-	err = json.Unmarshal([]byte(text), &record)
-	return record.Name, record.PK, err
+		return true
+	})
+	t.Cleanup(func() {
+		load.Stop()
+		_ = db.Close()
+	})
 }
 
-func oauth2Request(name string) client.OAuth2ProviderRequest {
-	return client.OAuth2ProviderRequest{
-		Name: name, AuthorizationFlow: uuid.MustParse("3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"),
-		ClientID: &name, ClientSecret: new(client.NewSecret(secretOf(name))),
-	}
+// longestPause returns the longest time for which the database accepted no rows.
+func (p *probe) longestPause(begun, ended time.Time) time.Duration {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return longestPause(p.times, begun, ended)
 }
-
-func secretOf(name string) string { return "secret of " + name }

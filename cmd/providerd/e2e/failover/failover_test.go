@@ -4,7 +4,7 @@ package failover_test
 
 import (
 	"net/http"
-	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,8 +14,6 @@ import (
 )
 
 const (
-	// wholeRun is the number of rounds from which the figures are saved.
-	wholeRun      = 100
 	defaultRounds = 15
 	replicaCount  = 3
 	// roundsOfSite is how many rounds run on one database.
@@ -30,17 +28,19 @@ const (
 
 // site is the group of servers of a database.
 type site interface {
+	// faults returns the faults of the servers, and of a fleet that uses them.
+	faults(fleet *providerdtest.Fleet) []fault
 	// restore gives the primary a new synchronous standby.
 	restore(t *testing.T)
 	// current returns the URL of the database on the primary only.
 	current(t *testing.T) string
 }
 
-// failoverKind is a kind of fault.
-type failoverKind[Site site] struct {
+// fault is a kind of fault.
+type fault struct {
 	title string
 	// strike causes the fault, and returns once a primary can commit.
-	strike func(t *testing.T, f *failover, servers Site)
+	strike func(t *testing.T)
 }
 
 // failover has the replicas of a site and their clients.
@@ -58,37 +58,15 @@ type failover struct {
 	round    int
 }
 
-// roundResult is the result of one round.
-type roundResult struct {
-	kind string
-	// acknowledged counts creates, and unknown creates with at least one attempt of unknown outcome.
-	acknowledged, unknown int
-	missing, double       int
-	faults                []string
-	// database and creates are how long each stalled, and slowest is how long creates of the slowest replica did.
-	database, creates, slowest time.Duration
-	// refusal is the longest time until a 503.
-	refusal time.Duration
-}
-
-func (r *roundResult) count(e *entry) {
-	if e.isAcknowledged {
-		r.acknowledged++
-	}
-	if e.mayBeStored {
-		r.unknown++
-	}
-}
-
-func newFailover(t *testing.T, servers site, url string) *failover {
+func newFailover(t *testing.T, open func(t *testing.T) (site, string)) *failover {
 	t.Helper()
+	servers, url := open(t)
 	f := &failover{
 		site: servers, fleet: providerdtest.StartFleet(t, url, replicaCount),
 		journal: &failoverJournal{entries: map[string]*entry{}},
 	}
 	f.token = providerdtest.Token(t, f.fleet.Dir)
 	f.fleet.Client = contracttest.ClientOver(t, &http.Transport{MaxIdleConnsPerHost: failoverClients})
-	f.fleet.Client.Transport = refusalTimer{f.fleet.Client.Transport, f.journal}
 	f.probe = startProbe(t, url)
 	f.follower = providerdtest.StartFollower(t, f.fleet.Dir, f.fleet.Command)
 	return f
@@ -98,62 +76,53 @@ func newFailover(t *testing.T, servers site, url string) *failover {
 // create must be stored exactly once, and creates must not stall much longer than the database.
 func TestFailover(t *testing.T) {
 	rounds := processtest.ProofSize(t, "failover", defaultRounds)
+	patroni, terse := rounds/5, rounds/4
+	plain := rounds - patroni - terse
 	var outcomes []roundResult
-	plain := spread(plainKinds(), rounds-rounds/5)
-	t.Run("plain", func(t *testing.T) {
-		outcomes = append(outcomes, runRounds(t, plain[:len(plain)-rounds/4], newPair)...)
-	})
-	t.Run("plain, terse and in German", func(t *testing.T) {
-		outcomes = append(outcomes, runRounds(t, plain[len(plain)-rounds/4:], newTerseGermanPair)...)
-	})
-	t.Run("Patroni", func(t *testing.T) {
-		outcomes = append(outcomes, runRounds(t, spread(patroniKinds(), rounds/5), newManaged)...)
-	})
+	for _, c := range []struct {
+		title string
+		open  func(t *testing.T) (site, string)
+		// The rounds have the faults from number first on, in turn.
+		first, rounds int
+	}{
+		{"plain", newPair, 0, plain},
+		{"plain, terse and in German", newTerseGermanPair, plain, terse},
+		{"Patroni", newManaged, 0, patroni},
+	} {
+		t.Run(c.title, func(t *testing.T) {
+			for done := 0; done < c.rounds; done += roundsOfSite {
+				t.Run("site", func(t *testing.T) {
+					f := newFailover(t, c.open)
+					faults := f.site.faults(f.fleet)
+					for i := range min(roundsOfSite, c.rounds-done) {
+						outcomes = append(outcomes, f.run(t, faults[(c.first+done+i)%len(faults)]))
+					}
+					f.follower.Verify(t)
+				})
+			}
+		})
+	}
 	reportFailover(t, outcomes, rounds)
 }
 
-// spread repeats the kinds in turn.
-func spread[Site site](kinds []failoverKind[Site], rounds int) []failoverKind[Site] {
-	return slices.Repeat(kinds, rounds/len(kinds)+1)[:rounds]
-}
-
-// runRounds runs one round per kind, on as few sites as possible.
-func runRounds[Site site](
-	t *testing.T, kinds []failoverKind[Site], open func(t *testing.T) (Site, string),
-) (outcomes []roundResult) {
-	t.Helper()
-	for chunk := range slices.Chunk(kinds, roundsOfSite) {
-		t.Run("site", func(t *testing.T) {
-			servers, url := open(t)
-			f := newFailover(t, servers, url)
-			for _, kind := range chunk {
-				result := f.run(t, kind.title, func() { kind.strike(t, f, servers) })
-				t.Logf("%+v", result)
-				outcomes = append(outcomes, result)
-			}
-			f.follower.Verify(t)
-		})
-	}
-	return outcomes
-}
-
 // run runs one round: creates, a fault, more creates, and the comparison with what is stored.
-func (f *failover) run(t *testing.T, kind string, strike func()) roundResult {
+func (f *failover) run(t *testing.T, kind fault) roundResult {
 	t.Helper()
 	f.round++
 	load := f.load()
-	f.awaitAcknowledged(t, kind)
+	f.awaitAcknowledged(t, kind.title)
 	struck := time.Now()
-	strike()
-	f.awaitAcknowledged(t, kind)
+	kind.strike(t)
+	f.awaitAcknowledged(t, kind.title)
 	recovered := time.Now()
 	f.site.restore(t)
-	f.awaitAcknowledged(t, kind)
+	f.awaitAcknowledged(t, kind.title)
 	load.Stop()
-	result := roundResult{kind: kind, database: f.probe.longestPause(struck, recovered)}
-	result.creates, result.slowest = f.journal.longestPauses(struck, recovered)
 	f.settle(t)
-	f.journal.check(f.fleet.Stored(t, f.site.current(t)), f.round, &result)
+	result := f.journal.check(f.fleet.Stored(t, f.site.current(t)), f.round)
+	result.kind, result.database = kind.title, f.probe.longestPause(struck, recovered)
+	result.creates, result.slowest = f.journal.longestPauses(struck, recovered)
+	t.Logf("%+v", result)
 	return result
 }
 
@@ -179,5 +148,33 @@ func (f *failover) settle(t *testing.T) {
 				t.Fatalf("%s is not settled", e.name)
 			}
 		}
+	}
+}
+
+// TestFailoverFindsInjectedFaults runs rounds with commits that do not wait for the standby, and rounds with clients
+// that repeat creates as new ones when they did not get the response. The comparison must find losses and doubles.
+func TestFailoverFindsInjectedFaults(t *testing.T) {
+	for _, c := range []struct {
+		title, kinds string
+		open         func(t *testing.T) (site, string)
+		repeats      bool
+		count        func(r roundResult) int
+	}{
+		{"losses", "standby promoted", newAsynchronousPair, false, func(r roundResult) int { return r.missing }},
+		{"doubles", "standby back", newPair, true, func(r roundResult) int { return r.double }},
+	} {
+		t.Run(c.title, func(t *testing.T) {
+			f := newFailover(t, c.open)
+			f.repeats = c.repeats
+			found := 0
+			for _, kind := range f.site.faults(f.fleet) {
+				if strings.Contains(kind.title, c.kinds) {
+					found += c.count(f.run(t, kind))
+				}
+			}
+			if found == 0 {
+				t.Error("the comparison found nothing")
+			}
+		})
 	}
 }

@@ -5,12 +5,16 @@ package failover_test
 import (
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
+	"example.com/providerd/cmd/bench/figures"
 	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // way is how a create is identified, and so how a retry finds it.
@@ -43,7 +47,20 @@ func (e *entry) secret() string {
 	if e.way == byNone {
 		return fmt.Sprintf(`{"key":%q}`, e.name)
 	}
-	return secretOf(e.name)
+	return "secret of " + e.name
+}
+
+// roundResult is the result of one round.
+type roundResult struct {
+	kind string
+	// acknowledged counts creates, and unknown creates with at least one attempt of unknown outcome.
+	acknowledged, unknown int
+	missing, double       int
+	faults                []string
+	// database and creates are how long each stalled, and slowest is how long creates of the slowest replica did.
+	database, creates, slowest time.Duration
+	// refusal is the longest time until a 503.
+	refusal time.Duration
 }
 
 // failoverJournal records all creates that were sent to a database.
@@ -52,10 +69,8 @@ type failoverJournal struct {
 	entries map[string]*entry
 	// times are the times of acknowledgments by each replica, ascending.
 	times [replicaCount][]time.Time
-	// faults are responses that must not occur.
-	faults []string
-	// slowestRefusal is the longest time until a 503 in this round.
-	slowestRefusal time.Duration
+	// result is that of the running round.
+	result roundResult
 }
 
 func (j *failoverJournal) begin(way way, name string) *entry {
@@ -77,13 +92,14 @@ func (j *failoverJournal) acknowledge(e *entry, pk int64, replica int) {
 func (j *failoverJournal) noteRefusal(took time.Duration) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	j.slowestRefusal = max(j.slowestRefusal, took)
+	j.result.refusal = max(j.result.refusal, took)
 }
 
+// noteFault records a response that must not occur.
 func (j *failoverJournal) noteFault(text string) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	j.faults = append(j.faults, text)
+	j.result.faults = append(j.result.faults, text)
 }
 
 // counts returns how many creates each replica has acknowledged.
@@ -132,12 +148,13 @@ func longestPause(times []time.Time, begun, ended time.Time) time.Duration {
 	return max(longest, ended.Sub(last))
 }
 
-// check compares the journal with the stored records. A fault is reported once, even if the create is of another round.
-func (j *failoverJournal) check(stored []providerdtest.Record, round int, result *roundResult) {
+// check compares the journal with the stored records, and returns the result of the round. A fault is reported once,
+// even if the create is of another round.
+func (j *failoverJournal) check(stored []providerdtest.Record, round int) roundResult {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	result.refusal, j.slowestRefusal = j.slowestRefusal, 0
-	result.faults, j.faults = j.faults, nil
+	result := j.result
+	j.result = roundResult{}
 	found := map[string][]providerdtest.Record{}
 	for _, record := range stored {
 		found[record.Name] = append(found[record.Name], record)
@@ -146,13 +163,18 @@ func (j *failoverJournal) check(stored []providerdtest.Record, round int, result
 		}
 	}
 	for name, e := range j.entries {
-		if strings.HasPrefix(name, fmt.Sprintf("%d-", round)) {
-			result.count(e)
+		isOfRound := strings.HasPrefix(name, fmt.Sprintf("%d-", round))
+		if isOfRound && e.isAcknowledged {
+			result.acknowledged++
+		}
+		if isOfRound && e.mayBeStored {
+			result.unknown++
 		}
 		if !e.isReported {
-			e.isReported = e.check(found[name], result)
+			e.isReported = e.check(found[name], &result)
 		}
 	}
+	return result
 }
 
 // check reports whether the records of a create are wrong.
@@ -172,4 +194,66 @@ func (e *entry) check(rows []providerdtest.Record, result *roundResult) (wrong b
 		return false
 	}
 	return true
+}
+
+// tableHeading begins the table of figures in Markdown.
+const tableHeading = "| fault | rounds | acknowledged | unknown at first | missing | doubled | database stalled, s: median, longest | " +
+	"creates stalled |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n"
+
+// reportFailover fails the test if a create is lost, doubled or late, and saves the figures of a whole run.
+func reportFailover(t *testing.T, results []roundResult, rounds int) {
+	t.Helper()
+	var kinds []string
+	ofKind := map[string][]roundResult{}
+	for _, r := range results {
+		if r.missing+r.double+len(r.faults) > 0 || r.creates > r.database+maxDelay || r.refusal > maxRefusal {
+			t.Errorf("%+v", r)
+		}
+		if ofKind[r.kind] == nil {
+			kinds = append(kinds, r.kind)
+		}
+		ofKind[r.kind] = append(ofKind[r.kind], r)
+	}
+	table, bars := "\n"+tableHeading, figures.Bars{
+		Title:  "longest stall in seconds",
+		Series: []string{"the database", "creates", "creates of the slowest replica"},
+	}
+	for _, kind := range kinds {
+		row, longest := summarize(kind, ofKind[kind])
+		table += row
+		bars.Groups = append(bars.Groups, figures.Group{Name: kind, Values: longest})
+	}
+	all, _ := summarize("all", results)
+	t.Log(table + all)
+	const wholeRun = 100
+	if rounds < wholeRun {
+		return
+	}
+	readme, svg := providerdtest.Path(t, "store/postgres/README.md"), providerdtest.Path(t, "store/postgres/failover.svg")
+	processtest.Must(t, figures.Put(readme, "figures: make proof PROOF=failover writes them", tableHeading+all),
+		os.WriteFile(svg, []byte(bars.SVG()), 0o600))
+}
+
+// summarize returns a row of the table for some rounds, and how long the database, creates, and creates of the slowest
+// replica stalled at most, in seconds.
+func summarize(title string, rounds []roundResult) (row string, longest []float64) {
+	var sum roundResult
+	stalls := make([][]float64, 3)
+	for _, r := range rounds {
+		sum.acknowledged += r.acknowledged
+		sum.unknown += r.unknown
+		sum.missing += r.missing
+		sum.double += r.double
+		for i, stall := range []float64{r.database.Seconds(), r.creates.Seconds(), r.slowest.Seconds()} {
+			stalls[i] = append(stalls[i], stall)
+		}
+	}
+	var medians []float64
+	for _, times := range stalls {
+		slices.Sort(times)
+		medians, longest = append(medians, times[len(times)/2]), append(longest, times[len(times)-1])
+	}
+	row = fmt.Sprintf("| %s | %d | %d | %d | %d | %d | %.1f, %.1f | %.1f, %.1f |\n", title, len(rounds), sum.acknowledged,
+		sum.unknown, sum.missing, sum.double, medians[0], longest[0], medians[1], longest[1])
+	return row, longest
 }

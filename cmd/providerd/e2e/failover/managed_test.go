@@ -8,19 +8,21 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/store/postgres/postgrestest"
 	"example.com/providerd/store/storetest/processtest"
 )
 
-const (
-	patroniNodes    = 3
-	patroniDatabase = "postgres"
-)
+const patroniNodes, patroniDatabase = 3, "postgres"
 
 // managed is a group of PostgreSQL servers that Patroni manages with one etcd, in strict synchronous mode: a commit is
 // acknowledged only once it is on a standby.
@@ -28,7 +30,7 @@ type managed struct{ nodes []*managedNode }
 
 // newManaged starts nodes, one of them the primary and one its synchronous standby. It returns a URL of all nodes. If
 // the test's process is killed, their servers keep running.
-func newManaged(t *testing.T) (managed, string) {
+func newManaged(t *testing.T) (site, string) {
 	t.Helper()
 	processtest.NeedPrograms(t, "patroni", "patroni", "etcd")
 	m, etcd, password := managed{}, startEtcd(t), rand.Text()
@@ -49,8 +51,27 @@ func startEtcd(t *testing.T) string {
 	etcd.Launch(etcd.Command("etcd", "--data-dir", "data", "--enable-v2",
 		"--listen-client-urls", "http://"+address, "--advertise-client-urls", "http://"+address,
 		"--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers, "--initial-cluster", "default="+peers),
-		func() error { return query(time.Second, http.MethodGet, address+"/health", "", nil) })
+		func() error {
+			_, err := query(time.Second, http.MethodGet, address, "/health", "")
+			return err
+		})
 	return address
+}
+
+// faults returns the faults of nodes managed by Patroni. Unless a fault does so itself, restore thaws frozen nodes and
+// restarts killed ones.
+func (m managed) faults(*providerdtest.Fleet) []fault {
+	return []fault{
+		{"Patroni: PostgreSQL killed", func(t *testing.T) { m.primary(t).signalPostgreSQL(syscall.SIGKILL) }},
+		{"Patroni: node killed", func(t *testing.T) { m.replace(t, (*managedNode).Kill) }},
+		{"Patroni: switchover", func(t *testing.T) { m.replace(t, func(old *managedNode) { m.switchOver(t, old) }) }},
+		{"Patroni: node frozen, and thawed later", func(t *testing.T) { m.replace(t, (*managedNode).Freeze).Thaw() }},
+		// PostgreSQL keeps running, and stays writable.
+		{"Patroni: Patroni alone frozen", func(t *testing.T) {
+			old := m.replace(t, func(old *managedNode) { old.Server.Freeze() })
+			endWaits(t, old.url(), "pg_cancel_backend", noticeTime)
+		}},
+	}
 }
 
 // primary waits until a node other than others is the primary, and returns it.
@@ -58,7 +79,9 @@ func (m managed) primary(t *testing.T, others ...*managedNode) (found *managedNo
 	t.Helper()
 	m.await(t, "a primary", func() error {
 		for _, node := range m.nodes {
-			if !slices.Contains(others, node) && node.get("primary", nil) == nil {
+			// A frozen node never responds.
+			_, err := query(time.Second, http.MethodGet, node.rest, "/primary", "")
+			if err == nil && !slices.Contains(others, node) {
 				found = node
 				return nil
 			}
@@ -97,7 +120,8 @@ func (m managed) switchOver(t *testing.T, primary *managedNode) {
 			}
 		}
 		body := fmt.Sprintf(`{"leader":%q,"candidate":%q}`, primary.name, candidate)
-		return query(processtest.Timeout, http.MethodPost, primary.rest+"/switchover", body, nil)
+		_, err = query(processtest.Timeout, http.MethodPost, primary.rest, "/switchover", body)
+		return err
 	})
 }
 
@@ -151,31 +175,112 @@ type member struct {
 
 func (n *managedNode) members() ([]member, error) {
 	var status struct{ Members []member }
-	err := n.get("cluster", &status)
+	text, err := query(time.Second, http.MethodGet, n.rest, "/cluster", "")
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &status)
+	}
 	return status.Members, err
 }
 
-// get queries the REST API of a node, which never responds on a frozen node.
-func (n *managedNode) get(path string, result any) error {
-	return query(time.Second, http.MethodGet, n.rest+"/"+path, "", result)
+// query queries a REST API, which must respond with status 200.
+func query(timeout time.Duration, method, address, path, body string) (string, error) {
+	api := &providerdtest.Server{URL: "http://" + address}
+	status, text, err := api.Do(&http.Client{Timeout: timeout}, method, path, "", body, nil)
+	if err == nil && status != http.StatusOK {
+		err = fmt.Errorf("%s%s: status %d", address, path, status)
+	}
+	return text, err
 }
 
-// query queries a REST API and decodes the response into result unless that is nil.
-func query(timeout time.Duration, method, url, body string, result any) error {
-	request, err := http.NewRequest(method, "http://"+url, strings.NewReader(body))
-	if err != nil {
-		return err
+// managedNode is a PostgreSQL server and the Patroni that manages it.
+type managedNode struct {
+	*postgrestest.Server
+	name, password string
+	// address and rest are the addresses of PostgreSQL and of Patroni's REST API.
+	address, rest string
+}
+
+// patroniSettings are the settings of a node. The times, in seconds, are nearly as low as Patroni's documentation
+// allows, with some room for a busy machine.
+const patroniSettings = `scope: providerd
+name: NAME
+restapi: {listen: "REST", connect_address: "REST"}
+etcd: {host: "ETCD"}
+bootstrap:
+  dcs:
+    ttl: 20
+    loop_wait: 2
+    retry_timeout: 5
+    synchronous_mode: true
+    synchronous_mode_strict: true
+    postgresql:
+      use_pg_rewind: true
+      parameters: {max_connections: 200, wal_keep_size: 512MB}
+  initdb: [encoding: UTF8, locale: C.UTF-8, data-checksums, no-sync]
+postgresql:
+  listen: "ADDRESS"
+  connect_address: "ADDRESS"
+  data_dir: DIR/data
+  bin_dir: BINARIES
+  pgpass: DIR/pgpass
+  authentication:
+    superuser: &user {username: postgres, password: "PASSWORD"}
+    replication: *user
+    rewind: *user
+  parameters: {unix_socket_directories: "", dynamic_shared_memory_type: mmap}
+  pg_hba:
+    - host all postgres 127.0.0.1/32 scram-sha-256
+    - host replication postgres 127.0.0.1/32 scram-sha-256
+  remove_data_directory_on_rewind_failure: true
+  remove_data_directory_on_diverged_timelines: true
+`
+
+// newManagedNode returns a node that is not yet started.
+func newManagedNode(t *testing.T, name, password, etcd string) *managedNode {
+	t.Helper()
+	n := &managedNode{
+		Server: postgrestest.NewServer(t), name: name, password: password,
+		address: processtest.Local(processtest.FreePort(t)), rest: processtest.Local(processtest.FreePort(t)),
 	}
-	response, err := (&http.Client{Timeout: timeout}).Do(request)
-	if err != nil {
-		return err
+	n.Write("patroni.yml", strings.NewReplacer("NAME", name, "REST", n.rest, "ETCD", etcd, "ADDRESS", n.address,
+		"DIR", n.Path(""), "BINARIES", filepath.Dir(postgrestest.Binary(t, "postgres")), "PASSWORD", password).Replace(patroniSettings))
+	// Before the directory is removed.
+	t.Cleanup(n.Kill)
+	return n
+}
+
+func (n *managedNode) url() string {
+	return postgrestest.DatabaseURL(n.password, n.address, patroniDatabase)
+}
+
+// Kill sends SIGKILL to Patroni and PostgreSQL, and returns when none of their processes is left.
+func (n *managedNode) Kill() {
+	if n.IsRunning() {
+		// While it is stopped, Patroni cannot restart PostgreSQL.
+		n.Freeze()
+		n.signalPostgreSQL(syscall.SIGKILL)
+		n.Server.Kill()
 	}
-	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", url, response.Status)
+}
+
+// Freeze sends SIGSTOP to Patroni and PostgreSQL.
+func (n *managedNode) Freeze() {
+	n.Server.Freeze()
+	n.signalPostgreSQL(syscall.SIGSTOP)
+}
+
+// Thaw resumes Patroni and PostgreSQL. It does nothing if they do not run.
+func (n *managedNode) Thaw() {
+	n.signalPostgreSQL(syscall.SIGCONT)
+	n.Server.Thaw()
+}
+
+// signalPostgreSQL sends a signal to all processes of PostgreSQL, which are not children of Patroni. The PID file of a
+// killed server is stale.
+func (n *managedNode) signalPostgreSQL(signal syscall.Signal) {
+	pid := n.PIDFile()[0]
+	dir, _ := os.Readlink(filepath.Join("/proc", pid, "cwd"))
+	if id, err := strconv.Atoi(pid); err == nil && dir == n.Path("data") {
+		postgrestest.SignalTree(id, signal)
 	}
-	if result == nil {
-		return nil
-	}
-	return json.NewDecoder(response.Body).Decode(result)
 }
