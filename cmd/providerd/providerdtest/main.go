@@ -7,8 +7,12 @@
 package providerdtest
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -54,4 +58,68 @@ func ReadFile(t testing.TB, name string) string {
 	text, err := os.ReadFile(Path(t, name))
 	processtest.Must(t, err)
 	return string(text)
+}
+
+// Example is a block of commands of the manual. RunBy is the test that runs it. Output is what the page says that it
+// prints, if it says so.
+type Example struct{ Commands, RunBy, Output string }
+
+// ManualDir is the directory of the manual in this module.
+const ManualDir = "cmd/providerd/manual/"
+
+// AllExamples returns the examples of a page of the manual. They are run by TestManual, unless the page has a line
+// "<!-- all commands run by TEST -->" or the line before the block is "<!-- run by TEST -->".
+func AllExamples(t *testing.T, page string) []Example {
+	t.Helper()
+	var found []Example
+	text, byDefault := ReadFile(t, ManualDir+page), "TestManual"
+	if match := regexp.MustCompile(`(?m)^<!-- all commands run by (\w+) -->$`).FindStringSubmatch(text); match != nil {
+		byDefault = match[1]
+	}
+	parts := regexp.MustCompile("(?ms)^## |(?:^<!-- run by (\\w+) -->\n)?^```(sh|text)\n(.*?)^```$")
+	isShown := true
+	for _, part := range parts.FindAllStringSubmatch(text, -1) {
+		if part[2] == "sh" {
+			found = append(found, Example{Commands: part[3], RunBy: cmp.Or(part[1], byDefault)})
+		} else if !isShown {
+			found[len(found)-1].Output = part[3]
+		}
+		isShown = part[2] != "sh"
+	}
+	return found
+}
+
+// CheckOutput checks that each line of the output that a page shows was printed, apart from times, random values and
+// the width of columns.
+func (e Example) CheckOutput(t *testing.T, printed string) {
+	t.Helper()
+	alike := func(text string) string {
+		text = regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:]+Z|\b[0-9A-Za-z]{26,}\b|pvd_\w+|-{3,}`).ReplaceAllString(text, "*")
+		text = regexp.MustCompile(` +\n`).ReplaceAllString(text, "\n")
+		return regexp.MustCompile(` +`).ReplaceAllString(text, " ")
+	}
+	for line := range strings.Lines(alike(e.Output)) {
+		if !strings.Contains(alike(printed), line) {
+			t.Errorf("%q is not in what is printed by %s: %s", line, e.Commands, printed)
+		}
+	}
+}
+
+// Examples returns the examples of a page of the manual that the running test runs, of which there are count.
+func Examples(t *testing.T, page string, count int) []Example {
+	t.Helper()
+	found := slices.DeleteFunc(AllExamples(t, page), func(example Example) bool { return example.RunBy != t.Name() })
+	if len(found) != count {
+		t.Fatalf("%s has %d examples run by %s, want %d", page, len(found), t.Name(), count)
+	}
+	return found
+}
+
+// CodeBlocks returns the code blocks of a language in a Markdown document.
+func CodeBlocks(text, language string) []string {
+	var found []string
+	for _, match := range regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```$").FindAllStringSubmatch(text, -1) {
+		found = append(found, match[1])
+	}
+	return found
 }

@@ -2,9 +2,12 @@ package providerdtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,19 +18,14 @@ import (
 )
 
 // Command returns a command of providerd that runs in dir. Words of the form NAME=VALUE before the command are
-// environment variables, as in a shell.
+// environment variables, as in a shell. Those that set the extent of tests, of which each command would warn, are unset.
 func Command(ctx context.Context, dir string, words ...string) *exec.Cmd {
+	extent := regexp.MustCompile(`^PROVIDERD_(TEST_\w+|\w+_(ROUNDS|ROWS|BODIES|DURATION)|EXCHANGES|WRITE_GOLDEN)=`)
 	command, arguments := exec.CommandContext(ctx, os.Args[0]), slices.IndexFunc(words, isArgument)
-	command.Dir, command.Env = dir, append(environment(), words[:arguments]...)
+	command.Dir = dir
+	command.Env = append(slices.DeleteFunc(os.Environ(), extent.MatchString), words[:arguments]...)
 	command.Args = append([]string{"providerd"}, words[arguments:]...)
 	return command
-}
-
-// environment returns the environment without the variables that set the extent of tests, of which each command would
-// warn.
-func environment() []string {
-	extent := regexp.MustCompile(`^PROVIDERD_(TEST_\w+|\w+_(ROUNDS|ROWS|BODIES|DURATION)|EXCHANGES|WRITE_GOLDEN)=`)
-	return slices.DeleteFunc(os.Environ(), extent.MatchString)
 }
 
 func isArgument(word string) bool { return !regexp.MustCompile(`^[A-Z_]+=`).MatchString(word) }
@@ -111,4 +109,78 @@ func (s *Server) Stop(t *testing.T) {
 func (s *Server) Kill(t *testing.T) {
 	t.Helper()
 	processtest.Must(t, s.Child.Kill())
+}
+
+// RunCommand runs a command of providerd, which must succeed, and returns its output and messages.
+func RunCommand(t *testing.T, dir string, words ...string) string {
+	t.Helper()
+	return processtest.Run(t, Command(t.Context(), dir, words...))
+}
+
+// Run runs a program, which must succeed.
+func Run(t *testing.T, program string, arguments ...string) {
+	t.Helper()
+	processtest.Run(t, exec.CommandContext(t.Context(), program, arguments...))
+}
+
+// Output runs a command, which must succeed, and returns its output without its messages.
+func Output(t *testing.T, command *exec.Cmd) string {
+	t.Helper()
+	output, err := command.Output()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		t.Fatalf("%v: %v: %s", command.Args, err, exit.Stderr)
+	}
+	processtest.Must(t, err)
+	return string(output)
+}
+
+// ExpectExit runs a command, which must exit with a status and print something that matches a pattern. It returns the
+// output and messages.
+func ExpectExit(t *testing.T, command *exec.Cmd, status int, pattern string) string {
+	t.Helper()
+	output, err := command.CombinedOutput()
+	if command.ProcessState.ExitCode() != status || !regexp.MustCompile(pattern).Match(output) {
+		t.Errorf("%v: %v, want status %d and %q: %s", command.Args, err, status, pattern, output)
+	}
+	return string(output)
+}
+
+// Build builds the program as it is shipped, with further flags of go build. Under the race detector, the test binary
+// takes several times the memory and the time.
+func Build(t *testing.T, flags ...string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "providerd")
+	arguments := append([]string{"build", "-ldflags", "-s -w", "-o", program}, flags...)
+	Run(t, "go", append(arguments, "example.com/providerd/cmd/providerd")...)
+	return program
+}
+
+// ListenAsManager listens on socket for notifications of servers.
+func ListenAsManager(t *testing.T, socket string) *net.UnixConn {
+	t.Helper()
+	manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
+	processtest.Must(t, err)
+	t.Cleanup(func() { _ = manager.Close() })
+	return manager
+}
+
+// ShellCommand returns a shell that runs commands in dir, with providerd on the path.
+func ShellCommand(t *testing.T, dir, commands string) *exec.Cmd {
+	t.Helper()
+	bin := t.TempDir()
+	processtest.Must(t, os.Symlink(os.Args[0], filepath.Join(bin, "providerd")))
+	shell := exec.CommandContext(t.Context(), "bash", "-euc", commands)
+	shell.Dir = dir
+	shell.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
+	return shell
+}
+
+// RunShell runs commands in dir, with providerd on the path, and returns their output and messages. They must succeed.
+func RunShell(t *testing.T, dir, commands string) string {
+	t.Helper()
+	output, err := ShellCommand(t, dir, commands).CombinedOutput()
+	if err != nil {
+		t.Errorf("%s: %v: %s", commands, err, output)
+	}
+	return string(output)
 }
