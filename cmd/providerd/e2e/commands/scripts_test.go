@@ -1,3 +1,8 @@
+// Package commands_test runs the operator's commands as processes: the scripts in testdata, and Go tests where
+// scripts are not enough, such as many callers, other users, damaged databases and commands under load. Package
+// serving tests the server, and package docs the commands in READMEs.
+//
+// Start with a script, such as testdata/both/token.txtar; scripts_test.go defines the commands of the scripts.
 package commands_test
 
 import (
@@ -8,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -21,12 +27,13 @@ import (
 	"example.com/providerd/store/storetest/processtest"
 )
 
-type scriptCommand = func(script *testscript.TestScript, negated bool, arguments []string)
+// TestMain allows the test binary to run as providerd.
+func TestMain(m *testing.M) { providerdtest.Main(m) }
 
 // TestCommandLine runs the scripts in testdata.
 func TestCommandLine(t *testing.T) {
 	t.Parallel()
-	testscript.Run(t, testscript.Params{Dir: "testdata", RequireExplicitExec: true, Cmds: scriptCommands(t)})
+	runScripts(t, "testdata", func(*testscript.Env) error { return nil })
 }
 
 // TestCommandLineOverPostgreSQL runs the scripts in testdata/postgres. CLUSTER_DATABASE is the URL of an empty
@@ -34,20 +41,40 @@ func TestCommandLine(t *testing.T) {
 func TestCommandLineOverPostgreSQL(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
-	testscript.Run(t, testscript.Params{
-		Dir: "testdata/postgres", RequireExplicitExec: true, Cmds: scriptCommands(t),
-		Setup: func(script *testscript.Env) error {
-			script.Setenv("CLUSTER_DATABASE", cluster.CreateDatabase(t))
-			return nil
-		},
+	runScripts(t, "testdata/postgres", func(script *testscript.Env) error {
+		script.Setenv("CLUSTER_DATABASE", cluster.CreateDatabase(t))
+		return nil
 	})
 }
 
-// scriptCommands returns the commands of the scripts: "serve" starts a server in the directory of the script,
-// "stderr-of-server PATTERN" waits for a message of it, "end-server" stops it, "damage DATABASE STATEMENT" changes a
-// database, "certificate DIR" writes a certificate and its key, "fails STATUS PATTERN ARGUMENT..." runs a command of providerd that ends with a status and a message,
-// "post STATUS PATH BODY" sends a create, and "refused-within-a-second PATH" sends creates until the token is refused.
-func scriptCommands(t *testing.T) map[string]scriptCommand {
+// TestCommandLineOverBothDatabases runs the scripts in testdata/both over SQLite and PostgreSQL. Every
+// command uses the database of the script.
+func TestCommandLineOverBothDatabases(t *testing.T) {
+	t.Parallel()
+	cluster := postgrestest.NewCluster(t)
+	for name, database := range map[string]func(dir string) string{
+		"sqlite":   func(dir string) string { return "sqlite:" + filepath.Join(dir, "data", "providerd.db") },
+		"postgres": func(string) string { return cluster.CreateDatabase(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			runScripts(t, "testdata/both", func(script *testscript.Env) error {
+				script.Setenv("PROVIDERD_DATABASE", database(script.WorkDir))
+				script.Setenv("PROVIDERD_KEYSET", filepath.Join(script.WorkDir, "keyset.json"))
+				script.Setenv("INITIAL_TOKEN", filepath.Join(script.WorkDir, "data", "initial-token"))
+				return os.Mkdir(filepath.Join(script.WorkDir, "data"), 0o700)
+			})
+		})
+	}
+}
+
+// runScripts runs the scripts in a directory, with these commands: "prints PATTERN ARGUMENT..." and "says PATTERN
+// ARGUMENT..." run a command of providerd, whose output or messages match, and "fails STATUS PATTERN ARGUMENT..." one
+// that ends with a status and with a message that matches as a whole. The command can also be of sh, bash or env.
+// "serve" starts a server in the directory of the script, "stderr-of-server PATTERN" waits for a message of it,
+// "end-server" stops it, "damage DATABASE STATEMENT" changes a database, "certificate DIR" writes a certificate and its
+// key, "post STATUS PATH BODY" sends a create, and "refused-within-a-second PATH" sends creates until the token is refused.
+func runScripts(t *testing.T, dir string, setUp func(script *testscript.Env) error) {
 	t.Helper()
 	client := contracttest.Client(t)
 	// servers has the server that the scripts started last in each directory.
@@ -59,7 +86,22 @@ func scriptCommands(t *testing.T) map[string]scriptCommand {
 		}
 		return server.(*providerdtest.Server)
 	}
-	return map[string]scriptCommand{
+	post := func(script *testscript.TestScript, path, body string) (int, string) {
+		server := &providerdtest.Server{URL: script.Getenv("URL"), Dir: script.Getenv("WORK")}
+		status, text, err := server.Post(client, path, body)
+		script.Check(err)
+		return status, text
+	}
+	testscript.Run(t, testscript.Params{Dir: dir, RequireExplicitExec: true, Setup: setUp, Cmds: map[string]scriptCommand{
+		"prints": func(script *testscript.TestScript, _ bool, arguments []string) {
+			expect(script, "0", "stdout", arguments[0], arguments[1:])
+		},
+		"says": func(script *testscript.TestScript, _ bool, arguments []string) {
+			expect(script, "0", "stderr", arguments[0], arguments[1:])
+		},
+		"fails": func(script *testscript.TestScript, _ bool, arguments []string) {
+			expect(script, arguments[0], "stderr", "^(?:"+arguments[1]+")$", arguments[2:])
+		},
 		"serve": func(script *testscript.TestScript, _ bool, arguments []string) {
 			server := serveScript(t, script, arguments)
 			servers.Store(script.Getenv("WORK"), server)
@@ -69,16 +111,6 @@ func scriptCommands(t *testing.T) map[string]scriptCommand {
 					server.Stop(t)
 				}
 			})
-		},
-		"fails": func(script *testscript.TestScript, _ bool, arguments []string) {
-			want, pattern := arguments[0], regexp.MustCompile("(?m)^(?:"+arguments[1]+")$")
-			status := 0
-			if exit, ok := errors.AsType[*exec.ExitError](script.Exec("providerd", arguments[2:]...)); ok {
-				status = exit.ExitCode()
-			}
-			if said := script.ReadFile("stderr"); strconv.Itoa(status) != want || !pattern.MatchString(said) {
-				script.Fatalf("status is %d, want %s, and %q in %s", status, want, arguments[1], said)
-			}
 		},
 		"certificate": func(script *testscript.TestScript, _ bool, arguments []string) {
 			providerdtest.WriteCertificate(t, script.MkAbs(arguments[0]), 1)
@@ -94,27 +126,37 @@ func scriptCommands(t *testing.T) map[string]scriptCommand {
 			processtest.WaitUntil(t, "the server says "+arguments[0], func() bool { return pattern.MatchString(server.Stderr.String()) })
 		},
 		"refused-within-a-second": func(script *testscript.TestScript, _ bool, arguments []string) {
-			server := &providerdtest.Server{URL: script.Getenv("URL"), Dir: script.Getenv("WORK")}
 			for start := time.Now(); ; {
 				sent := time.Now()
-				status, _, err := server.Post(client, arguments[0], "{}")
-				script.Check(err)
-				if status == http.StatusUnauthorized {
+				if status, _ := post(script, arguments[0], "{}"); status == http.StatusUnauthorized {
 					return
-				}
-				if sent.Sub(start) > time.Second {
+				} else if sent.Sub(start) > time.Second {
 					script.Fatalf("%s later status is %d", sent.Sub(start), status)
 				}
 			}
 		},
 		"post": func(script *testscript.TestScript, _ bool, arguments []string) {
-			server := &providerdtest.Server{URL: script.Getenv("URL"), Dir: script.Getenv("WORK")}
-			status, text, err := server.Post(client, arguments[1], arguments[2])
-			script.Check(err)
-			if want := arguments[0]; want != strconv.Itoa(status) {
-				script.Fatalf("status is %d, want %s: %s", status, want, text)
+			if status, text := post(script, arguments[1], arguments[2]); arguments[0] != strconv.Itoa(status) {
+				script.Fatalf("status is %d, want %s: %s", status, arguments[0], text)
 			}
 		},
+	}})
+}
+
+type scriptCommand = func(script *testscript.TestScript, negated bool, arguments []string)
+
+// expect runs a command, and checks its status and what it writes to a stream.
+func expect(script *testscript.TestScript, want, stream, pattern string, words []string) {
+	if !slices.Contains([]string{"sh", "bash", "env"}, words[0]) {
+		words = append([]string{"providerd"}, words...)
+	}
+	status := 0
+	if exit, ok := errors.AsType[*exec.ExitError](script.Exec(words[0], words[1:]...)); ok {
+		status = exit.ExitCode()
+	}
+	text := script.ReadFile(stream)
+	if strconv.Itoa(status) != want || !regexp.MustCompile("(?m)"+pattern).MatchString(text) {
+		script.Fatalf("status is %d, want %s, and %q in %s", status, want, pattern, text)
 	}
 }
 
@@ -147,29 +189,4 @@ func serveScript(t *testing.T, script *testscript.TestScript, arguments []string
 		script.Check(os.WriteFile(token, []byte(run("token", "create", "--name", "initial", "--allow", "all")), 0o600))
 	}
 	return started
-}
-
-// TestCommandLineOverBothDatabases runs the scripts in testdata/both over SQLite and PostgreSQL. Every
-// command uses the database of the script.
-func TestCommandLineOverBothDatabases(t *testing.T) {
-	t.Parallel()
-	cluster := postgrestest.NewCluster(t)
-	for name, database := range map[string]func(dir string) string{
-		"sqlite":   func(dir string) string { return "sqlite:" + filepath.Join(dir, "data", "providerd.db") },
-		"postgres": func(string) string { return cluster.CreateDatabase(t) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			testscript.Run(t, testscript.Params{
-				Dir: "testdata/both", RequireExplicitExec: true, Cmds: scriptCommands(t),
-				Setup: func(script *testscript.Env) error {
-					url := database(script.WorkDir)
-					script.Setenv("PROVIDERD_DATABASE", url)
-					script.Setenv("PROVIDERD_KEYSET", filepath.Join(script.WorkDir, "keyset.json"))
-					script.Setenv("INITIAL_TOKEN", filepath.Join(script.WorkDir, "data", "initial-token"))
-					return os.Mkdir(filepath.Join(script.WorkDir, "data"), 0o700)
-				},
-			})
-		})
-	}
 }
