@@ -6,9 +6,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -22,8 +20,26 @@ import (
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// defaultCopyRows is the default; the proof "rows" sets more.
-const defaultCopyRows = 5_000
+// defaultRows is the default; the proof "rows" sets more.
+const defaultRows = 5_000
+
+// TestBackupUnderLoad backs up a database while 64 callers create, restores the backup elsewhere and serves it. It
+// must have everything that was acknowledged before it began, unchanged, and no create may fail.
+func TestBackupUnderLoad(t *testing.T) {
+	t.Parallel()
+	// So many creates must complete before the backup begins.
+	const atLeast = 500
+	rows := processtest.ProofSize(t, "rows", defaultRows)
+	dir := t.TempDir()
+	providerdtest.Fill(t, dir, rows)
+	var before map[string]providerdtest.Record
+	underLoad(t, dir, 64, func(made *providerdtest.Journal) {
+		made.WaitForMore(t, max(atLeast, rows/20))
+		before = made.Acknowledged()
+		t.Log(providerdtest.RunCommand(t, dir, "backup", "backup.db"))
+	})
+	providerdtest.CheckBackup(t, dir, before)
+}
 
 // copying returns a "providerd copy" in a directory, with the URLs in the environment.
 func copying(ctx context.Context, dir, from, to string) *exec.Cmd {
@@ -49,14 +65,13 @@ func copyAll(t *testing.T, dir, from, to, password string) (printed string, peak
 	return stdout.String(), peakKiB
 }
 
-// maxCopyMemory limits the memory of a copy of any size, in MiB.
-const maxCopyMemory = 256
-
 // TestCopyThereAndBack copies from SQLite to PostgreSQL and back, and times it. The next pk is higher than that of a
 // provider that was deleted before.
 func TestCopyThereAndBack(t *testing.T) {
 	t.Parallel()
-	rows := processtest.ProofSize(t, "rows", defaultCopyRows)
+	// maxMemory limits the memory of a copy of any size, in MiB.
+	const maxMemory = 256
+	rows := processtest.ProofSize(t, "rows", defaultRows)
 	dir := t.TempDir()
 	providerdtest.Fill(t, dir, rows)
 	const create = "provider create oauth2 --as ci name=x authorization_flow=3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01 --quiet"
@@ -76,8 +91,8 @@ func TestCopyThereAndBack(t *testing.T) {
 		printed, peakKiB := copyAll(t, dir, way.from, way.to, cluster.Password)
 		t.Logf("%s, %d providers were copied and compared in %.1f s, with at most %d MiB of memory",
 			way.name, rows, time.Since(begun).Seconds(), peakKiB>>10)
-		if peakKiB>>10 > maxCopyMemory {
-			t.Errorf("%s, the copy took %d MiB of memory, at most %d are allowed", way.name, peakKiB>>10, maxCopyMemory)
+		if peakKiB>>10 > maxMemory {
+			t.Errorf("%s, the copy took %d MiB of memory, at most %d are allowed", way.name, peakKiB>>10, maxMemory)
 		}
 		tables = append(tables, printed)
 	}
@@ -87,16 +102,14 @@ func TestCopyThereAndBack(t *testing.T) {
 		t.Errorf("there:\n%s\nback:\n%s", tables[0], tables[1])
 	}
 	t.Logf("there and back:\n%s", tables[1])
-	if rows == defaultCopyRows {
+	if rows == defaultRows {
 		for _, url := range []string{middle, last} {
 			expectCopy(t, dir, url, first)
 			if pk := runOver(t, dir, url, create); pk != fmt.Sprintln(rows+2) {
 				t.Errorf("the next pk is %s", pk)
 			}
 		}
-		processtest.Must(t, os.Rename(filepath.Join(dir, "data", "keyset.json"), filepath.Join(dir, "back", "keyset.json")))
-		processtest.Must(t, os.RemoveAll(filepath.Join(dir, "data")))
-		processtest.Must(t, os.Rename(filepath.Join(dir, "back"), filepath.Join(dir, "data")))
+		providerdtest.RunShell(t, dir, "mv data/keyset.json back/; rm -r data; mv back data")
 		providerdtest.CheckFilled(t, dir, rows)
 	}
 }
