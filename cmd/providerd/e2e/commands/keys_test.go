@@ -4,12 +4,13 @@ package commands_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -34,7 +35,8 @@ const (
 // rotating is servers whose keys are rotated and replaced, while commands and servers are killed.
 type rotating struct {
 	*providerdtest.Fleet
-	archive archive
+	// cluster has the database of the servers, or is nil over SQLite.
+	cluster *postgrestest.Cluster
 	made    *providerdtest.Journal
 	// took is how long the last rotation took that was not killed.
 	took time.Duration
@@ -61,20 +63,19 @@ func TestKeysAreRotatedUnderLoad(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
 		servers := providerdtest.StartFleet(t, "", 1)
-		rotate(t, servers, sqliteArchive{servers}, rounds)
+		rotate(t, servers, nil, rounds)
 		providerdtest.CheckIntegrity(t, filepath.Join(servers.Dir, "data", "providerd.db"))
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
 		cluster := postgrestest.NewCluster(t)
-		replicas := providerdtest.StartFleet(t, cluster.CreateDatabase(t), 3)
-		rotate(t, replicas, postgresArchive{replicas, cluster}, rounds)
+		rotate(t, providerdtest.StartFleet(t, cluster.CreateDatabase(t), 3), cluster, rounds)
 	})
 }
 
-func rotate(t *testing.T, servers *providerdtest.Fleet, archive archive, rounds int) {
+func rotate(t *testing.T, servers *providerdtest.Fleet, cluster *postgrestest.Cluster, rounds int) {
 	t.Helper()
-	r := &rotating{Fleet: servers, archive: archive, made: providerdtest.NewJournal(), took: time.Second}
+	r := &rotating{Fleet: servers, cluster: cluster, made: providerdtest.NewJournal(), took: time.Second}
 	pace := time.NewTicker(createInterval)
 	defer pace.Stop()
 	load := r.made.Load(4, "load", func(name string) (providerdtest.Record, error) {
@@ -103,10 +104,11 @@ func rotate(t *testing.T, servers *providerdtest.Fleet, archive archive, rounds 
 	load.Stop()
 	replays.Stop()
 	r.Stop(t)
-	r.made.Compare(t, r.Stored(t, r.URL))
 	for _, kept := range r.backups {
 		r.restoreKept(t, kept)
 	}
+	// Nor did a refused backup replace the database.
+	r.made.Compare(t, r.Stored(t, r.URL))
 	t.Logf("%d rounds in %v, kills of commands %d, of servers %d, replays %d, restored backups %d",
 		rounds, time.Since(r.made.Started).Round(time.Second), r.kills, rounds, r.replayed.Load(), len(r.backups))
 	if refused := r.refused.Load(); refused > 0 {
@@ -144,25 +146,14 @@ func (r *rotating) kill(t *testing.T, arguments ...string) {
 }
 
 // keyID returns the id of the only key of a kind.
-func keyID(t *testing.T, f *providerdtest.Fleet, kind string) (id string) {
+func keyID(t *testing.T, f *providerdtest.Fleet, kind string) string {
 	t.Helper()
-	output := providerdtest.Output(t, f.Command(t.Context(), "key", "list", "--output", "json"))
-	var keys []struct {
-		Kind string
-		ID   uint32
+	output := f.RunCommand(t, "key", "list")
+	found := regexp.MustCompile(`(?m)^`+kind+` +([0-9]+) `).FindAllStringSubmatch(output, -1)
+	if len(found) != 1 {
+		t.Fatalf("there are %d %s keys, want 1: %s", len(found), kind, output)
 	}
-	processtest.Must(t, json.Unmarshal([]byte(output), &keys))
-	count := 0
-	for _, key := range keys {
-		if key.Kind == kind {
-			id = fmt.Sprint(key.ID)
-			count++
-		}
-	}
-	if count != 1 {
-		t.Errorf("there are %d %s keys, want 1: %s", count, kind, output)
-	}
-	return id
+	return found[0][1]
 }
 
 // persist sends a create, and repeats it if its server is killed.
@@ -199,7 +190,11 @@ func (r *rotating) keepBackup(t *testing.T, round int) {
 		path: filepath.Join(dir, fmt.Sprintf("older-%d", round)), keyset: filepath.Join(dir, fmt.Sprintf("older-%d.json", round)),
 		masterID: keyID(t, r.Fleet, "master"), records: r.made.Acknowledged(),
 	}
-	r.archive.backUp(t, kept.path)
+	if r.cluster == nil {
+		r.RunCommand(t, "backup", kept.path)
+	} else {
+		providerdtest.Run(t, postgrestest.Binary(t, "pg_dump"), "--format=custom", "--file="+kept.path, r.URL)
+	}
 	providerdtest.Run(t, "cp", "--preserve=mode", r.Keyset(), kept.keyset)
 	r.backups = append(r.backups, kept)
 }
@@ -208,7 +203,7 @@ func (r *rotating) keepBackup(t *testing.T, round int) {
 func (r *rotating) replaceMasterKey(t *testing.T) {
 	t.Helper()
 	last := r.backups[len(r.backups)-1]
-	providerdtest.CheckIncludes(t, r.archive.restore(t, last.path, r.Keyset()), last.records)
+	providerdtest.CheckIncludes(t, r.restored(t, last.path, r.Keyset()), last.records)
 	next := r.Keyset() + ".next"
 	r.RunCommand(t, "key", "create", "--keyset", next, "--add", r.Keyset())
 	processtest.Must(t, os.Rename(next, r.Keyset()))
@@ -225,7 +220,77 @@ func (r *rotating) replaceMasterKey(t *testing.T) {
 func (r *rotating) restoreKept(t *testing.T, kept keptBackup) {
 	t.Helper()
 	if keyID(t, r.Fleet, "master") != kept.masterID {
-		r.archive.refuse(t, kept.path, "keyset cannot be used: it lacks master key "+kept.masterID+",")
+		command := r.Command(t.Context(), "restore", kept.path, "--replace")
+		if r.cluster != nil {
+			command = r.Command(t.Context(), "PROVIDERD_DATABASE="+r.loaded(t, kept.path), "provider", "list")
+		}
+		providerdtest.ExpectExit(t, command, providerdtest.ExitFailed, "keyset cannot be used: it lacks master key "+kept.masterID+",")
 	}
-	providerdtest.CheckIncludes(t, r.archive.restore(t, kept.path, kept.keyset), kept.records)
+	providerdtest.CheckIncludes(t, r.restored(t, kept.path, kept.keyset), kept.records)
+}
+
+// restored restores a backup elsewhere, with a keyset, and returns its records.
+func (r *rotating) restored(t *testing.T, backup, keyset string) []providerdtest.Record {
+	t.Helper()
+	if r.cluster != nil {
+		return providerdtest.StoredAt(t, r.loaded(t, backup), keyset)
+	}
+	dir := t.TempDir()
+	providerdtest.RunShell(t, dir, "mkdir --mode=700 data; cp --preserve=mode "+keyset+" data/keyset.json; providerd restore "+backup)
+	return providerdtest.Stored(t, dir)
+}
+
+// loaded returns the URL of a new PostgreSQL database with the content of a backup.
+func (r *rotating) loaded(t *testing.T, backup string) (url string) {
+	t.Helper()
+	url = r.cluster.CreateDatabase(t)
+	providerdtest.Run(t, postgrestest.Binary(t, "pg_restore"), "--exit-on-error", "--dbname="+url, backup)
+	return url
+}
+
+// TestMasterKeyIsReplacedUnderLoad replaces the master key of three replicas, each with a keyset file of its own, as on
+// machines of their own. No create is refused.
+func TestMasterKeyIsReplacedUnderLoad(t *testing.T) {
+	t.Parallel()
+	const replacements, creates = 3, 100
+	f, journal := providerdtest.StartFleet(t, postgrestest.NewCluster(t).CreateDatabase(t), 1), providerdtest.NewJournal()
+	for range 2 {
+		dir := t.TempDir()
+		providerdtest.Run(t, "cp", "--archive", filepath.Dir(f.Keyset()), dir)
+		replica := providerdtest.MustStart(t, providerdtest.ServeCommand(t.Context(), dir, f.Environment()...))
+		f.Replicas = append(f.Replicas, replica)
+	}
+	// The first machine, which has the file, is the last that uses it.
+	distribute := func(file string) {
+		for _, number := range []int{1, 2, 0} {
+			const replace = "cp --preserve=mode %s %s/next.json; mv %[2]s/next.json %[2]s/keyset.json"
+			providerdtest.RunShell(t, f.Dir, fmt.Sprintf(replace, file, filepath.Join(f.Replicas[number].Dir, "data")))
+		}
+		processtest.Must(t, os.Remove(filepath.Join(f.Dir, file)))
+	}
+	load := journal.Load(2*len(f.Replicas), "load", func(name string) (providerdtest.Record, error) {
+		caller := strings.Split(name, "-")[1]
+		return providerdtest.ErrorUnlessCreated(f.Create(int(caller[0])%len(f.Replicas), name, ""))
+	})
+	defer load.Stop()
+	used := map[string]bool{keyID(t, f, "master"): true}
+	for range replacements {
+		f.RunCommand(t, "key", "create", "--keyset", "both.json", "--add", "data/keyset.json")
+		distribute("both.json")
+		journal.WaitForMore(t, creates)
+		f.RunCommand(t, "key", "rewrap")
+		journal.WaitForMore(t, creates)
+		f.RunCommand(t, "key", "create", "--keyset", "new.json", "--drop", "data/keyset.json")
+		distribute("new.json")
+		for _, replica := range f.Replicas {
+			replica.ExpectReadiness(t, "ready")
+		}
+		journal.WaitForMore(t, creates)
+		used[keyID(t, f, "master")] = true
+	}
+	load.Stop()
+	if len(used) != replacements+1 {
+		t.Errorf("the master keys were %v, want %d", used, replacements+1)
+	}
+	journal.Compare(t, providerdtest.StoredAt(t, f.URL, filepath.Join(f.Replicas[2].Dir, "data", "keyset.json")))
 }
