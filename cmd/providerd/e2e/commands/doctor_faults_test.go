@@ -171,6 +171,40 @@ func damagedSetUps() map[string]damagedSetUp {
 	return setUps
 }
 
+// irregularFiles returns set-ups with a directory or a FIFO instead of each file, with a mode that the file must not
+// have if its mode is checked.
+func irregularFiles() map[string]damagedSetUp {
+	const isNone = " is not a regular file; put the right file in its place"
+	database := func(file string) []string { return []string{"^fail database file: data/" + file + isNone + "$"} }
+	noDatabase := append(database("providerd.db"), fails("database", `storage is unavailable: data/providerd\.db is not a regular file; pass the path of the database file`)...)
+	noKeyset := func(path string) []string {
+		return append(fails("keyset", "keyset cannot be used: read data.*: not a regular file; restore the right one"), "^fail keyset file: "+path+isNone+"$")
+	}
+	noToken := []string{"^fail initial token: data/initial-token" + isNone}
+	noKey := fails("certificate", "cannot load certificate: --tls-cert and --tls-key: read key.pem: not a regular file; pass a certificate chain and its key, both in PEM")
+	return map[string]damagedSetUp{
+		"directory for database":           {directoryAt("data/providerd.db"), noDatabase},
+		"FIFO for database":                {fifoAt("data/providerd.db"), noDatabase},
+		"FIFO for WAL":                     {fifoAt("data/providerd.db-wal"), database("providerd.db-wal")},
+		"FIFO for wal-index":               {fifoAt("data/providerd.db-shm"), database("providerd.db-shm")},
+		"directory for keyset":             {directoryAt("data/keyset.json"), noKeyset("data/keyset.json")},
+		"FIFO for keyset":                  {fifoAt("data/keyset.json"), noKeyset("data/keyset.json")},
+		"directory of variable for keyset": {environment("PROVIDERD_KEYSET=data"), noKeyset("data")},
+		"directory for token":              {directoryAt("data/initial-token"), noToken},
+		"FIFO for token":                   {fifoAt("data/initial-token"), noToken},
+		"directory for key of certificate": {all(certificate(-time.Hour, 90*day), directoryAt("key.pem")), noKey},
+		"FIFO for key of certificate":      {all(certificate(-time.Hour, 90*day), fifoAt("key.pem")), noKey},
+	}
+}
+
+func directoryAt(path string) change {
+	return shell("rm --force " + path + "; mkdir --mode=755 " + path)
+}
+
+func fifoAt(path string) change {
+	return shell("rm --force " + path + "; mkfifo --mode=644 " + path)
+}
+
 // all makes several changes.
 func all(changes ...change) change {
 	return func(t *testing.T, s *setUp) {

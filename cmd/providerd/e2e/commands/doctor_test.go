@@ -122,6 +122,45 @@ func TestDoctorFindsNothing(t *testing.T) {
 	expectNothing("after a crash", withLog)
 }
 
+// TestDoctorRefusesWhatServeRefuses compares what both say about a configuration.
+func TestDoctorRefusesWhatServeRefuses(t *testing.T) {
+	t.Parallel()
+	healthy := newSetUp(t)
+	for line, want := range map[string]string{
+		"PROVIDERD_DATABASE=foo":                        "--database: .*postgres://.*PROVIDERD_DATABASE",
+		"PROVIDERD_DATABASE=":                           "--database: .*postgres://.*PROVIDERD_DATABASE",
+		"PROVIDERD_DATABASE=postgres://u@127.0.0.1:1/x": "--keyset is required with a PostgreSQL database",
+		"PROVIDERD_KEYSET=":                             "--keyset: must not be empty.*PROVIDERD_KEYSET",
+		"PROVIDERD_KEYSET=data/providerd.db":            "the database and the keyset would both be .*; use another file",
+		"PROVIDERD_TLS_CERT=":                           "--tls-cert: must not be empty.*PROVIDERD_TLS_CERT",
+		"PROVIDERD_TLS_KEY=":                            "--tls-key: must not be empty.*PROVIDERD_TLS_KEY",
+		"PROVIDERD_TLS_CERT=cert.pem":                   "--tls-cert and --tls-key must be used together",
+		"PROVIDERD_LISTEN=nowhere":                      `"nowhere" is not of the form HOST:PORT.*PROVIDERD_LISTEN`,
+		"PROVIDERD_RATE_LIMIT=100":                      "100/h, with a number from 1 to 999999 .*PROVIDERD_RATE_LIMIT",
+		"PROVIDERD_OPS_LISTEN=127.0.0.1:8080":           "--listen and --ops-listen must differ",
+	} {
+		t.Run(line, func(t *testing.T) {
+			t.Parallel()
+			var said []string
+			for _, command := range []string{"serve", "doctor"} {
+				run := providerdtest.Command(t.Context(), healthy.dir, line, command)
+				output, err := run.CombinedOutput()
+				if err == nil || run.ProcessState.ExitCode() != providerdtest.ExitUsage {
+					t.Errorf("%s: %v", command, err)
+				}
+				text, _, _ := strings.Cut(string(output), "Run \"providerd")
+				said = append(said, strings.TrimPrefix(text, "providerd: "+command+": "))
+			}
+			if said[0] != said[1] || !regexp.MustCompile(want).MatchString(said[0]) {
+				t.Errorf("serve says %q and doctor %q, want %q", said[0], said[1], want)
+			}
+		})
+	}
+	healthy.environment = []string{"PROVIDERD_DATABASE=postgres://u@127.0.0.1:1/x"}
+	healthy.flags = []string{"--database=sqlite:data/providerd.db"}
+	expectOnly(t, healthy)
+}
+
 // expectOnly checks that the doctor finds these faults and no other, and its exit status. It returns all findings. A
 // warning about the disk is about the machine that runs the test.
 func expectOnly(t *testing.T, examined setUp, all ...[]string) []finding {
