@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"example.com/providerd/cmd/providerd/apply/manifest"
 	"example.com/providerd/server/contract"
@@ -20,29 +21,22 @@ func kinds(t testing.TB) []manifest.Kind {
 	}
 }
 
-// lookUp finds the variables of these tests.
-func lookUp(name string) (string, bool) {
-	value, ok := map[string]string{
+// readOne reads a manifest that can refer to some variables and files.
+func readOne(text string, known []manifest.Kind) manifest.Manifest {
+	variables := map[string]string{
 		"SECRET": "s3cret", "EMPTY": "", "YES": "true", "OBJECT": `{"n": 9007199254740993}`, "NEST": "${SECRET}",
 		"_1": "underscore", "LATIN1": "\xe9",
-	}[name]
-	return value, ok
-}
-
-// readFile finds the files of these tests.
-func readFile(path string) ([]byte, error) {
-	text, ok := map[string]string{
-		"secret": "s3cret\n", "lines": "a\r\n\r\n", "key.json": `{"n": 9007199254740993}` + "\n", "empty": "\n", "latin1": "\xe9",
-	}[path]
-	if !ok {
-		return nil, fmt.Errorf("open %s: no such file or directory", path)
 	}
-	return []byte(text), nil
-}
-
-func readOne(text string, known []manifest.Kind) manifest.Manifest {
+	files := fstest.MapFS{
+		"secret": {Data: []byte("s3cret\n")}, "lines": {Data: []byte("a\r\n\r\n")}, "empty": {Data: []byte("\n")},
+		"key.json": {Data: []byte(`{"n": 9007199254740993}` + "\n")}, "latin1": {Data: []byte("\xe9")},
+	}
+	lookUp := func(name string) (string, bool) {
+		value, ok := variables[name]
+		return value, ok
+	}
 	return manifest.Read([]manifest.File{{Name: "a.yaml", Text: []byte(text)}}, known, manifest.Values{
-		Variable: lookUp, File: readFile,
+		Variable: lookUp, File: files.ReadFile,
 	})
 }
 
