@@ -19,7 +19,8 @@ func TestDoctorNamesEachFault(t *testing.T) {
 	for name, test := range damagedSetUps() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			broken := healthy.copy(t)
+			broken := &setUp{dir: filepath.Join(t.TempDir(), "copy")}
+			providerdtest.Run(t, "cp", "--archive", healthy.dir, broken.dir)
 			test.change(t, broken)
 			before := broken.state(t)
 			expectOnly(t, *broken, test.faults)
@@ -228,7 +229,7 @@ func write(path, content string) change {
 // statement runs an SQL statement, bypassing the program.
 func statement(statement string) change {
 	return func(t *testing.T, s *setUp) {
-		processtest.Must(t, providerdtest.Execute(t.Context(), s.database, statement))
+		processtest.Must(t, providerdtest.Execute(t.Context(), filepath.Join(s.dir, "data", "providerd.db"), statement))
 	}
 }
 

@@ -4,7 +4,6 @@ package commands_test
 
 import (
 	"net/url"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -24,10 +23,7 @@ func TestDoctorOverPostgreSQL(t *testing.T) {
 	processtest.Must(t, err)
 	name := strings.TrimPrefix(parsed.Path, "/")
 	dir := t.TempDir()
-	examined := setUp{
-		dir: dir, keyset: filepath.Join(dir, "k.json"),
-		environment: []string{"PROVIDERD_DATABASE=" + address, "PROVIDERD_KEYSET=k.json"},
-	}
+	examined := setUp{dir: dir, environment: []string{"PROVIDERD_DATABASE=" + address, "PROVIDERD_KEYSET=k.json"}}
 	standby := warns("standbys", "synchronous_standby_names is empty: .*; run a synchronous standby and list it there")
 	archive := warns("archive", "archive_mode is off: .*; set it to on, with an archive_command such as pgBackRest's")
 	expectOnly(t, examined,

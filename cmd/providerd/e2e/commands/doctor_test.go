@@ -30,20 +30,14 @@ func (f finding) isIn(patterns ...string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool { return regexp.MustCompile(pattern).MatchString(text) })
 }
 
-func fails(check, text string) []string { return []string{pattern("fail", check, text)} }
+func fails(check, text string) []string { return []string{"^fail " + check + ": (?:" + text + ")$"} }
 
-func warns(check, text string) []string { return []string{pattern("warn", check, text)} }
-
-// pattern returns a pattern of findings.
-func pattern(status, check, text string) string {
-	return "^" + status + " " + check + ": (?:" + text + ")$"
-}
+func warns(check, text string) []string { return []string{"^warn " + check + ": (?:" + text + ")$"} }
 
 // setUp is a directory with a database for the doctor, which may have a fault.
 type setUp struct {
 	dir string
-	// database and keyset are the paths of the files; environment and flags are passed to the doctor.
-	database, keyset   string
+	// environment and flags are passed to the doctor.
 	environment, flags []string
 	// user runs the doctor, using a copy of the program in the directory; 0 for the user who runs the test.
 	user uint32
@@ -56,21 +50,7 @@ func newSetUp(t *testing.T) setUp {
 	server := providerdtest.Serve(t, dir)
 	server.Create(t, contracttest.Client(t))
 	server.Stop(t)
-	return setUpIn(dir)
-}
-
-func setUpIn(dir string) setUp {
-	data := filepath.Join(dir, "data")
-	return setUp{dir: dir, database: filepath.Join(data, "providerd.db"), keyset: filepath.Join(data, "keyset.json")}
-}
-
-// copy returns a copy, into which a fault can be injected.
-func (s setUp) copy(t *testing.T) *setUp {
-	t.Helper()
-	dir := filepath.Join(t.TempDir(), "copy")
-	providerdtest.Run(t, "cp", "--archive", s.dir, dir)
-	copied := setUpIn(dir)
-	return &copied
+	return setUp{dir: dir}
 }
 
 // examine runs the doctor, and returns its findings and exit status.

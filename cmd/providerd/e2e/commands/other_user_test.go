@@ -70,7 +70,7 @@ func TestRootBesideServerOfAnotherUser(t *testing.T) {
 	}
 	expectCreates(t, server)
 	expectOtherUserOwns(t, dir, "providerd.db", "providerd.db-wal", "keyset.json", "initial-token")
-	expectOnly(t, setUpIn(dir))
+	expectOnly(t, setUp{dir: dir})
 	info, err := os.Stat(filepath.Join(dir, "backup.db"))
 	if err != nil || info.Sys().(*syscall.Stat_t).Uid != 0 || info.Mode() != 0o600 {
 		t.Errorf("the backup is %+v, %v", info, err)
@@ -93,7 +93,7 @@ func TestRootRestoresForAnotherUser(t *testing.T) {
 		server = serveAsOtherUser(t, dir)
 		expectCreates(t, server)
 		expectOtherUserOwns(t, dir, "providerd.db", "keyset.json")
-		expectOnly(t, setUpIn(dir))
+		expectOnly(t, setUp{dir: dir})
 	}
 }
 
@@ -106,7 +106,7 @@ func TestRootStartsForAnotherUser(t *testing.T) {
 	server.Kill(t)
 	expectOtherUserOwns(t, dir, "providerd.db", "providerd.db-wal", "providerd.db-shm", "keyset.json", "initial-token")
 	expectCreates(t, serveAsOtherUser(t, dir))
-	expectOnly(t, setUpIn(dir))
+	expectOnly(t, setUp{dir: dir})
 }
 
 // TestDoctorWithoutPermission runs the doctor as neither root nor the user of the server. It must not report as ok
@@ -115,8 +115,7 @@ func TestDoctorWithoutPermission(t *testing.T) {
 	t.Parallel()
 	dir := newOtherUserDir(t)
 	serveAsOtherUser(t, dir)
-	examined := setUpIn(dir)
-	examined.user = servingUser + 1
+	examined := setUp{dir: dir, user: servingUser + 1}
 	const denied = ".*: permission denied; run the command as the owner, or give this user read and write permission"
 	expectOnly(t, examined,
 		warns("directory", "data belongs to user 1234, but this is user 1235; run the doctor as the server's user"),
