@@ -45,8 +45,7 @@ func TestExportedRecordsComeBack(t *testing.T) {
 		server.ExpectPost(t, client, http.StatusCreated, providerdtest.DirectoryPath,
 			`{"name":"dir","delegated_subject":"a@example.com","default_group_email_domain":"true",`+fields+`}`, "")
 	}
-	expectVisible(t, dir)
-	expectVisibleLog(t, client, server)
+	expectVisible(t, dir, client, server)
 	want, first := listedRecords(t, dir)
 	for round, flags := range [][]string{{"--reveal"}, nil} {
 		environment := append(os.Environ(), "PROVIDERD_TOKEN="+providerdtest.Token(t, dir))
@@ -73,35 +72,29 @@ func TestExportedRecordsComeBack(t *testing.T) {
 	}
 }
 
-// expectVisible checks that no output has characters that control a terminal, are invisible or change the direction
-// of text.
-func expectVisible(t *testing.T, dir string) {
+// expectVisible checks that no output, and no log of a request without a token, has characters that control a terminal,
+// are invisible or change the direction of text.
+func expectVisible(t *testing.T, dir string, client *http.Client, server *providerdtest.Server) {
 	t.Helper()
 	const text = `oauth2: [{name: "\u202e", authorization_flow: 3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01}]`
 	processtest.Must(t, os.WriteFile(filepath.Join(dir, "hidden.yaml"), []byte(text), 0o600))
+	written := map[string]string{}
 	for _, line := range []string{
 		"provider list --reveal", "provider list --reveal --output json",
 		"provider show 4 --output json", "provider show 4", "provider export --reveal",
 		"apply --dry-run --file hidden.yaml --output json", "apply --dry-run --file hidden.yaml",
 	} {
-		expectNothingHidden(t, line, providerdtest.RunCommand(t, dir, strings.Fields(line)...))
+		written[line] = providerdtest.RunCommand(t, dir, strings.Fields(line)...)
 	}
-}
-
-// expectVisibleLog is expectVisible for a request without a token.
-func expectVisibleLog(t *testing.T, client *http.Client, server *providerdtest.Server) {
-	t.Helper()
 	server.Send(t, client, http.MethodGet, "/%C2%9B%7F%E2%80%AE%E2%81%A6%FF", "", "", nil)
 	const path = `"path":"/\u009b\u007f\u202e\u2066\ufffd"`
 	processtest.WaitUntil(t, "the request is logged", func() bool { return strings.Contains(server.Stderr.String(), path) })
-	expectNothingHidden(t, "log", server.Stderr.String())
-}
-
-func expectNothingHidden(t *testing.T, name, text string) {
-	t.Helper()
+	written["log"] = server.Stderr.String()
 	isHidden := func(r rune) bool { return !unicode.IsGraphic(r) && r != '\n' }
-	if at := strings.IndexFunc(text, isHidden); at >= 0 {
-		t.Errorf("%s has %+q", name, text[at:min(at+20, len(text))])
+	for name, text := range written {
+		if at := strings.IndexFunc(text, isHidden); at >= 0 {
+			t.Errorf("%s has %+q", name, text[at:min(at+20, len(text))])
+		}
 	}
 }
 

@@ -70,7 +70,7 @@ func TestCommandLineOverBothDatabases(t *testing.T) {
 
 // runScripts runs the scripts in a directory, with these commands: "prints PATTERN ARGUMENT..." and "says PATTERN
 // ARGUMENT..." run a command of providerd, whose output or messages match, and "fails STATUS PATTERN ARGUMENT..." one
-// that ends with a status and with a message that matches as a whole. The command can also be of sh, bash or env.
+// that ends with a status and with a message that matches as a whole. The command can also be of sh, bash, env or stat.
 // "serve" starts a server in the directory of the script, "stderr-of-server PATTERN" waits for a message of it,
 // "end-server" stops it, "damage DATABASE STATEMENT" changes a database, "certificate DIR" writes a certificate and its
 // key, "post STATUS PATH BODY" sends a create, and "refused-within-a-second PATH" sends creates until the token is refused.
@@ -147,7 +147,7 @@ type scriptCommand = func(script *testscript.TestScript, negated bool, arguments
 
 // expect runs a command, and checks its status and what it writes to a stream.
 func expect(script *testscript.TestScript, want, stream, pattern string, words []string) {
-	if !slices.Contains([]string{"sh", "bash", "env"}, words[0]) {
+	if !slices.Contains([]string{"sh", "bash", "env", "stat"}, words[0]) {
 		words = append([]string{"providerd"}, words...)
 	}
 	status := 0
