@@ -1,15 +1,120 @@
 package advice_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
+	"example.com/providerd/gen/model"
 	"example.com/providerd/server/advice"
+	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
+	"example.com/providerd/store/storetest/processtest"
 )
+
+const (
+	anyUUID  = "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"
+	nilUUID  = "00000000-0000-0000-0000-000000000000"
+	lastUUID = "ffffffff-ffff-ffff-ffff-ffffffffffff"
+)
+
+// Requests that get no advice, and members that make them others.
+const (
+	goodClient = `{"name":"x","authorization_flow":"` + anyUUID + `","client_id":"shop","signing_key":"` + anyUUID + `",` +
+		`"client_secret":"yM3pQ8vT1kZ6wB9nR4cX7dF2",` +
+		`"redirect_uris":"https://shop.example.com/callback\r\nhttps://shop.example.com/callback?a=b\n"}`
+	goodDirectory = `{"name":"x","delegated_subject":"admin@example.com","credentials":{"key":"x"},"user_delete_action":"suspend",` +
+		`"default_group_email_domain":"example.com"}`
+	publicClient = `"client_type":"public","client_secret":""`
+	withoutKey   = `"signing_key":null`
+)
+
+// ruleCase has members of requests for one rule: those in trips get its advice and no other, those in passes get none.
+type ruleCase struct {
+	code, pointer string
+	trips, passes []string
+	// lines is the beginning of the detail if the rule is about lines.
+	lines string
+}
+
+// of returns the case of a rule about a field, with values of that field.
+func of(code, field string, trips, passes []string) ruleCase {
+	return ruleCase{code: code, pointer: "/" + field, trips: each("", field, trips...), passes: each("", field, passes...)}
+}
+
+// each returns a member with each value, after further members.
+func each(further, field string, values ...string) (members []string) {
+	if further != "" {
+		further += ","
+	}
+	for _, value := range values {
+		text, _ := json.Marshal(value)
+		members = append(members, further+`"`+field+`":`+string(text))
+	}
+	return members
+}
+
+// client returns the settings of the good client with other members.
+func client(t *testing.T, members string) store.OAuth2Settings {
+	t.Helper()
+	settings, _ := contract.FromAPIOAuth2(read[model.OAuth2ProviderRequest](t, goodClient, members))
+	return settings
+}
+
+func directory(t *testing.T, members string) store.WorkspaceDirectorySettings {
+	t.Helper()
+	return contract.FromAPIWorkspaceDirectory(read[model.WorkspaceDirectoryProviderRequest](t, goodDirectory, members))
+}
+
+func read[Request any](t *testing.T, good, members string) (request Request) {
+	t.Helper()
+	processtest.Must(t, json.Unmarshal([]byte(good), &request), json.Unmarshal([]byte("{"+members+"}"), &request))
+	return request
+}
+
+func TestOAuth2Rules(t *testing.T) {
+	t.Parallel()
+	checkRules(t, slices.Concat(fieldCases(), secretCases(), redirectURICases()), client, advice.OAuth2, advice.OAuth2Rules())
+}
+
+func TestWorkspaceDirectoryRules(t *testing.T) {
+	t.Parallel()
+	checkRules(t, directoryCases(t), directory, advice.WorkspaceDirectory, advice.WorkspaceDirectoryRules())
+}
+
+// checkRules reads the members of every case. Every rule must have cases of both sorts.
+func checkRules[Settings any](
+	t *testing.T, cases []ruleCase, read func(*testing.T, string) Settings, advise func(Settings) []advice.Advice,
+	rules []advice.Rule,
+) {
+	t.Helper()
+	for _, rule := range rules {
+		at := slices.IndexFunc(cases, func(c ruleCase) bool { return c.code == rule.Code && c.pointer == rule.Pointer })
+		if at < 0 || len(cases[at].trips) == 0 || len(cases[at].passes) == 0 {
+			t.Errorf("no case trips %s of %s, or none passes it", rule.Code, rule.Pointer)
+			continue
+		}
+		want := advice.Advice{
+			Code: rule.Code, Pointer: rule.Pointer, Detail: cases[at].lines + rule.Detail, Section: rule.Section,
+		}
+		for _, members := range cases[at].trips {
+			if got := advise(read(t, members)); len(got) != 1 || got[0] != want {
+				t.Errorf("%.200s: %+v, want %+v", members, got, want)
+			}
+		}
+		for _, members := range cases[at].passes {
+			if got := advise(read(t, members)); got == nil || len(got) != 0 {
+				t.Errorf("%s of %s, %.200s: %+v, want none", rule.Code, rule.Pointer, members, got)
+			}
+		}
+	}
+	if len(cases) != len(rules) {
+		t.Errorf("there are %d cases for %d rules", len(cases), len(rules))
+	}
+}
 
 // A public client needs redirect URIs and a signing key: tokens cannot be signed with an empty secret.
 func TestMissingFieldsGetAdvice(t *testing.T) {
@@ -64,58 +169,37 @@ func TestManyLinesGetOnePieceOfAdvice(t *testing.T) {
 	}
 }
 
-// costly returns the most expensive bodies of 1 MiB that we know of.
-func costly(t *testing.T) map[string]store.OAuth2Settings {
-	t.Helper()
-	const megabyte = 1 << 20
-	texts := map[string]string{
-		"short lines":     strings.Repeat("a:b\n", megabyte/4),
-		"one line":        "http://" + strings.Repeat("a", megabyte-7),
-		"escapes":         "http://a/" + strings.Repeat("%61", megabyte/3),
-		"escaped host":    "http://" + strings.Repeat("%C3", megabyte/3),
-		"query":           "http://a/?" + strings.Repeat("a&", megabyte/2),
-		"stars at last":   "a:" + strings.Repeat("-", megabyte-3) + "*",
-		"a kilobyte each": strings.Repeat("http://"+strings.Repeat("a.", 508)+"\n", 1000),
-		"different lines": func() string {
-			var text strings.Builder
-			for line := range 1000 {
-				fmt.Fprintf(&text, "http://%d.%s/*\n", line, strings.Repeat("%41", 340))
-			}
-			return text.String()
-		}(),
-	}
-	result := map[string]store.OAuth2Settings{}
-	for name, text := range texts {
-		settings := client(t, "")
-		settings.RedirectURIs = text
-		result[name] = settings
-	}
-	settings := client(t, "")
-	settings.RefreshTokenValidity = strings.TrimSuffix(strings.Repeat("days=0;", megabyte/7), ";")
-	result["durations"] = settings
-	settings.RefreshTokenValidity = strings.TrimSuffix(
-		strings.Repeat("microseconds=999999999.999999999;", megabyte/33), ";")
-	result["long durations"] = settings
-	return result
-}
-
-// Advice for the largest bodies is short, and takes little memory.
+// Advice for the largest bodies, here the most expensive that we know of, is short, and takes little memory.
 func TestAdviceTakesLittleMemory(t *testing.T) {
-	const mostBytes, longestDetail = 8 << 20, 320
-	for name, settings := range costly(t) {
+	const megabyte, mostBytes, longestDetail = 1 << 20, 8 << 20, 320
+	var differentLines strings.Builder
+	for line := range 1000 {
+		fmt.Fprintf(&differentLines, "http://%d.%s/*\n", line, strings.Repeat("%41", 340))
+	}
+	members := slices.Concat(
+		each("", "redirect_uris",
+			strings.Repeat("a:b\n", megabyte/4), "http://"+strings.Repeat("a", megabyte-7),
+			"http://a/"+strings.Repeat("%61", megabyte/3), "http://"+strings.Repeat("%C3", megabyte/3),
+			"http://a/?"+strings.Repeat("a&", megabyte/2), "a:"+strings.Repeat("-", megabyte-3)+"*",
+			strings.Repeat("http://"+strings.Repeat("a.", 508)+"\n", 1000), differentLines.String()),
+		each("", "refresh_token_validity",
+			strings.TrimSuffix(strings.Repeat("days=0;", megabyte/7), ";"),
+			strings.TrimSuffix(strings.Repeat("microseconds=999999999.999999999;", megabyte/33), ";")))
+	for _, member := range members {
+		settings := client(t, member)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		given := advice.OAuth2(settings)
 		runtime.ReadMemStats(&after)
 		if taken := after.TotalAlloc - before.TotalAlloc; taken > mostBytes {
-			t.Errorf("%s: takes %d bytes", name, taken)
+			t.Errorf("%.50s: takes %d bytes", member, taken)
 		}
 		if len(given) > len(advice.OAuth2Rules()) {
-			t.Errorf("%s: %d pieces of advice", name, len(given))
+			t.Errorf("%.50s: %d pieces of advice", member, len(given))
 		}
 		for _, item := range given {
 			if len(item.Detail) > longestDetail {
-				t.Errorf("%s: %d bytes: %s", name, len(item.Detail), item.Detail)
+				t.Errorf("%.50s: %d bytes: %s", member, len(item.Detail), item.Detail)
 			}
 		}
 	}

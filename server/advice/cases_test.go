@@ -157,9 +157,7 @@ func serviceAccount(t *testing.T, changes string) string {
 		"type": "service_account", "client_email": "sync@project.example.com", "token_uri": "https://oauth2.example.com/token", "private_key": "-----BEGIN PRIVATE KEY-----\n" +
 			"MC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC\n-----END PRIVATE KEY-----\n",
 	}
-	if err := json.Unmarshal([]byte("{"+changes+"}"), &members); err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, json.Unmarshal([]byte("{"+changes+"}"), &members))
 	maps.DeleteFunc(members, func(_ string, value any) bool { return value == nil })
 	text, err := json.Marshal(members)
 	processtest.Must(t, err)
