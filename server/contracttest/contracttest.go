@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -96,23 +95,15 @@ func record(path string, request *http.Request, response *http.Response, body []
 	if err != nil {
 		return err
 	}
-	text, err := io.ReadAll(sent)
-	if err != nil {
+	text, readErr := io.ReadAll(sent)
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err := errors.Join(readErr, err); err != nil {
 		return err
 	}
-	line, err := json.Marshal(map[string]any{
+	return errors.Join(json.NewEncoder(file).Encode(map[string]any{
 		"Method": request.Method, "URL": request.URL.RequestURI(), "RequestHeader": request.Header, "RequestBody": string(text),
 		"Status": response.StatusCode, "Header": response.Header, "Body": string(body),
-	})
-	if err != nil {
-		return err
-	}
-	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(append(line, '\n'))
-	return errors.Join(err, file.Close())
+	}), file.Close())
 }
 
 // Check returns an error if a response violates the contract that is built into the program. Outside the operations, it
@@ -193,15 +184,10 @@ func (c *checker) checkProblem(response *http.Response, body []byte) error {
 // checkFields returns an error for unknown fields. The schemas of responses allow them, so that callers accept the
 // fields of later versions.
 func checkFields(schema *openapi3.Schema, object map[string]any) error {
-	var unknown []string
 	for name := range object {
 		if schema.Properties[name] == nil {
-			unknown = append(unknown, name)
+			return fmt.Errorf("the response has the field %s, which the contract does not define", name)
 		}
-	}
-	if len(unknown) > 0 {
-		slices.Sort(unknown)
-		return fmt.Errorf("the response has fields that the contract does not define: %s", strings.Join(unknown, ", "))
 	}
 	return nil
 }
