@@ -4,102 +4,39 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
 	"example.com/providerd/gen/model"
+	"example.com/providerd/server/contract"
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// mistake is a typical mistake of a new user.
-type mistake struct {
-	title, method, path, body string
-	change                    func(*http.Request)
-}
-
-// mistakes returns typical mistakes, each in an otherwise correct request.
-func mistakes() []mistake {
-	none := func(*http.Request) {}
-	oauth2 := func(title, body string) mistake { return mistake{title, http.MethodPost, oauth2Path, body, none} }
-	directory := func(title, body string) mistake {
-		return mistake{title, http.MethodPost, workspaceDirectoryPath, body, none}
-	}
-	field := func(title, member string) mistake {
-		return oauth2(title, `{"name":"Shop","authorization_flow":"`+flow+`",`+member+`}`)
-	}
-	entry := func(title, member string) mistake {
-		return directory(title, `{"name":"Staff","delegated_subject":"admin@example.com",`+
-			`"default_group_email_domain":"example.com",`+member+`}`)
-	}
-	valid := `{"name":"Shop","authorization_flow":"` + flow + `"}`
-	return []mistake{
-		field("the singular of a field", `"redirect_uri":"https://shop.example.com/callback"`),
-		field("camel case", `"clientId":"shop"`),
-		field("a hyphen", `"client-secret":"s"`),
-		field("a typo", `"sub_mdoe":"user_uuid"`),
-		oauth2("letters transposed in a short name", `{"anme":"Shop","authorization_flow":"`+flow+`"}`),
-		oauth2("a word cut short", `{"name":"Shop","auth_flow":"`+flow+`"}`),
-		field("one word of a name", `"secret":"s"`),
-		field("the words of another API", `"callback_url":"https://shop.example.com/callback"`),
-		field("its words in camel case", `"callbackURLs":"https://shop.example.com/callback"`),
-		field("the type of a client in another system", `"publicClient":true,"isPublic":true,"public":true`),
-		field("other names of a field", `"client_name":"Shop","callbacks":"a:b","jwt_federation_sources":[]`),
-		entry("a name of the other kind in another system", `"credentials":{},"publicClient":true`),
-		field("a field of the other kind", `"delegated_subject":"admin@example.com"`),
-		entry("a field of the other kind", `"credentials":{},"clientId":"shop"`),
-		field("a field of the answer", `"pk":17`),
-		field("a field of another API", `"grant_types":["code"]`),
-		field("a list of URIs", `"redirect_uris":["https://shop.example.com/callback"]`),
-		field("a URI without a scheme", `"redirect_uris":"https://shop.example.com/a\nshop.example.com/b"`),
-		field("a number for a duration", `"access_token_validity":300`),
-		field("another form of a duration", `"access_token_validity":"5m"`),
-		field("another case of a choice", `"client_type":"Public"`),
-		field("a boolean in quotes", `"include_claims_in_id_token":"true"`),
-		field("null", `"client_id":null`),
-		field("a slug for a UUID", `"signing_key":"my-key"`),
-		oauth2("a required field left out", `{"name":"Shop"}`),
-		entry("JSON in a string", `"credentials":"{\"type\":\"service_account\"}"`),
-		directory("a name for an e-mail address", `{"name":"Staff","credentials":{},"delegated_subject":"admin",`+
-			`"default_group_email_domain":"example.com"}`),
-		directory("the fields of the other kind", valid),
-		oauth2("a comma at the end", `{"name":"Shop","authorization_flow":"`+flow+"\",\n}"),
-		oauth2("single quotes", `{'name':'Shop'}`),
-		oauth2("a comment", "{\n  // The shop\n  \"name\":\"Shop\"}"),
-		oauth2("a list of bodies", "["+valid+"]"),
-		oauth2("no body", ""),
-		{"a form", http.MethodPost, oauth2Path, "name=Shop", set("Content-Type", "application/x-www-form-urlencoded")},
-		{"a password", http.MethodPost, oauth2Path, valid, set("Authorization", "Basic c2hvcDpzZWNyZXQ=")},
-		{"no final slash", http.MethodPost, strings.TrimSuffix(oauth2Path, "/"), valid, none},
-		{"no kind", http.MethodPost, "/api/v3/providers/", valid, none},
-		{"another version", http.MethodPost, "/api/v2/providers/oauth2/", valid, none},
-		{"the singular in a path", http.MethodPost, "/api/v3/provider/oauth2/", valid, none},
-		{"a hyphen in a path", http.MethodPost, "/api/v3/providers/workspace-directory/", valid, none},
-		{"no base path", http.MethodPost, "/providers/oauth2", valid, none},
-		{"the base path twice", http.MethodPost, "/api/v3" + oauth2Path, valid, none},
-		{"GET", http.MethodGet, oauth2Path, "", none},
-		{"POST to a page", http.MethodPost, "/healthz", valid, none},
-		{"PUT", http.MethodPut, oauth2Path, valid, none},
-		{"GET of a record", http.MethodGet, oauth2Path + "17/", "", none},
-		{"DELETE of a record", http.MethodDelete, oauth2Path + "17/", "", none},
-	}
-}
-
-// TestMistakesAreExplained compares the responses with those in testdata, which PROVIDERD_WRITE_GOLDEN=1 writes.
+// TestMistakesAreExplained sends typical mistakes of new users, each in an otherwise correct request, and compares the
+// responses. testdata has a title, the request, perhaps with a header, and the response, which PROVIDERD_WRITE_GOLDEN=1
+// writes.
 func TestMistakesAreExplained(t *testing.T) {
 	t.Parallel()
 	const path = "testdata/mistakes.txt"
 	h := start(t)
+	want, err := os.ReadFile(path)
+	processtest.Must(t, err)
 	var got strings.Builder
-	for _, sent := range mistakes() {
-		answer := h.send(t, sent.method, sent.path, strings.NewReader(sent.body),
-			set("Authorization", "Bearer "+h.token), set("Content-Type", "application/json"), sent.change)
+	block := regexp.MustCompile(`(?ms)^(# .*?\n(\S+) (\S+)\n(?:([\w-]+): (.*?)\n)?(.*?)\n)\d{3} .*?\n\n`)
+	for _, sent := range block.FindAllStringSubmatch(string(want), -1) {
+		answer := h.send(t, sent[2], sent[3], strings.NewReader(sent[6]), func(request *http.Request) {
+			request.Header = http.Header{"Authorization": {"Bearer " + h.token}, "Content-Type": {"application/json"}}
+			if sent[4] != "" {
+				request.Header.Set(sent[4], sent[5])
+			}
+		})
 		var problem model.Problem
-		if err := json.Unmarshal(answer.body, &problem); err != nil {
-			t.Fatalf("%s: %v: %s", sent.title, err, answer.body)
-		}
-		fmt.Fprintf(&got, "# %s\n%s %s\n%s\n%d %s\n", sent.title, sent.method, sent.path, sent.body, answer.status, problem.Detail)
+		answer.decode(t, &problem)
+		fmt.Fprintf(&got, "%s%d %s\n", sent[1], answer.status, problem.Detail)
 		if problem.Errors != nil {
 			for _, violation := range *problem.Errors {
 				fmt.Fprintf(&got, "  %s %s: %s\n", violation.Pointer, violation.Code, violation.Detail)
@@ -109,23 +46,9 @@ func TestMistakesAreExplained(t *testing.T) {
 	}
 	if os.Getenv("PROVIDERD_WRITE_GOLDEN") != "" {
 		processtest.Must(t, os.WriteFile(path, []byte(got.String()), 0o600))
+	} else if got.String() != string(want) {
+		t.Errorf("the answers are\n%s", got.String())
 	}
-	want, err := os.ReadFile(path)
-	if err != nil || got.String() != string(want) {
-		t.Errorf("the answers are %v\n%s", err, got.String())
-	}
-}
-
-// foreignRequest is a line of testdata/requests_of_other_systems.jsonl: an input from users of other systems.
-type foreignRequest struct {
-	ID, About, Method, Path, Body string
-	// Headers replaces those of a usual request. $TOKEN stands for a valid token.
-	Headers map[string]string
-	Status  int
-	// Says lists what the body, or the advice, must contain.
-	Says []string
-	// NoAdvice is true if there must be no advice.
-	NoAdvice bool `json:"no_advice"`
 }
 
 // What users of other systems send is accepted or explained.
@@ -135,10 +58,16 @@ func TestRequestsOfOtherSystems(t *testing.T) {
 	text, err := os.ReadFile("testdata/requests_of_other_systems.jsonl")
 	processtest.Must(t, err)
 	for line := range bytes.Lines(text) {
-		var sent foreignRequest
-		if err := json.Unmarshal(line, &sent); err != nil {
-			t.Fatalf("%v: %s", err, line)
+		var sent struct {
+			ID, About, Method, Path, Body string
+			// Headers replaces those of a usual request. $TOKEN stands for a valid token.
+			Headers map[string]string
+			Status  int
+			// Says lists what the body, or the advice, must contain; with NoAdvice, there must be none.
+			Says     []string
+			NoAdvice bool `json:"no_advice"`
 		}
+		processtest.Must(t, json.Unmarshal(line, &sent))
 		got := h.send(t, sent.Method, sent.Path, strings.NewReader(sent.Body),
 			set("Authorization", "Bearer "+h.token), set("Content-Type", "application/json"),
 			func(request *http.Request) {
@@ -156,4 +85,109 @@ func TestRequestsOfOtherSystems(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestLongFraming sends complete bodies with more around their chunks than is read. Sending them again would not help.
+func TestLongFraming(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	body := encode(t, minimal(oauth2Path))
+	long := strings.Repeat("x", 20_000)
+	for framed, detail := range map[string]string{
+		fmt.Sprintf("%x;%s\r\n%s\r\n0\r\n\r\n", len(body), long, body):                                           "without chunk extensions",
+		strings.Repeat("1;"+long[:2000]+"\r\n \r\n", 10) + fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(body), body): "without chunk extensions",
+		fmt.Sprintf("%x\r\n%s\r\n0\r\nX: %s\r\n\r\n", len(body), body, long):                                     "without trailers",
+	} {
+		caller := connect(t, strings.TrimPrefix(h.url, "http://"))
+		response := caller.send(t, h.head()+"Transfer-Encoding: chunked\r\n\r\n"+framed).want(t, http.StatusBadRequest)
+		if got, err := io.ReadAll(response.Body); err != nil || !strings.Contains(string(got), detail) {
+			t.Errorf("the response is %q, %v, want %q in it", got, err, detail)
+		}
+	}
+}
+
+// What Validate says of a body before it is sent is what the response to it says.
+func TestMalformedJSON(t *testing.T) {
+	t.Parallel()
+	h, document := start(t), load(t)
+	valid := encode(t, minimal(oauth2Path))
+	nested := func(depth int) string {
+		return `{"x":` + strings.Repeat("[", depth-1) + strings.Repeat("]", depth-1) + `}`
+	}
+	for name, test := range map[string]struct{ body, detail string }{
+		"empty":                {"", "The body is empty."},
+		"blank":                {" \n", "The body is empty."},
+		"byte order mark":      {"\ufeff" + valid, "byte order mark"},
+		"null":                 {"null", "not a JSON object"},
+		"list":                 {"[" + valid + "]", "not a JSON object"},
+		"string":               {`"x"`, "not a JSON object"},
+		"rubbish":              {"name=x", "not a JSON object"},
+		"cut off":              {valid[:len(valid)-1], "ends inside the JSON object"},
+		"cut off in a string":  {`{"name":"`, "ends inside the JSON object"},
+		"two objects":          {valid + valid, "something follows the JSON object"},
+		"text after":           {valid + "x", "something follows the JSON object"},
+		"name twice":           {`{"name":"a","name":"b"}`, "at /name: a member name is repeated"},
+		"escaped name twice":   {`{"name":"a","n\u0061me":"b"}`, "at /name: a member name is repeated"},
+		"name twice, deep":     {`{"credentials":{"a":[{"b":1,"b":2}]}}`, "at /credentials/a/0/b: a member name is repeated"},
+		"invalid UTF-8":        {"{\"name\":\"\xff\"}", "at /name: this character is not allowed here or is not valid UTF-8"},
+		"overlong UTF-8":       {"{\"name\":\"\xc0\x80\"}", "not valid UTF-8"},
+		"lone high surrogate":  {`{"name":"\ud800"}`, "half of a surrogate pair"},
+		"lone low surrogate":   {`{"name":"\udc00x"}`, "half of a surrogate pair"},
+		"raw control":          {"{\"name\":\"a\nb\"}", "At line 1, column 11 (byte 10), at /name: a string contains an unescaped control character"},
+		"single quotes":        {`{'name':'a'}`, "names and strings must be in double quotes"},
+		"comment":              {`{/**/"name":"a"}`, "JSON has no comments"},
+		"comma at the end":     {`{"name":"a",}`, "At line 1, column 12 (byte 11): there is a comma before the closing bracket"},
+		"number with a plus":   {`{"name":+1}`, "not valid JSON"},
+		"number with a zero":   {`{"name":01}`, "not valid JSON"},
+		"NaN":                  {`{"name":NaN}`, "other values are true, false, null and numbers"},
+		"hexadecimal number":   {`{"credentials":{"a":0x1F}}`, "numbers are decimal"},
+		"raw tab":              {"{\"name\":\"a\tb\"}", `write \u0009 instead`},
+		"raw escape":           {"{\"name\":\"a\x1bb\"}", `write \u001b instead`},
+		"vertical tab":         {"\v" + valid, "outside strings, white space is spaces, tabs and line breaks"},
+		"form feed after name": {"{\"name\"\f:1}", "outside strings, white space is spaces, tabs and line breaks"},
+		"name of a file":       {"@./new-provider.json\n", "name of a file instead of its contents. With curl, use -d @FILE."},
+		"comma in a list":      {`{"property_mappings":[1, ]}`, "there is a comma before the closing bracket"},
+		"two commas":           {`{"name":"a",,"x":1}`, "a value is missing"},
+		"no value":             {`{"name":}`, "a value is missing"},
+		"typographic quotes":   {`{"name":“a”}`, "names and strings must be in double quotes"},
+		"name without quotes":  {`{name:"a"}`, "names and strings must be in double quotes"},
+		"Python's literals":    {`{"include_claims_in_id_token":True}`, "other values are true, false, null and numbers"},
+		"bare string":          {`{"name":a}`, "strings must be in double quotes"},
+		"no colon":             {`{"name" "a"}`, "a comma or a colon is missing"},
+		"no comma":             {"{\"name\":\"ä\"\n  \"client_id\":\"b\"}", "At line 2, column 3 (byte 15): a comma or a colon is missing"},
+		"no comma in a list":   {`{"property_mappings":["a" "b"]}`, "a comma or a colon is missing"},
+		"wrong bracket":        {`{"property_mappings":["a"}}`, "the closing bracket does not match"},
+		"hash comment":         {"{# x\n}", "JSON has no comments"},
+		"wrong escape":         {`{"name":"\x"}`, "an escape sequence"},
+		"65 levels":            {nested(65), "nesting exceeds 64 levels"},
+		"100,000 levels":       {nested(100_000), "nesting exceeds 64 levels"},
+		"never-ending nesting": {strings.Repeat(`{"x":`, 1000), "nesting exceeds 64 levels"},
+	} {
+		got := h.post(t, oauth2Path, test.body)
+		problem := got.problem(t, http.StatusBadRequest, "malformed-json")
+		if !strings.Contains(problem.Detail, test.detail) {
+			t.Errorf("%s: detail is %q, want %q in it", name, problem.Detail, test.detail)
+		}
+		if _, err := document.Validate(t.Context(), oauth2Operation, []byte(test.body)); err == nil || err.Error() != problem.Detail {
+			t.Errorf("%s: foreseen is %v, answered %q", name, err, problem.Detail)
+		}
+	}
+	large := []byte(`{"name":"` + strings.Repeat("x", contract.MaxBodyBytes) + `"}`)
+	if _, err := document.Validate(t.Context(), oauth2Operation, large); err == nil {
+		t.Error("a body over 1 MiB passes")
+	}
+	if _, err := document.Validate(t.Context(), "nothing", []byte("{}")); err == nil || document.RequestSchema("nothing") != nil {
+		t.Errorf("an operation that does not exist has a schema, or is checked with %v", err)
+	}
+	long := h.post(t, oauth2Path, `{"`+strings.Repeat("/", 500_000)+`":{"a":1,"a":2}}`)
+	detail := long.problem(t, http.StatusBadRequest, "malformed-json").Detail
+	if len(detail) > 1000 || !strings.Contains(detail, "(byte 500011): a member name is repeated") {
+		t.Errorf("detail under a long name is %.1000q", detail)
+	}
+	problem := h.post(t, oauth2Path, nested(64)).problem(t, http.StatusBadRequest, "validation-failed")
+	if list := violations(problem); list[len(list)-1] != "/x unknown_field" {
+		t.Errorf("64 levels: entries are %q", list)
+	}
+	h.post(t, oauth2Path, " \r\n\t"+valid+"\n").record(t)
+	h.post(t, oauth2Path, strings.Replace(valid, `"n"`, `"\ud83d\ude00"`, 1)).record(t)
 }
