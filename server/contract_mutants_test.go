@@ -6,18 +6,21 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"sync/atomic"
+	"slices"
+	"strings"
 	"testing"
 
 	"go.yaml.in/yaml/v4"
 	"pgregory.net/rapid"
 
-	"example.com/providerd/gen/contract"
+	text "example.com/providerd/gen/contract"
 	"example.com/providerd/server"
+	"example.com/providerd/server/contract"
 	"example.com/providerd/server/contracttest"
 	"example.com/providerd/store/storetest/processtest"
 )
@@ -26,71 +29,60 @@ import (
 const plansForAFault = 1500
 
 // TestContractTestsFindFaults checks the generated tests: they find each fault, and a server without one passes.
-//
-//nolint:tparallel // The group waits for the parallel tests in it.
 func TestContractTestsFindFaults(t *testing.T) {
 	t.Parallel()
-	list, kinds := faults(), map[string]bool{}
-	var found atomic.Int64
-	t.Run("fault", func(t *testing.T) {
-		for _, injected := range append(list, fault{kind: "no fault", title: "none"}) {
-			kinds[injected.kind] = true
-			t.Run(injected.kind+" "+injected.title, func(t *testing.T) {
-				t.Parallel()
-				finding := seek(t, injected)
-				switch {
-				case injected.kind == "no fault" && finding != nil:
-					t.Error(finding)
-				case injected.kind != "no fault" && finding == nil:
-					t.Error("is not found")
-				case finding != nil:
-					found.Add(1)
-				}
-			})
-		}
-	})
-	t.Logf("%d of %d faults of %d kinds are found", found.Load(), len(list), len(kinds)-1)
+	injected := requestFaults()
+	maps.Copy(injected, answerFaults())
+	for title, injected := range injected {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			if seek(t, injected, plansForAFault) == nil {
+				t.Error("is not found")
+			}
+		})
+	}
+	if err := seek(t, fault{}, plansForAFault/10); err != nil {
+		t.Error(err)
+	}
 }
 
 // seek sends plans to a server with a fault until one reveals it.
-func seek(t *testing.T, injected fault) error {
+func seek(t *testing.T, injected fault, most int) error {
 	t.Helper()
-	h := start(t)
-	h.url = urlOf(t, injected.around(h.newServer(t, func(config *server.Config) {
+	inspect := inspector{harness: start(t), accepted: map[string]bool{}}
+	inspect.client = &http.Client{}
+	inspect.url = urlOf(t, injected.around(inspect.newServer(t, func(config *server.Config) {
 		if injected.contract != nil {
-			config.Contract = parse(t, changed(t, injected.contract))
+			config.Contract = changedContract(t, injected.contract)
 		}
 	})))
-	inspect := newInspector(t, h)
-	var plans []*rapid.Generator[plan]
+	var generators []*rapid.Generator[plan]
 	for _, of := range subjects(t) {
-		plans = append(plans, validPlans(of), brokenPlans(of))
+		valid, broken := plans(of)
+		generators = append(generators, valid, broken)
 	}
-	for seed := range plansForAFault {
-		for _, generator := range plans {
-			p := generator.Example(seed)
-			if err := inspect.carryOut(t, p); err != nil {
+	for seed := range most {
+		for _, generator := range generators {
+			if err := inspect.carryOut(t, generator.Example(seed)); err != nil {
 				return err
 			}
-		}
-		if injected.kind == "no fault" && seed > plansForAFault/10 {
-			return nil
 		}
 	}
 	return nil
 }
 
-// changed returns the contract with one change.
-func changed(t *testing.T, change func(document map[string]any)) []byte {
+func changedContract(t *testing.T, change func(document map[string]any)) *contract.Document {
 	t.Helper()
 	document := plainContract(t)
 	change(document)
-	return []byte(encode(t, document))
+	parsed, err := contract.Parse(t.Context(), []byte(encode(t, document)))
+	processtest.Must(t, err)
+	return parsed
 }
 
 func plainContract(t *testing.T) (document map[string]any) {
 	t.Helper()
-	processtest.Must(t, yaml.Unmarshal(contract.YAML(), &document))
+	processtest.Must(t, yaml.Unmarshal(text.YAML(), &document))
 	return document
 }
 
@@ -103,9 +95,13 @@ func (f fault) around(next http.Handler) http.Handler {
 		recorder := httptest.NewRecorder()
 		next.ServeHTTP(recorder, r)
 		answer := &recorded{status: recorder.Code, header: recorder.Header(), body: map[string]any{}}
+		change := f.success
+		if answer.status >= http.StatusBadRequest {
+			change = f.problem
+		}
 		text := recorder.Body.Bytes()
-		if f.answer != nil && contracttest.Decode(text, &answer.body) == nil {
-			f.answer(answer)
+		if change != nil && contracttest.Decode(text, &answer.body) == nil {
+			change(answer)
 			text, _ = json.Marshal(answer.body)
 		}
 		maps.Copy(w.Header(), answer.header)
@@ -122,4 +118,87 @@ func changeRequest(r *http.Request, change func(body map[string]any)) {
 		text, _ = json.Marshal(body)
 	}
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+}
+
+// TestEveryRuleOfTheContractIsTested removes the rules of the request schemas one at a time. A case of the field must
+// fail.
+func TestEveryRuleOfTheContractIsTested(t *testing.T) {
+	t.Parallel()
+	finder, cases, h := ruleFinder{document: plainContract(t)}, allFieldCases(), start(t)
+	for _, of := range subjects(t) {
+		finder.path = of.path
+		finder.find("", "paths", strings.TrimPrefix(of.path, "/api/v3"), "post", "requestBody", "content", "application/json", "schema")
+	}
+	if len(finder.rules) < 50 {
+		t.Errorf("only %d rules were found in the contract", len(finder.rules))
+	}
+	for _, rule := range finder.rules {
+		t.Run(strings.Join([]string{rule.path, rule.field, rule.name}, " "), func(t *testing.T) {
+			t.Parallel()
+			lenient := *h
+			// Responses by a wrong contract are wrong, which the cases must notice.
+			lenient.client = &http.Client{}
+			lenient.serve(t, func(config *server.Config) { config.Contract = changedContract(t, rule.takeOut) })
+			if !slices.ContainsFunc(cases, func(c fieldCase) bool {
+				q := &quiet{TB: t}
+				return c.path == rule.path && c.field == rule.field && c.check(q, lenient.post(q, c.path, encode(q, c.body))) != nil
+			}) {
+				t.Errorf("no test notices")
+			}
+		})
+	}
+}
+
+// quiet is a test that is expected to fail, because it uses a wrong contract.
+type quiet struct{ testing.TB }
+
+func (*quiet) Errorf(string, ...any) {}
+
+// rule is a rule of a request schema, which can be taken out of the contract.
+type rule struct {
+	path, field, name string
+	takeOut           func(document map[string]any)
+}
+
+// ruleFinder finds the rules of request schemas.
+type ruleFinder struct {
+	document map[string]any
+	path     string
+	rules    []rule
+}
+
+func (f *ruleFinder) find(field string, at ...string) {
+	schema := lookUp(f.document, at)
+	if ref, ok := schema["$ref"].(string); ok {
+		f.find(field, strings.Split(strings.TrimPrefix(ref, "#/"), "/")...)
+		return
+	}
+	for _, name := range []string{
+		"minLength", "maxLength", "pattern", "enum", "format", "nullable", "not", "additionalProperties",
+	} {
+		value, ok := schema[name]
+		if allowsAll := name == "additionalProperties" && value != false; ok && !allowsAll {
+			f.rules = append(f.rules, rule{f.path, field, name, func(document map[string]any) { delete(lookUp(document, at), name) }})
+		}
+	}
+	required, _ := schema["required"].([]any)
+	for i, name := range required {
+		f.rules = append(f.rules, rule{f.path, fmt.Sprint(name), "required", func(document map[string]any) {
+			lookUp(document, at)["required"] = slices.Delete(slices.Clone(required), i, i+1)
+		}})
+	}
+	if _, ok := schema["items"]; ok {
+		f.find(field, append(slices.Clone(at), "items")...)
+	}
+	properties, _ := schema["properties"].(map[string]any)
+	for name := range properties {
+		f.find(name, append(slices.Clone(at), "properties", name)...)
+	}
+}
+
+func lookUp(document map[string]any, at []string) map[string]any {
+	for _, name := range at {
+		document, _ = document[name].(map[string]any)
+	}
+	return document
 }

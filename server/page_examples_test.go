@@ -13,6 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"example.com/providerd/gen/contract"
+	"example.com/providerd/gen/model"
 	"example.com/providerd/server/advice"
 	"example.com/providerd/server/contracttest"
 	"example.com/providerd/store/storetest/processtest"
@@ -181,4 +185,36 @@ func isOfRules(links string) bool {
 	}
 	const link = `</advice/#[a-z0-9_]+>; rel="help"; anchor="#/[a-z_]+"; title="(Lines? [0-9, ]+(and [0-9]+( more)?)?: )?"`
 	return regexp.MustCompile(`^(` + link + `(, |$))*(</advice/>; rel="help")?$`).MatchString(links)
+}
+
+// Every problem of the contract has a page with its title and an example, and is on the page that lists them.
+func TestEveryProblemHasAPage(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	document, err := openapi3.NewLoader().LoadFromData(contract.YAML())
+	processtest.Must(t, err)
+	titles := map[string]string{"/problems/not-found": "Not found", "/problems/method-not-allowed": "Method not allowed"}
+	for _, example := range document.Components.Examples {
+		value, _ := example.Value.Value.(map[string]any)
+		if uri, ok := value["type"].(string); ok && strings.HasPrefix(uri, "/problems/") {
+			titles[uri] = value["title"].(string)
+		}
+	}
+	list := h.send(t, http.MethodGet, "/problems/", nil)
+	links := regexp.MustCompile(`href="(/problems/[a-z-]+)"`).FindAllSubmatch(list.body, -1)
+	if len(titles) != 18 || len(links) != len(titles) {
+		t.Errorf("%d problems are known, and %d listed, want 18", len(titles), len(links))
+	}
+	for _, link := range links {
+		uri := string(link[1])
+		got := h.send(t, http.MethodGet, uri, nil)
+		var example model.Problem
+		if json.Unmarshal(pageResponse(t, got.body), &example) != nil || example.Type != uri ||
+			example.Detail == "" || example.Title != titles[uri] {
+			t.Errorf("%s is %q and has no example: %s", uri, titles[uri], got.body)
+		}
+		if got.status != http.StatusOK || !strings.HasPrefix(got.header.Get("Content-Type"), "text/html") {
+			t.Errorf("%s: status is %d, %s", uri, got.status, got.header.Get("Content-Type"))
+		}
+	}
 }

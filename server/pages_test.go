@@ -6,18 +6,11 @@ import (
 	"html"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/getkin/kin-openapi/openapi3"
-
-	"example.com/providerd/gen/contract"
-	"example.com/providerd/gen/model"
 	"example.com/providerd/server"
-	"example.com/providerd/store/storetest/processtest"
 )
 
 // pageScript is the only script of a page.
@@ -221,74 +214,6 @@ func TestReferencePageIsSentOnceAndPacked(t *testing.T) {
 			set("Accept-Encoding", coding), set("If-None-Match", known.header.Get("ETag")))
 		if again.status != http.StatusNotModified || len(again.body) != 0 {
 			t.Errorf("what is known is answered %d with %d bytes", again.status, len(again.body))
-		}
-	}
-}
-
-// The contract that is served is openapi.yaml, without the extensions that only this project reads, with its fields in
-// the same order as YAML and as JSON, and readable by pages of any origin. Its headers have no examples, which pages and
-// tools would send by default: a fixed key turns every second request into a conflict, and lenient handling hides typos.
-func TestContractIsServed(t *testing.T) {
-	t.Parallel()
-	h := start(t)
-	text, err := os.ReadFile("../openapi.yaml")
-	processtest.Must(t, err)
-	inYAML, inJSON := h.send(t, http.MethodGet, "/openapi.yaml", nil), h.send(t, http.MethodGet, "/openapi.json", nil)
-	served := strings.Split(string(inYAML.body), "\n")
-	if left := strings.Split(string(text), "\n"); len(served) >= len(left) || !isSubsequence(served, left) {
-		t.Error("another contract is served than openapi.yaml: run make gen")
-	}
-	for _, answer := range []answer{inYAML, inJSON} {
-		if strings.Contains(string(answer.body), "x-go-type") || strings.Contains(string(answer.body), "x-violation") ||
-			answer.header.Get("Access-Control-Allow-Origin") != "*" {
-			t.Errorf("the contract has extensions of this project, or no other origin may read it: %v", answer.header)
-		}
-	}
-	if !slices.Equal(fieldNames(t, inYAML.body), fieldNames(t, inJSON.body)) {
-		t.Error("the fields have another order in JSON than in YAML")
-	}
-	document, err := openapi3.NewLoader().LoadFromData(inJSON.body)
-	processtest.Must(t, err)
-	if err := document.Validate(t.Context()); err != nil {
-		t.Error(err)
-	}
-	for name, parameter := range document.Components.Parameters {
-		value := parameter.Value
-		isPrefilled := value.Schema.Value.Default != nil && value.Schema.Value.Default != false
-		if value.Example != nil || len(value.Examples) > 0 || value.Schema.Value.Example != nil || isPrefilled {
-			t.Errorf("%s is prefilled", name)
-		}
-	}
-}
-
-// Every problem of the contract has a page with its title and an example, and is on the page that lists them.
-func TestEveryProblemHasAPage(t *testing.T) {
-	t.Parallel()
-	h := start(t)
-	document, err := openapi3.NewLoader().LoadFromData(contract.YAML())
-	processtest.Must(t, err)
-	titles := map[string]string{"/problems/not-found": "Not found", "/problems/method-not-allowed": "Method not allowed"}
-	for _, example := range document.Components.Examples {
-		value, _ := example.Value.Value.(map[string]any)
-		if uri, ok := value["type"].(string); ok && strings.HasPrefix(uri, "/problems/") {
-			titles[uri] = value["title"].(string)
-		}
-	}
-	list := h.send(t, http.MethodGet, "/problems/", nil)
-	links := regexp.MustCompile(`href="(/problems/[a-z-]+)"`).FindAllSubmatch(list.body, -1)
-	if len(titles) != 18 || len(links) != len(titles) {
-		t.Errorf("%d problems are known, and %d listed, want 18", len(titles), len(links))
-	}
-	for _, link := range links {
-		uri := string(link[1])
-		got := h.send(t, http.MethodGet, uri, nil)
-		var example model.Problem
-		if json.Unmarshal(pageResponse(t, got.body), &example) != nil || example.Type != uri ||
-			example.Detail == "" || example.Title != titles[uri] {
-			t.Errorf("%s is %q and has no example: %s", uri, titles[uri], got.body)
-		}
-		if got.status != http.StatusOK || !strings.HasPrefix(got.header.Get("Content-Type"), "text/html") {
-			t.Errorf("%s: status is %d, %s", uri, got.status, got.header.Get("Content-Type"))
 		}
 	}
 }
