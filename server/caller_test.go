@@ -5,7 +5,11 @@ import (
 	"maps"
 	"net/http"
 	"net/netip"
+	"regexp"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -103,46 +107,11 @@ func revokedToken(t *testing.T, h *harness) string {
 	return text
 }
 
-// A damaged token row is an error of the storage that affects no other caller. The log names it.
-func TestDamagedToken(t *testing.T) {
-	t.Parallel()
-	h := start(t)
-	body := encode(t, minimal(oauth2Path))
-	for id, statement := range []string{
-		"operations = '{bad'", "operations = '7'", "operations = 'null'", "operations = ''",
-	} {
-		token := h.newToken(t, "x", time.Hour, oauth2Operation)
-		storetest.Execute(t, h.path, fmt.Sprintf("UPDATE tokens SET %s WHERE id = %d", statement, id+2))
-		got := h.post(t, oauth2Path, body, set("Authorization", "Bearer "+token))
-		problem := got.problem(t, http.StatusServiceUnavailable, "storage-unavailable")
-		if !strings.Contains(problem.Detail, "access token is damaged") || got.header.Get("Retry-After") != "86400" {
-			t.Errorf("%s: Retry-After is %q, detail %s", statement, got.header.Get("Retry-After"), problem.Detail)
-		}
-		if want := fmt.Sprintf("token %d: its row is damaged", id+2); strings.Count(h.log.String(), want) != 1 {
-			t.Errorf("%s: the log does not say %q: %s", statement, want, h.log)
-		}
-	}
-	h.post(t, oauth2Path, body).record(t)
-}
-
-func TestTokenMustAllowTheOperation(t *testing.T) {
-	t.Parallel()
-	h := start(t)
-	token := h.newToken(t, "x", time.Hour, oauth2Operation)
-	authorize := set("Authorization", "Bearer "+token)
-	h.post(t, oauth2Path, encode(t, minimal(oauth2Path)), authorize).record(t)
-	got := h.post(t, workspaceDirectoryPath, encode(t, minimal(workspaceDirectoryPath)), authorize)
-	got.problem(t, http.StatusForbidden, "forbidden")
-	want := `Bearer realm="providerd", error="insufficient_scope", scope="providers_workspace_directory_create"`
-	if challenge := got.header.Get("WWW-Authenticate"); challenge != want {
-		t.Errorf("challenge is %s, want %s", challenge, want)
-	}
-}
-
 // The client's address is the rightmost hop of X-Forwarded-For that is not trusted, if the peer is trusted.
 func TestClientAddressBehindProxies(t *testing.T) {
 	t.Parallel()
-	const peer = "127.0.0.1"
+	const peer, proxy, two = "127.0.0.1", "127.0.0.1/32", "127.0.0.1/32 10.0.0.0/8"
+	h, body := start(t), encode(t, minimal(oauth2Path))
 	for title, test := range map[string]struct {
 		trusted string
 		sent    map[string][]string
@@ -150,48 +119,176 @@ func TestClientAddressBehindProxies(t *testing.T) {
 	}{
 		"no proxy is trusted":         {"", map[string][]string{"X-Forwarded-For": {"192.0.2.1"}}, peer},
 		"another proxy is trusted":    {"10.0.0.0/8", map[string][]string{"X-Forwarded-For": {"192.0.2.1"}}, peer},
-		"no header":                   {peer, nil, peer},
-		"an empty header":             {peer, map[string][]string{"X-Forwarded-For": {""}}, peer},
-		"one hop":                     {peer, map[string][]string{"X-Forwarded-For": {"192.0.2.1"}}, "192.0.2.1"},
-		"the rightmost hop":           {peer, map[string][]string{"X-Forwarded-For": {"198.51.100.1, 192.0.2.1"}}, "192.0.2.1"},
-		"a trusted hop":               {peer + " 10.0.0.0/8", map[string][]string{"X-Forwarded-For": {"192.0.2.1,10.1.2.3"}}, "192.0.2.1"},
-		"two lines":                   {peer + " 10.0.0.0/8", map[string][]string{"X-Forwarded-For": {"192.0.2.1", "10.1.2.3"}}, "192.0.2.1"},
-		"all are trusted":             {peer + " 10.0.0.0/8", map[string][]string{"X-Forwarded-For": {"10.9.9.9, 10.1.2.3"}}, "10.9.9.9"},
-		"a port":                      {peer, map[string][]string{"X-Forwarded-For": {"192.0.2.1:4711"}}, "192.0.2.1"},
-		"IPv6":                        {peer, map[string][]string{"X-Forwarded-For": {"2001:db8::1"}}, "2001:db8::1"},
-		"IPv6 in brackets":            {peer, map[string][]string{"X-Forwarded-For": {"[2001:db8::1]"}}, "2001:db8::1"},
-		"IPv6 with a port":            {peer, map[string][]string{"X-Forwarded-For": {"[2001:db8::1]:80"}}, "2001:db8::1"},
-		"a trusted IPv4-mapped hop":   {peer + " 10.0.0.0/8", map[string][]string{"X-Forwarded-For": {"192.0.2.1, ::ffff:10.0.0.1"}}, "192.0.2.1"},
-		"a zone":                      {peer, map[string][]string{"X-Forwarded-For": {"fe80::1%eth0"}}, "fe80::1"},
-		"a malformed hop":             {peer, map[string][]string{"X-Forwarded-For": {"192.0.2.1, nonsense"}}, peer},
-		"malformed behind a trusted":  {peer + " 10.0.0.0/8", map[string][]string{"X-Forwarded-For": {"unknown, 10.1.2.3"}}, "10.1.2.3"},
-		"a comma at the end":          {peer, map[string][]string{"X-Forwarded-For": {"192.0.2.1, "}}, "192.0.2.1"},
-		"an open bracket":             {peer, map[string][]string{"X-Forwarded-For": {"[192.0.2.1"}}, peer},
-		"IPv4-mapped":                 {peer, map[string][]string{"X-Forwarded-For": {"::ffff:192.0.2.1"}}, "192.0.2.1"},
-		"malformed before the client": {peer, map[string][]string{"X-Forwarded-For": {"'; DROP, 192.0.2.1"}}, "192.0.2.1"},
+		"no header":                   {proxy, nil, peer},
+		"an empty header":             {proxy, map[string][]string{"X-Forwarded-For": {""}}, peer},
+		"one hop":                     {proxy, map[string][]string{"X-Forwarded-For": {"192.0.2.1"}}, "192.0.2.1"},
+		"the rightmost hop":           {proxy, map[string][]string{"X-Forwarded-For": {"198.51.100.1, 192.0.2.1"}}, "192.0.2.1"},
+		"a trusted hop":               {two, map[string][]string{"X-Forwarded-For": {"192.0.2.1,10.1.2.3"}}, "192.0.2.1"},
+		"two lines":                   {two, map[string][]string{"X-Forwarded-For": {"192.0.2.1", "10.1.2.3"}}, "192.0.2.1"},
+		"all are trusted":             {two, map[string][]string{"X-Forwarded-For": {"10.9.9.9, 10.1.2.3"}}, "10.9.9.9"},
+		"a port":                      {proxy, map[string][]string{"X-Forwarded-For": {"192.0.2.1:4711"}}, "192.0.2.1"},
+		"IPv6":                        {proxy, map[string][]string{"X-Forwarded-For": {"2001:db8::1"}}, "2001:db8::1"},
+		"IPv6 in brackets":            {proxy, map[string][]string{"X-Forwarded-For": {"[2001:db8::1]"}}, "2001:db8::1"},
+		"IPv6 with a port":            {proxy, map[string][]string{"X-Forwarded-For": {"[2001:db8::1]:80"}}, "2001:db8::1"},
+		"a trusted IPv4-mapped hop":   {two, map[string][]string{"X-Forwarded-For": {"192.0.2.1, ::ffff:10.0.0.1"}}, "192.0.2.1"},
+		"a zone":                      {proxy, map[string][]string{"X-Forwarded-For": {"fe80::1%eth0"}}, "fe80::1"},
+		"a malformed hop":             {proxy, map[string][]string{"X-Forwarded-For": {"192.0.2.1, nonsense"}}, peer},
+		"malformed behind a trusted":  {two, map[string][]string{"X-Forwarded-For": {"unknown, 10.1.2.3"}}, "10.1.2.3"},
+		"a comma at the end":          {proxy, map[string][]string{"X-Forwarded-For": {"192.0.2.1, "}}, "192.0.2.1"},
+		"an open bracket":             {proxy, map[string][]string{"X-Forwarded-For": {"[192.0.2.1"}}, peer},
+		"IPv4-mapped":                 {proxy, map[string][]string{"X-Forwarded-For": {"::ffff:192.0.2.1"}}, "192.0.2.1"},
+		"malformed before the client": {proxy, map[string][]string{"X-Forwarded-For": {"'; DROP, 192.0.2.1"}}, "192.0.2.1"},
 		"other headers are not read": {
-			peer, map[string][]string{"Forwarded": {"for=192.0.2.1"}, "X-Real-Ip": {"192.0.2.2"}}, peer,
+			proxy, map[string][]string{"Forwarded": {"for=192.0.2.1"}, "X-Real-Ip": {"192.0.2.2"}}, peer,
 		},
 	} {
-		t.Run(strings.ReplaceAll(title, " ", "-"), func(t *testing.T) {
-			t.Parallel()
-			h := start(t)
-			h.serve(t, func(config *server.Config) {
-				for text := range strings.FieldsSeq(test.trusted) {
-					if !strings.Contains(text, "/") {
-						text += "/32"
-					}
-					config.Proxies = append(config.Proxies, netip.MustParsePrefix(text))
-				}
-			})
-			h.post(t, oauth2Path, encode(t, minimal(oauth2Path)), func(r *http.Request) {
-				maps.Copy(r.Header, test.sent)
-			}, set("X-Request-Id", "req-1")).record(t)
-			for event, err := range h.database.Events(t.Context(), store.EventFilter{Kind: store.KindOAuth2}, 0) {
-				if err != nil || event.RemoteAddress != test.want || event.RequestID != "req-1" || event.Caller != "test" {
-					t.Errorf("the event is %+v, %v, want the address %q", event, err, test.want)
+		h.serve(t, func(config *server.Config) {
+			for text := range strings.FieldsSeq(test.trusted) {
+				config.Proxies = append(config.Proxies, netip.MustParsePrefix(text))
+			}
+		})
+		id := strings.ReplaceAll(title, " ", "-")
+		h.post(t, oauth2Path, body, func(r *http.Request) { maps.Copy(r.Header, test.sent) }, set("X-Request-Id", id)).record(t)
+		events := storetest.Collect(t, h.database.Events(t.Context(), store.EventFilter{Kind: store.KindOAuth2}, 0))
+		if event := events[len(events)-1]; event.RemoteAddress != test.want || event.RequestID != id || event.Caller != "test" {
+			t.Errorf("%s: the event is %+v, want the address %q", title, event, test.want)
+		}
+	}
+}
+
+// However many requests of a caller are concurrent, no more are allowed than the limit says. Allowed ones are refused
+// because of their bodies.
+func TestRateLimitOfConcurrentRequests(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("takes long under the race detector")
+	}
+	const requests, connections, each = 1000, 64, 300
+	h := start(t)
+	h.serve(t, func(config *server.Config) {
+		config.RateLimit = server.RateLimit{Requests: requests, Window: time.Second}
+	})
+	var allowed atomic.Int64
+	var group sync.WaitGroup
+	begin := time.Now()
+	for range connections {
+		group.Go(func() {
+			for range each {
+				if h.post(t, oauth2Path, "{}").status == http.StatusBadRequest {
+					allowed.Add(1)
 				}
 			}
 		})
+	}
+	group.Wait()
+	elapsed := time.Since(begin)
+	most := int64(requests * (1 + elapsed.Seconds()))
+	if got := allowed.Load(); got < requests || got > most {
+		t.Errorf("%d requests were allowed in %v, want %d to %d", got, elapsed, requests, most)
+	}
+}
+
+// All requests with tokens of one name count, whatever their outcome. Other names are not affected.
+func TestRateLimitIsForTheNameOfTheToken(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.serve(t, func(config *server.Config) { config.RateLimit = server.RateLimit{Requests: 3, Window: time.Hour} })
+	body := encode(t, minimal(oauth2Path))
+	narrow := h.newToken(t, "test", time.Hour, oauth2Operation)
+	other := h.newToken(t, "other", time.Hour, oauth2Operation)
+	created := h.post(t, oauth2Path, body)
+	created.record(t)
+	faulty := h.post(t, oauth2Path, "{}")
+	faulty.problem(t, http.StatusBadRequest, "validation-failed")
+	forbidden := h.post(t, workspaceDirectoryPath, "{}", set("Authorization", "Bearer "+narrow))
+	forbidden.problem(t, http.StatusForbidden, "forbidden")
+	for remaining, response := range []answer{forbidden, faulty, created} {
+		want := regexp.MustCompile(fmt.Sprintf(`^"caller";r=%d;t=1[12]\d\d$`, remaining))
+		if got := response.header.Get("RateLimit"); !want.MatchString(got) {
+			t.Errorf("RateLimit is %q, want %s", got, want)
+		}
+	}
+	for _, path := range []string{oauth2Path, workspaceDirectoryPath, oauth2Path + "?validate_only=true"} {
+		for _, token := range []string{h.token, narrow} {
+			limited := h.post(t, path, body, set("Authorization", "Bearer "+token))
+			problem := limited.problem(t, http.StatusTooManyRequests, "too-many-requests")
+			if !strings.Contains(problem.Detail, "3 requests per 3600 s") {
+				t.Errorf("detail is %s", problem.Detail)
+			}
+			seconds, err := strconv.Atoi(limited.header.Get("Retry-After"))
+			if err != nil || seconds < 1 || seconds > 1200 {
+				t.Errorf("Retry-After is %q, want 1 to 1200", limited.header.Get("Retry-After"))
+			}
+			if got, want := limited.header.Get("RateLimit"), `"caller";r=0;t=`+strconv.Itoa(seconds); got != want {
+				t.Errorf("RateLimit is %q, want %q", got, want)
+			}
+			if got := limited.header.Get("RateLimit-Policy"); got != `"caller";q=3;w=3600` {
+				t.Errorf("RateLimit-Policy is %q", got)
+			}
+		}
+	}
+	h.post(t, oauth2Path, body, set("Authorization", "Bearer "+other)).record(t)
+	unknown := h.post(t, oauth2Path, body, set("Authorization", mistypedToken))
+	unknown.problem(t, http.StatusUnauthorized, "unauthorized")
+	if policy := unknown.header.Get("RateLimit-Policy"); policy != "" {
+		t.Errorf("an unknown caller has the RateLimit-Policy %q", policy)
+	}
+	if h.send(t, http.MethodGet, "/healthz", nil).status != http.StatusOK {
+		t.Error("what needs no token is limited")
+	}
+}
+
+// mistypedToken has the wrong checksum.
+const mistypedToken = "Bearer pvd_0000000000000000000000000000000000000000"
+
+// After 20 invalid tokens, an address must wait. Valid tokens from it are still accepted, and other addresses are not
+// affected. The reason for refusing a token is counted even if its address must wait.
+func TestInvalidTokensAreLimitedByAddress(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	const limit = 20
+	handler, registry := h.startCounted(t, limit)
+	body := encode(t, minimal(oauth2Path))
+	expired := set("Authorization", "Bearer "+h.newToken(t, "x", -time.Second, oauth2Operation))
+	for range limit {
+		h.post(t, oauth2Path, body, expired).problem(t, http.StatusUnauthorized, "unauthorized")
+	}
+	limited := h.post(t, oauth2Path, body, expired)
+	limited.problem(t, http.StatusTooManyRequests, "too-many-requests")
+	if wait, err := strconv.Atoi(limited.header.Get("Retry-After")); err != nil || wait < 1 || wait > 3 {
+		t.Errorf("Retry-After is %q, want 1 to 3", limited.header.Get("Retry-After"))
+	}
+	series := seriesOf(t, registry)
+	for name, want := range map[string]float64{
+		"token_refusals_total{expired}": limit + 1, "problems_total{unauthorized}": limit, "problems_total{too-many-requests}": 1,
+	} {
+		if got := series["providerd_"+name]; got != want {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+	h.post(t, oauth2Path, body).record(t)
+	h.post(t, oauth2Path, body, set("Authorization")).problem(t, http.StatusUnauthorized, "unauthorized")
+
+	// from sends an invalid token as if from an address.
+	from := func(address string) int {
+		return target{handler: handler}.post(oauth2Path, "{}", set("Authorization", mistypedToken),
+			func(request *http.Request) { request.RemoteAddr = address }).status
+	}
+	for address, want := range map[string]int{
+		"127.0.0.1:1":         http.StatusTooManyRequests,
+		"192.0.2.1:1":         http.StatusUnauthorized,
+		"[2001:db8::1]:1":     http.StatusUnauthorized,
+		"[2001:db8:0:1::1]:1": http.StatusUnauthorized,
+	} {
+		if status := from(address); status != want {
+			t.Errorf("from %s: status is %d, want %d", address, status, want)
+		}
+	}
+	// All addresses of a /64 network count as one.
+	for i := range limit {
+		from("[2001:db8::" + strconv.Itoa(i+1) + "]:1")
+	}
+	if status := from("[2001:db8::ffff]:1"); status != http.StatusTooManyRequests {
+		t.Errorf("status is %d, want 429", status)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -107,13 +108,6 @@ func load(t testing.TB) *contract.Document {
 	return document
 }
 
-func parse(t testing.TB, text []byte) *contract.Document {
-	t.Helper()
-	document, err := contract.Parse(t.Context(), text)
-	processtest.Must(t, err)
-	return document
-}
-
 // newToken returns a token that allows operations for a time.
 func (h *harness) newToken(t testing.TB, name string, lifetime time.Duration, operations ...string) string {
 	t.Helper()
@@ -204,6 +198,14 @@ func violations(problem model.Problem) []string {
 	return list
 }
 
+// wantEntries checks that a body is refused with exactly these entries.
+func (a answer) wantEntries(t testing.TB, want ...string) {
+	t.Helper()
+	if list := violations(a.problem(t, http.StatusBadRequest, "validation-failed")); !slices.Equal(list, want) {
+		t.Errorf("entries are\n%q, want\n%q", list, want)
+	}
+}
+
 // minimal returns the smallest body of an operation, by path.
 func minimal(path string) map[string]any {
 	return maps.Clone(map[string]map[string]any{
@@ -213,6 +215,12 @@ func minimal(path string) map[string]any {
 			"default_group_email_domain": "example.com",
 		},
 	}[path])
+}
+
+func with(body map[string]any, name string, value any) map[string]any {
+	body = maps.Clone(body)
+	body[name] = value
+	return body
 }
 
 func encode(t testing.TB, value any) string {
@@ -232,22 +240,15 @@ func roundTrip(t testing.TB, value any) (decoded any) {
 // clusterVariable names a PostgreSQL server; tests then use it instead of SQLite.
 const clusterVariable = "PROVIDERD_TEST_CLUSTER"
 
-const (
-	// ofTheStore selects tests that depend on what the database stores, finds and refuses.
-	ofTheStore = "^Test(Contract$|Fields$|ValidationPredicts|Credentials|OneRequestHas|Retry|ReusedKey|KeyIs|KeyBelongs|" +
-		"LargeList|TokenMust)"
-	// ofSQLite selects one that accesses the database directly, which store/postgres tests in its own way.
-	ofSQLite = "^TestRetryOfDamagedRecord$"
-)
-
-// TestOverPostgreSQL runs tests of this package over PostgreSQL.
+// TestOverPostgreSQL runs the tests that depend on what the database stores, finds and refuses over PostgreSQL.
 func TestOverPostgreSQL(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes long under the race detector")
 	}
 	cluster := postgrestest.NewCluster(t)
-	command := exec.CommandContext(t.Context(), os.Args[0], "-test.run", ofTheStore, "-test.skip", ofSQLite)
+	const tests = "^Test(Contract$|Fields$|ValidationPredicts|Credentials|OneRequestHas|Retry|ReusedKey|KeyIs|KeyBelongs|LargeList)"
+	command := exec.CommandContext(t.Context(), os.Args[0], "-test.run", tests)
 	command.Env = append(os.Environ(), clusterVariable+"="+cluster.URL("postgres"))
 	if output, err := command.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, output)

@@ -1,14 +1,17 @@
 package server_test
 
 import (
-	"fmt"
+	"encoding/json"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/getkin/kin-openapi/openapi3"
+
 	"example.com/providerd/store"
-	"example.com/providerd/store/storetest"
 	"example.com/providerd/store/storetest/processtest"
 )
 
@@ -38,42 +41,6 @@ func TestRetryGetsTheSameRecord(t *testing.T) {
 	}
 }
 
-// TestRetryOfDamagedRecord corrupts secrets and lists of records. Retries fail permanently, and other creates are not
-// affected.
-func TestRetryOfDamagedRecord(t *testing.T) {
-	t.Parallel()
-	h := start(t)
-	for _, test := range []struct{ path, statement, cause string }{
-		{oauth2Path, "UPDATE providers SET secret = x'00'", "secret: sealed secret is damaged"},
-		{oauth2Path, "UPDATE providers SET property_mappings = '{bad'", "its row is damaged: property_mappings is not a list: "},
-		{oauth2Path, "UPDATE providers SET authorization_flow = 'bad'", "its row is damaged"},
-		{workspaceDirectoryPath, "UPDATE providers SET secret = x'0000'", "secret: sealed secret is damaged"},
-		{
-			workspaceDirectoryPath, "UPDATE providers SET property_mappings_group = '{bad'",
-			"its row is damaged: property_mappings_group is not a list: ",
-		},
-	} {
-		request := minimal(test.path)
-		body, key := encode(t, request), set(keyHeader, strings.ReplaceAll(test.statement, " ", "_"))
-		pk := h.post(t, test.path, body, key).record(t)["pk"]
-		storetest.Execute(t, h.path, test.statement)
-		request["name"] = "another"
-		for _, retry := range []string{body, encode(t, request)} {
-			for _, query := range []string{"", validateOnly} {
-				got := h.post(t, test.path+query, retry, key)
-				problem := got.problem(t, http.StatusServiceUnavailable, "storage-unavailable")
-				if !strings.Contains(problem.Detail, "The record that") || got.header.Get("Retry-After") != "86400" {
-					t.Errorf("%s: Retry-After is %q, detail %s", test.statement, got.header.Get("Retry-After"), problem.Detail)
-				}
-			}
-		}
-		if cause := fmt.Sprintf("provider %v: %s", pk, test.cause); strings.Count(h.log.String(), cause) != 4 {
-			t.Errorf("%s: not all lines have %q: %s", test.statement, cause, h.log)
-		}
-		h.post(t, test.path, body).record(t)
-	}
-}
-
 func TestKeyIsLiteral(t *testing.T) {
 	t.Parallel()
 	h := start(t)
@@ -96,11 +63,6 @@ func TestKeyIsLiteral(t *testing.T) {
 	if again := h.post(t, oauth2Path, body, set(keyHeader, " a\t")); !again.replayed() {
 		t.Error("white space around the key makes another key")
 	}
-}
-
-func TestInvalidKey(t *testing.T) {
-	t.Parallel()
-	h := start(t)
 	for _, keys := range [][]string{
 		{""}, {" "}, {"a b"}, {"a\tb"}, {"ü"}, {"a\x80"}, {strings.Repeat("x", 256)}, {"a", "b"}, {"a", "a"}, {"", "a"},
 	} {
@@ -124,4 +86,131 @@ func TestKeyBelongsToNameAndOperation(t *testing.T) {
 	if h.post(t, workspaceDirectoryPath, encode(t, minimal(workspaceDirectoryPath)), key).replayed() {
 		t.Error("the other operation replays a create")
 	}
+}
+
+// bothWays sends a body with a key, and then another body, as a validation and as a create. They must differ in these
+// fields, which the detail names; if there are none, the answer must be a replay.
+func (h *harness) bothWays(t *testing.T, key, path string, first, second map[string]any, fields ...string) {
+	t.Helper()
+	pk := h.post(t, path, encode(t, first), set(keyHeader, key)).record(t)["pk"]
+	for _, query := range []string{validateOnly, ""} {
+		got := h.post(t, path+query, encode(t, second), set(keyHeader, key))
+		var answer map[string]any
+		got.decode(t, &answer)
+		isWanted := answer["pk"] == pk
+		if len(fields) == 0 {
+			isWanted = isWanted && got.replayed()
+		} else {
+			problem, entries := got.problem(t, http.StatusUnprocessableEntity, "idempotency-key-reused"), []string{}
+			for _, field := range fields {
+				entries = append(entries, "/"+field+" differs")
+				isWanted = isWanted && strings.Contains(problem.Detail, field)
+			}
+			isWanted = isWanted && slices.Equal(violations(problem), entries)
+		}
+		if !isWanted {
+			t.Errorf("%s, then %s: the answer is %s, want %v and different %q", encode(t, first), encode(t, second), got.body, pk, fields)
+		}
+	}
+}
+
+// Every changed field of the contract is listed, and no other.
+func TestReusedKeyListsEachFieldThatDiffers(t *testing.T) {
+	t.Parallel()
+	for _, of := range subjects(t) {
+		t.Run(of.id, func(t *testing.T) {
+			t.Parallel()
+			h, body := start(t), minimal(of.path)
+			if of.request.Properties["client_secret"] != nil {
+				// Its default depends on client_type.
+				body["client_secret"] = "s"
+			}
+			for _, name := range slices.Sorted(maps.Keys(of.request.Properties)) {
+				values := twoValues(t, of.request.Properties[name].Value)
+				h.bothWays(t, name, of.path, with(body, name, values[0]), with(body, name, values[1]), name)
+			}
+		})
+	}
+}
+
+// twoValues returns two different valid values of a schema.
+func twoValues(t *testing.T, schema *openapi3.Schema) []any {
+	t.Helper()
+	first := validNotNull(schema).Example(0)
+	for seed := range 100 {
+		if second := validNotNull(schema).Example(seed); encode(t, first) != encode(t, second) {
+			return []any{first, second}
+		}
+	}
+	t.Fatalf("there are no two values of %s", encode(t, schema))
+	return nil
+}
+
+// Fields are listed in the order of the contract. Omitted and explicit defaults are equal, and so are notations of JSON.
+// Bodies that mean the same are replays.
+func TestReusedKeyComparesMeaning(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	oauth2, directory := minimal(oauth2Path), minimal(workspaceDirectoryPath)
+	public := with(oauth2, "client_type", "public")
+	key := func(text string) map[string]any { return with(directory, "credentials", json.RawMessage(text)) }
+	for title, test := range map[string]struct {
+		path          string
+		first, second map[string]any
+		differ        string
+	}{
+		"a default":              {oauth2Path, oauth2, with(oauth2, "sub_mode", "hashed_user_id"), ""},
+		"another than a default": {oauth2Path, oauth2, with(oauth2, "sub_mode", "user_id"), "sub_mode"},
+		"a null":                 {oauth2Path, with(oauth2, "signing_key", nil), oauth2, ""},
+		"an empty list":          {oauth2Path, oauth2, with(oauth2, "jwks_sources", []any{}), ""},
+		"a UUID in another case": {oauth2Path, oauth2, with(oauth2, "authorization_flow", strings.ToUpper(flow)), ""},
+		"no client_id after one": {oauth2Path, with(oauth2, "client_id", "own"), oauth2, "client_id"},
+		"a client_id after none": {oauth2Path, oauth2, with(oauth2, "client_id", "late"), "client_id"},
+		"no secret after one":    {oauth2Path, with(oauth2, "client_secret", "own"), oauth2, "client_secret"},
+		"an empty secret":        {oauth2Path, with(oauth2, "client_secret", ""), oauth2, "client_secret"},
+		"no secret of a public":  {oauth2Path, with(public, "client_secret", ""), public, ""},
+		"public after a secret":  {oauth2Path, oauth2, public, "client_type client_secret"},
+		"a secret of a public":   {oauth2Path, public, with(public, "client_secret", "s"), "client_secret"},
+		"many fields": {oauth2Path, oauth2, map[string]any{
+			"redirect_uris": "https://app.example.com/", "client_secret": "s", "client_id": "c", "name": "m",
+			"authorization_flow": flow, "property_mappings": []string{flow},
+		}, "name property_mappings client_id client_secret redirect_uris"},
+		"a default action":        {workspaceDirectoryPath, with(directory, "user_delete_action", "do_nothing"), directory, ""},
+		"digits of a number":      {workspaceDirectoryPath, key(`{"a":1.5}`), key(`{"a":1.50}`), "credentials"},
+		"an exponent":             {workspaceDirectoryPath, key(`{"a":1.10}`), key(`{"a":11e-1}`), "credentials"},
+		"values in another order": {workspaceDirectoryPath, key(`{"a":1,"b":2}`), key(`{"b":1,"a":2}`), "credentials"},
+		"a list in another order": {workspaceDirectoryPath, key(`{"a":[1,2]}`), key(`{"a":[2,1]}`), "credentials"},
+		"the order of members and a default": {
+			workspaceDirectoryPath, key(`{"a":1,"b":{"c":"<é/","d":2}}`),
+			with(key(`{ "b":{"d":2,"c":"\u003c\u00e9\/"},"a":1 }`), "filter_group", nil), "",
+		},
+	} {
+		h.bothWays(t, strings.ReplaceAll(title, " ", "-"), test.path, test.first, test.second, strings.Fields(test.differ)...)
+	}
+}
+
+// What the server has chosen equals an omitted value, and so does a request for exactly that value. Fields that lenient
+// handling ignores do not matter.
+func TestRetryMaySendGeneratedValues(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	body, key := minimal(oauth2Path), set(keyHeader, "chosen")
+	first := h.post(t, oauth2Path, encode(t, body), key)
+	record := first.record(t)
+	chosen := with(with(body, "client_id", record["client_id"]), "client_secret", record["client_secret"])
+	for title, again := range map[string]map[string]any{
+		"the values": chosen, "a field that is ignored": with(chosen, "x", 1),
+		"the client_id": with(body, "client_id", record["client_id"]), "nothing": body,
+	} {
+		got := h.post(t, oauth2Path, encode(t, again), key, set("Prefer", "handling=lenient"))
+		if !got.replayed() || string(got.body) != string(first.body) {
+			t.Errorf("%s: the answer is %d %s", title, got.status, got.body)
+		}
+		if got := h.post(t, oauth2Path+validateOnly, encode(t, again), key, set("Prefer", "handling=lenient")); !got.replayed() {
+			t.Errorf("%s: the validation is %d %s", title, got.status, got.body)
+		}
+	}
+	// A value of the first request is not taken for one that the server chose, even if it looks like one.
+	h.bothWays(t, "sent", oauth2Path, with(with(body, "client_id", strings.Repeat("a", 40)), "client_secret", strings.Repeat("a", 128)),
+		body, "client_id", "client_secret")
 }

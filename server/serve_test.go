@@ -66,10 +66,8 @@ func TestHostileConnections(t *testing.T) {
 	body := encode(t, minimal(oauth2Path))
 	chunked := fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(body), body)
 	cases := map[string]struct {
-		// text is sent at once.
-		text string
-		// drip is then sent repeatedly, until the server closes the connection.
-		drip string
+		// text is sent at once. Then drip is sent repeatedly, until the server closes the connection.
+		text, drip string
 		// want is the status; "" if the connection must be closed without a response.
 		want string
 	}{
@@ -115,7 +113,16 @@ func TestHostileConnections(t *testing.T) {
 	for name, test := range cases {
 		group.Go(func() {
 			t.Run(name, func(t *testing.T) {
-				if status := exchangeRaw(t, address, test.text, test.drip); status != test.want {
+				caller := connect(t, address)
+				processtest.Must(t, caller.SetDeadline(time.Now().Add(30*time.Second)))
+				go func() {
+					_, err := io.WriteString(caller, test.text)
+					for err == nil && test.drip != "" {
+						<-time.After(20 * time.Millisecond)
+						_, err = io.WriteString(caller, test.drip)
+					}
+				}()
+				if status := statusesOf(t, caller.answers); status != test.want {
 					t.Errorf("status is %q, want %q", status, test.want)
 				}
 			})
@@ -127,21 +134,6 @@ func TestHostileConnections(t *testing.T) {
 	if h.count(t) < 2 {
 		t.Error("no ordinary create succeeded in the meantime")
 	}
-}
-
-// exchangeRaw sends bytes over its own socket, and returns the statuses of all responses.
-func exchangeRaw(t *testing.T, address, text, drip string) string {
-	t.Helper()
-	caller := connect(t, address)
-	processtest.Must(t, caller.SetDeadline(time.Now().Add(30*time.Second)))
-	go func() {
-		_, err := io.WriteString(caller, text)
-		for err == nil && drip != "" {
-			<-time.After(20 * time.Millisecond)
-			_, err = io.WriteString(caller, drip)
-		}
-	}()
-	return statusesOf(t, caller.answers)
 }
 
 // statusesOf returns the statuses of all responses on a connection, which the server must close. With one too many, a part
@@ -291,7 +283,8 @@ func TestOtherMethods(t *testing.T) {
 		}
 	}
 	h.send(t, http.MethodOptions, "/nowhere", nil).problem(t, http.StatusNotFound, "not-found")
-	if status := exchangeRaw(t, address, "OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", ""); status != "404" {
-		t.Errorf("OPTIONS * is answered %s", status)
+	options := connect(t, address).send(t, "OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+	if statuses := statusesOf(t, options.answers); statuses != "404" {
+		t.Errorf("OPTIONS * is answered %s", statuses)
 	}
 }
