@@ -42,7 +42,11 @@ type ruleCase struct {
 
 // of returns the case of a rule about a field, with values of that field.
 func of(code, field string, trips, passes []string) ruleCase {
-	return ruleCase{code: code, pointer: "/" + field, trips: each("", field, trips...), passes: each("", field, passes...)}
+	return given(code, field, each("", field, trips...), each("", field, passes...))
+}
+
+func given(code, field string, trips, passes []string) ruleCase {
+	return ruleCase{code: code, pointer: "/" + field, trips: trips, passes: passes}
 }
 
 // each returns a member with each value, after further members.

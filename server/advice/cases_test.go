@@ -16,22 +16,15 @@ import (
 func fieldCases() []ruleCase {
 	strong := withoutKey + `,"client_secret":"` + strings.Repeat("yM3pQ8vT", 4) + `"`
 	return []ruleCase{
-		{
-			code: "nil_uuid", pointer: "/authentication_flow", trips: each("", "authentication_flow", nilUUID),
-			passes: append(each("", "authentication_flow", anyUUID), `"authentication_flow":null`),
-		},
+		given("nil_uuid", "authentication_flow", each("", "authentication_flow", nilUUID),
+			append(each("", "authentication_flow", anyUUID), `"authentication_flow":null`)),
 		of("nil_uuid", "authorization_flow", []string{nilUUID}, []string{lastUUID}),
-		{code: "nil_uuid", pointer: "/signing_key", trips: each("", "signing_key", nilUUID), passes: []string{strong}},
-		{
-			code: "signing_key_missing", pointer: "/signing_key",
-			trips: []string{publicClient + "," + withoutKey}, passes: []string{publicClient, strong},
-		},
-		{
-			code: "native_app_confidential", pointer: "/client_type",
-			trips: each("", "redirect_uris", "com.example.app:/callback", "https://a/b\ncom.example.app://x/y"),
-			passes: append(each(publicClient, "redirect_uris", "com.example.app:/callback"),
-				each("", "redirect_uris", "HTTPS://app.example.com/")...),
-		},
+		given("nil_uuid", "signing_key", each("", "signing_key", nilUUID), []string{strong}),
+		given("signing_key_missing", "signing_key", []string{publicClient + "," + withoutKey}, []string{publicClient, strong}),
+		given("native_app_confidential", "client_type",
+			each("", "redirect_uris", "com.example.app:/callback", "https://a/b\ncom.example.app://x/y"),
+			append(each(publicClient, "redirect_uris", "com.example.app:/callback"),
+				each("", "redirect_uris", "HTTPS://app.example.com/")...)),
 		of("client_id_unprintable", "client_id", []string{"caf\u00e9", "a\tb", "a\x7f", "a\nb"}, []string{"a b~!"}),
 		of("value_padded", "client_id", []string{"shop ", "shop\ufeff", `"shop"`, " "}, []string{"my shop"}),
 		of("reference_unresolved", "client_id", []string{"<CLIENT_ID>", "$CLIENT", "APP_CLIENT_ID"}, []string{"SHOP_1"}),
@@ -57,27 +50,19 @@ func fieldCases() []ruleCase {
 func secretCases() []ruleCase {
 	const field, enough = "client_secret", "yM3pQ8vT1kZ6wB9nR4cX7d"
 	return []ruleCase{
-		{
-			code: "client_secret_needless", pointer: "/client_secret",
-			trips: each(publicClient, field, "x", strings.Repeat("x", 255)), passes: []string{publicClient},
-		},
-		{code: "client_secret_empty", pointer: "/client_secret", trips: each("", field, ""), passes: []string{publicClient}},
-		{
-			code: "client_secret_short", pointer: "/client_secret", passes: each("", field, enough),
-			trips: append(each("", field, "a", enough[1:]), each(withoutKey, field, "changeme")...),
-		},
-		{
-			code: "client_secret_short_for_hs256", pointer: "/client_secret",
-			trips: each(withoutKey, field, enough, enough+"F2hJ5sL0g"), passes: each(withoutKey, field, enough+"F2hJ5sL0gA"),
-		},
+		given("client_secret_needless", field, each(publicClient, field, "x", strings.Repeat("x", 255)), []string{publicClient}),
+		given("client_secret_empty", field, each("", field, ""), []string{publicClient}),
+		given("client_secret_short", field,
+			append(each("", field, "a", enough[1:]), each(withoutKey, field, "changeme")...), each("", field, enough)),
+		given("client_secret_short_for_hs256", field,
+			each(withoutKey, field, enough, enough+"F2hJ5sL0g"), each(withoutKey, field, enough+"F2hJ5sL0gA")),
 		of("value_padded", field, []string{enough + "\n", enough + " ", `"` + enough + `"`}, []string{enough + " x"}),
 		of("reference_unresolved", field,
 			[]string{
 				"$(env:SHOP_CLIENT_SECRET_VALUE)", "${SHOP_CLIENT_SECRET_VALUE}", "{{ shop.client_secret.value }}",
 				"op://Infrastructure/shop/secret", "vault:secret/data/shop#value", "ENC[AES256_GCM,data:abcdefgh]",
 				"__SHOP_CLIENT_SECRET_VALUE__", "SHOP_CLIENT_SECRET_VALUE",
-			},
-			[]string{enough + "$(x)"}),
+			}, []string{enough + "$(x)"}),
 		of("client_secret_digest", field,
 			[]string{"$2a$10$abcdefghijklmnopqrstuv", "$pbkdf2-sha512$310000$abcdefg$hij", "{MD5}abcdefghijklmnopqrst"},
 			[]string{enough + "$a$b"}),
@@ -102,15 +87,12 @@ func redirectURICases() []ruleCase {
 		return ruleCase{code, "/" + field, second(further, trips...), second(further, passes...), "Line 2: "}
 	}
 	return []ruleCase{
-		{
-			code: "redirect_uris_missing", pointer: "/" + field, trips: each(publicClient, field, ""),
-			passes: append(each("", field, ""), each(publicClient, field, good)...),
-		},
+		given("redirect_uris_missing", field, each(publicClient, field, ""),
+			append(each("", field, ""), each(publicClient, field, good)...)),
 		inLine2("redirect_uri_malformed", "",
 			[]string{
 				"https:callback", "https:/app.example.com/callback", "https:///callback", "https://:443/", "https://app.example.com:port/",
-				"https://app.example.com/%zz",
-				"https://caf\u00e9.example.com/", "https://[::1/", "http:x",
+				"https://app.example.com/%zz", "https://caf\u00e9.example.com/", "https://[::1/", "http:x",
 			},
 			[]string{"https://app.example.com/caf%C3%A9", "https://[2001:db8::1]:8443/a;b=(c)/~d!$&'+=@?e[]=f/g"}),
 		inLine2("redirect_uri_backslash", "",
@@ -177,7 +159,7 @@ func directoryCases(t *testing.T) []ruleCase {
 	t.Helper()
 	const scope = "https://www.googleapis.com/auth/admin.directory."
 	const users, groups = scope + "user", scope + "group"
-	const subject, credentials, scopes = "delegated_subject", "/credentials", "scopes"
+	const subject, credentials, scopes = "delegated_subject", "credentials", "scopes"
 	account := func(changes ...string) (members []string) {
 		for _, change := range changes {
 			members = append(members, serviceAccount(t, change))
@@ -186,46 +168,33 @@ func directoryCases(t *testing.T) []ruleCase {
 	}
 	whole := serviceAccount(t, "")
 	return []ruleCase{
-		{
-			code: "delegated_subject_service_account", pointer: "/delegated_subject",
-			trips: each(whole, subject, "Sync@project.example.com"), passes: append(each(whole, subject, "sync@example.com"), whole),
-		},
-		{code: "credentials_empty", pointer: credentials, trips: []string{`"credentials":{}`}, passes: []string{whole}},
-		{
-			code: "credentials_nested", pointer: credentials, passes: []string{whole, `"credentials":{"a":{"key":"x"}}`},
-			trips: []string{`"credentials":{"privateKeyData":"x"}`, `"credentials":{"key":{"private_key":"x"}}`},
-		},
+		given("delegated_subject_service_account", subject,
+			each(whole, subject, "Sync@project.example.com"), append(each(whole, subject, "sync@example.com"), whole)),
+		given("credentials_empty", credentials, []string{`"credentials":{}`}, []string{whole}),
+		given("credentials_nested", credentials,
+			[]string{`"credentials":{"privateKeyData":"x"}`, `"credentials":{"key":{"private_key":"x"}}`},
+			[]string{whole, `"credentials":{"a":{"key":"x"}}`}),
 		of("domain_malformed", "default_group_email_domain",
 			[]string{"@example.com", "groups@example.com", "https://example.com", "example.com\n", `"example.com"`}, []string{"groups.example.com"}),
 		of("delegated_subject_other_domain", subject,
 			[]string{"admin@example.org", "admin@sub.example.com"}, []string{"admin@EXAMPLE.com"}),
-		{
-			code: "credentials_incomplete", pointer: credentials,
-			trips: append(account(`"type":null`, `"type":1`, `"client_email":null`, `"client_email":""`, `"private_key":null`, `"token_uri":null`),
+		given("credentials_incomplete", credentials,
+			append(account(`"type":null`, `"type":1`, `"client_email":null`, `"client_email":""`, `"private_key":null`, `"token_uri":null`),
 				`"credentials":{"type":"service_account"}`),
-			passes: []string{whole, `"credentials":{"key":"x"}`, `"credentials":{"type":"bearer","key":"x"}`},
-		},
-		{
-			code: "credentials_key_unusable", pointer: credentials,
-			trips: account(each("", "private_key", "x", strings.Repeat("x", 1<<20),
+			[]string{whole, `"credentials":{"key":"x"}`, `"credentials":{"type":"bearer","key":"x"}`}),
+		given("credentials_key_unusable", credentials,
+			account(each("", "private_key", "x", strings.Repeat("x", 1<<20),
 				"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n")...),
-			passes: account("", each("", "private_key", rsaKey(t))[0]),
-		},
-		{
-			code: "credentials_oauth_client", pointer: credentials,
-			trips:  []string{`"credentials":{"installed":{"client_id":"x"}}`, `"credentials":{"a":1,"web":{}}`, `"credentials":{"type":"authorized_user"}`},
-			passes: []string{`"credentials":{"web":"https://example.com/"}`},
-		},
-		{
-			code: "credentials_json_string", pointer: credentials,
-			trips:  []string{`"credentials":{"json":"{\"type\":\"service_account\"}"}`},
-			passes: []string{`"credentials":{"json":"{x"}`, `"credentials":{"json":"[1]"}`},
-		},
-		{
-			code: "scopes_incomplete", pointer: "/scopes",
-			trips:  append(each("", scopes, users, groups, users+".readonly "+groups), each(whole, scopes, "users")...),
-			passes: append(each("", scopes, users+" "+groups, groups+","+users, "users.write groups.write"), whole),
-		},
+			account("", each("", "private_key", rsaKey(t))[0])),
+		given("credentials_oauth_client", credentials,
+			[]string{`"credentials":{"installed":{"client_id":"x"}}`, `"credentials":{"a":1,"web":{}}`, `"credentials":{"type":"authorized_user"}`},
+			[]string{`"credentials":{"web":"https://example.com/"}`}),
+		given("credentials_json_string", credentials,
+			[]string{`"credentials":{"json":"{\"type\":\"service_account\"}"}`},
+			[]string{`"credentials":{"json":"{x"}`, `"credentials":{"json":"[1]"}`}),
+		given("scopes_incomplete", scopes,
+			append(each("", scopes, users, groups, users+".readonly "+groups), each(whole, scopes, "users")...),
+			append(each("", scopes, users+" "+groups, groups+","+users, "users.write groups.write"), whole)),
 		of("nil_uuid", "filter_group", []string{nilUUID}, []string{anyUUID, lastUUID}),
 		of("delete_action_destructive", "user_delete_action", []string{"delete"}, []string{"suspend", "do_nothing"}),
 		of("delete_action_destructive", "group_delete_action", []string{"delete"}, []string{"suspend", "do_nothing"}),
