@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf16"
@@ -76,25 +77,20 @@ func TestPatternsMeanTheSame(t *testing.T) {
 	}
 }
 
-// patternsOf returns all different patterns of the contract, in its order.
+// patternsOf returns all different patterns of the contract.
 func patternsOf(t *testing.T) (patterns []string) {
 	t.Helper()
-	var document yaml.Node
+	var document any
 	processtest.Must(t, yaml.Unmarshal(contract.YAML(), &document))
-	seen := map[string]bool{}
-	var collect func(node *yaml.Node)
-	collect = func(node *yaml.Node) {
-		for i, child := range node.Content {
-			isPattern := node.Kind == yaml.MappingNode && i%2 == 1 && node.Content[i-1].Value == "pattern"
-			if isPattern && child.Kind == yaml.ScalarNode && !seen[child.Value] {
-				seen[child.Value] = true
-				patterns = append(patterns, child.Value)
-			}
-			collect(child)
-		}
+	text, err := json.Marshal(document)
+	processtest.Must(t, err)
+	for _, match := range regexp.MustCompile(`"pattern":("(?:[^"\\]|\\.)*")`).FindAllSubmatch(text, -1) {
+		var pattern string
+		processtest.Must(t, json.Unmarshal(match[1], &pattern))
+		patterns = append(patterns, pattern)
 	}
-	collect(&document)
-	return patterns
+	slices.Sort(patterns)
+	return slices.Compact(patterns)
 }
 
 // textsOfThePlane returns texts with each code point of the Basic Multilingual Plane.
@@ -112,16 +108,11 @@ func textsOfThePlane() (texts []string) {
 // inHexadecimal returns patterns, an empty line and texts, one per line in hexadecimal UTF-16.
 func inHexadecimal(patterns, texts []string) []byte {
 	var lines bytes.Buffer
-	write := func(list []string) {
-		for _, text := range list {
-			for _, unit := range utf16.Encode([]rune(text)) {
-				fmt.Fprintf(&lines, "%04x", unit)
-			}
-			lines.WriteByte('\n')
+	for _, text := range slices.Concat(patterns, []string{""}, texts) {
+		for _, unit := range utf16.Encode([]rune(text)) {
+			fmt.Fprintf(&lines, "%04x", unit)
 		}
+		lines.WriteByte('\n')
 	}
-	write(patterns)
-	lines.WriteByte('\n')
-	write(texts)
 	return lines.Bytes()
 }
