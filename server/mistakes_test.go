@@ -28,8 +28,8 @@ func TestMistakesAreExplained(t *testing.T) {
 	var got strings.Builder
 	block := regexp.MustCompile(`(?ms)^(# .*?\n(\S+) (\S+)\n(?:([\w-]+): (.*?)\n)?(.*?)\n)\d{3} .*?\n\n`)
 	for _, sent := range block.FindAllStringSubmatch(string(want), -1) {
-		answer := h.send(t, sent[2], sent[3], strings.NewReader(sent[6]), func(request *http.Request) {
-			request.Header = http.Header{"Authorization": {"Bearer " + h.token}, "Content-Type": {"application/json"}}
+		answer := h.post(t, sent[3], sent[6], func(request *http.Request) {
+			request.Method = sent[2]
 			if sent[4] != "" {
 				request.Header.Set(sent[4], sent[5])
 			}
@@ -68,13 +68,12 @@ func TestRequestsOfOtherSystems(t *testing.T) {
 			NoAdvice bool `json:"no_advice"`
 		}
 		processtest.Must(t, json.Unmarshal(line, &sent))
-		got := h.send(t, sent.Method, sent.Path, strings.NewReader(sent.Body),
-			set("Authorization", "Bearer "+h.token), set("Content-Type", "application/json"),
-			func(request *http.Request) {
-				for name, value := range sent.Headers {
-					request.Header.Set(name, strings.ReplaceAll(value, "$TOKEN", h.token))
-				}
-			})
+		got := h.post(t, sent.Path, sent.Body, func(request *http.Request) {
+			request.Method = sent.Method
+			for name, value := range sent.Headers {
+				request.Header.Set(name, strings.ReplaceAll(value, "$TOKEN", h.token))
+			}
+		})
 		advice := got.header.Get("Link")
 		if got.status != sent.Status || sent.NoAdvice && advice != "" {
 			t.Errorf("%s, %s: status is %d, want %d; advice is %q: %s", sent.ID, sent.About, got.status, sent.Status, advice, got.body)
