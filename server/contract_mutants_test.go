@@ -51,11 +51,13 @@ func seek(t *testing.T, injected fault, most int) error {
 	t.Helper()
 	inspect := inspector{harness: start(t), accepted: map[string]bool{}}
 	inspect.client = &http.Client{}
-	inspect.url = urlOf(t, injected.around(inspect.newServer(t, func(config *server.Config) {
+	faulty := httptest.NewServer(injected.around(inspect.newServer(t, func(config *server.Config) {
 		if injected.contract != nil {
 			config.Contract = changedContract(t, injected.contract)
 		}
 	})))
+	t.Cleanup(faulty.Close)
+	inspect.url = faulty.URL
 	var generators []*rapid.Generator[plan]
 	for _, of := range subjects(t) {
 		valid, broken := plans(of)
@@ -124,28 +126,28 @@ func changeRequest(r *http.Request, change func(body map[string]any)) {
 // fail.
 func TestEveryRuleOfTheContractIsTested(t *testing.T) {
 	t.Parallel()
-	finder, cases, h := ruleFinder{document: plainContract(t)}, allFieldCases(), start(t)
+	h, cases, count := start(t), allFieldCases(), 0
 	for _, of := range subjects(t) {
-		finder.path = of.path
-		finder.find("", "paths", strings.TrimPrefix(of.path, "/api/v3"), "post", "requestBody", "content", "application/json", "schema")
-	}
-	if len(finder.rules) < 50 {
-		t.Errorf("only %d rules were found in the contract", len(finder.rules))
-	}
-	for _, rule := range finder.rules {
-		t.Run(strings.Join([]string{rule.path, rule.field, rule.name}, " "), func(t *testing.T) {
-			t.Parallel()
-			lenient := *h
-			// Responses by a wrong contract are wrong, which the cases must notice.
-			lenient.client = &http.Client{}
-			lenient.serve(t, func(config *server.Config) { config.Contract = changedContract(t, rule.takeOut) })
-			if !slices.ContainsFunc(cases, func(c fieldCase) bool {
-				q := &quiet{TB: t}
-				return c.path == rule.path && c.field == rule.field && c.check(q, lenient.post(q, c.path, encode(q, c.body))) != nil
-			}) {
-				t.Errorf("no test notices")
-			}
+		way := []string{"paths", strings.TrimPrefix(of.path, "/api/v3"), "post", "requestBody", "content", "application/json", "schema"}
+		eachRule(plainContract(t), "", way, func(field, rule string, takeOut func(document map[string]any)) {
+			count++
+			t.Run(strings.Join([]string{of.path, field, rule}, " "), func(t *testing.T) {
+				t.Parallel()
+				lenient := *h
+				// Responses by a wrong contract are wrong, which the cases must notice.
+				lenient.client = &http.Client{}
+				lenient.serve(t, func(config *server.Config) { config.Contract = changedContract(t, takeOut) })
+				if !slices.ContainsFunc(cases, func(c fieldCase) bool {
+					q := &quiet{TB: t}
+					return c.path == of.path && c.field == field && c.check(q, lenient.post(q, c.path, encode(q, c.body))) != nil
+				}) {
+					t.Errorf("no test notices")
+				}
+			})
 		})
+	}
+	if count < 50 {
+		t.Errorf("only %d rules were found in the contract", count)
 	}
 }
 
@@ -154,45 +156,36 @@ type quiet struct{ testing.TB }
 
 func (*quiet) Errorf(string, ...any) {}
 
-// rule is a rule of a request schema, which can be taken out of the contract.
-type rule struct {
-	path, field, name string
-	takeOut           func(document map[string]any)
-}
-
-// ruleFinder finds the rules of request schemas.
-type ruleFinder struct {
-	document map[string]any
-	path     string
-	rules    []rule
-}
-
-func (f *ruleFinder) find(field string, at ...string) {
-	schema := lookUp(f.document, at)
+// eachRule calls a function for each rule of the schema of a field, and of all that it contains.
+func eachRule(
+	document map[string]any, field string, at []string,
+	found func(field, rule string, takeOut func(document map[string]any)),
+) {
+	schema := lookUp(document, at)
 	if ref, ok := schema["$ref"].(string); ok {
-		f.find(field, strings.Split(strings.TrimPrefix(ref, "#/"), "/")...)
+		eachRule(document, field, strings.Split(strings.TrimPrefix(ref, "#/"), "/"), found)
 		return
 	}
-	for _, name := range []string{
+	for _, rule := range []string{
 		"minLength", "maxLength", "pattern", "enum", "format", "nullable", "not", "additionalProperties",
 	} {
-		value, ok := schema[name]
-		if allowsAll := name == "additionalProperties" && value != false; ok && !allowsAll {
-			f.rules = append(f.rules, rule{f.path, field, name, func(document map[string]any) { delete(lookUp(document, at), name) }})
+		value, ok := schema[rule]
+		if allowsAll := rule == "additionalProperties" && value != false; ok && !allowsAll {
+			found(field, rule, func(document map[string]any) { delete(lookUp(document, at), rule) })
 		}
 	}
 	required, _ := schema["required"].([]any)
 	for i, name := range required {
-		f.rules = append(f.rules, rule{f.path, fmt.Sprint(name), "required", func(document map[string]any) {
+		found(fmt.Sprint(name), "required", func(document map[string]any) {
 			lookUp(document, at)["required"] = slices.Delete(slices.Clone(required), i, i+1)
-		}})
+		})
 	}
 	if _, ok := schema["items"]; ok {
-		f.find(field, append(slices.Clone(at), "items")...)
+		eachRule(document, field, append(slices.Clone(at), "items"), found)
 	}
 	properties, _ := schema["properties"].(map[string]any)
 	for name := range properties {
-		f.find(name, append(slices.Clone(at), "properties", name)...)
+		eachRule(document, name, append(slices.Clone(at), "properties", name), found)
 	}
 }
 

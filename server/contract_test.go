@@ -47,7 +47,6 @@ func subjects(t testing.TB) []subject {
 			breaches: breaches(request),
 		})
 	}
-	slices.SortFunc(list, func(a, b subject) int { return strings.Compare(a.id, b.id) })
 	return list
 }
 
@@ -136,9 +135,10 @@ func (i *inspector) inspectRecord(t testing.TB, p plan, got answer) error {
 	}
 	for name, sent := range p.body {
 		i.accepted[name+fmt.Sprint(sent)] = true
-		schema := p.subject.success.Properties[name]
-		if schema != nil && !comesBack(schema.Value, roundTrip(t, sent), record[name]) {
-			return fmt.Errorf("%s is sent as %#v and returned as %#v", name, sent, record[name])
+		// A UUID may come back in another case.
+		want, got := encode(t, sent), encode(t, record[name])
+		if schema := p.subject.success.Properties[name]; schema != nil && got != want && (!isUUID(schema.Value) || got != strings.ToLower(want)) {
+			return fmt.Errorf("%s is sent as %s and returned as %s", name, want, got)
 		}
 	}
 	stored, err := i.database.Provider(t.Context(), pk.PK)
@@ -158,18 +158,8 @@ func renderRecord(record store.Record) any {
 	return contract.ToAPIWorkspaceDirectory(record.(store.WorkspaceDirectoryProvider))
 }
 
-// comesBack reports whether a value is identical to what was sent, except for the case of a UUID.
-func comesBack(schema *openapi3.Schema, sent, got any) bool {
-	switch sent := sent.(type) {
-	case string:
-		text, ok := got.(string)
-		return ok && (text == sent || schema.Format == "uuid" && text == strings.ToLower(sent))
-	case []any:
-		list, ok := got.([]any)
-		return ok && slices.EqualFunc(sent, list, func(a, b any) bool { return comesBack(schema.Items.Value, a, b) })
-	default:
-		return reflect.DeepEqual(sent, got)
-	}
+func isUUID(schema *openapi3.Schema) bool {
+	return schema.Format == "uuid" || schema.Items != nil && isUUID(schema.Items.Value)
 }
 
 // TestContract sends generated requests: valid ones, and some that break one rule. The proof "contract" sends more.
@@ -215,7 +205,10 @@ func TestContractIsServed(t *testing.T) {
 			t.Errorf("the contract has extensions of this project, or no other origin may read it: %v", answer.header)
 		}
 	}
-	if !slices.Equal(fieldNames(t, inYAML.body), fieldNames(t, inJSON.body)) {
+	// JSON is a part of YAML.
+	var rootOfYAML, rootOfJSON yaml.Node
+	processtest.Must(t, yaml.Unmarshal(inYAML.body, &rootOfYAML), yaml.Unmarshal(inJSON.body, &rootOfJSON))
+	if !slices.Equal(fieldNames(&rootOfYAML), fieldNames(&rootOfJSON)) {
 		t.Error("the fields have another order in JSON than in YAML")
 	}
 	document, err := openapi3.NewLoader().LoadFromData(inJSON.body)
@@ -232,20 +225,13 @@ func TestContractIsServed(t *testing.T) {
 	}
 }
 
-// fieldNames returns the names of all members of a document in YAML, of which JSON is a part, in their order.
-func fieldNames(t *testing.T, document []byte) (names []string) {
-	t.Helper()
-	var root yaml.Node
-	processtest.Must(t, yaml.Unmarshal(document, &root))
-	var collect func(node *yaml.Node)
-	collect = func(node *yaml.Node) {
-		for i, child := range node.Content {
-			if node.Kind == yaml.MappingNode && i%2 == 0 {
-				names = append(names, child.Value)
-			}
-			collect(child)
+// fieldNames returns the names of all members in a node, in their order.
+func fieldNames(node *yaml.Node) (names []string) {
+	for i, child := range node.Content {
+		if node.Kind == yaml.MappingNode && i%2 == 0 {
+			names = append(names, child.Value)
 		}
+		names = append(names, fieldNames(child)...)
 	}
-	collect(&root)
 	return names
 }

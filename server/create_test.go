@@ -1,10 +1,12 @@
 package server_test
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"net/http"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -17,28 +19,31 @@ import (
 )
 
 // A record has the constants of its kind, no application, and is kept neither by caches nor for pages of other origins.
+// That of a public client has no secret unless one is sent.
 func TestRecordHasConstantFields(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	for path, want := range map[string]string{
-		oauth2Path: `{"component":"provider-oauth2-form","verbose_name":"OAuth2/OpenID Provider",` +
+	for _, test := range []struct{ path, body, want string }{
+		{oauth2Path, oauth2With(`"client_type":"public"`), `{"client_secret":""}`},
+		{oauth2Path, oauth2With(`"client_type":"public","client_secret":"sent"`), `{"client_secret":"sent"}`},
+		{oauth2Path, encode(t, minimal(oauth2Path)), `{"component":"provider-oauth2-form","verbose_name":"OAuth2/OpenID Provider",` +
 			`"verbose_name_plural":"OAuth2/OpenID Providers","meta_model_name":"providers_oauth2.oauth2provider",` +
 			`"assigned_application_slug":"","assigned_application_name":"",` +
-			`"assigned_backchannel_application_slug":"","assigned_backchannel_application_name":""}`,
-		workspaceDirectoryPath: `{"component":"provider-workspace-directory-form","verbose_name":"Workspace Directory Provider",` +
-			`"verbose_name_plural":"Workspace Directory Providers",` +
+			`"assigned_backchannel_application_slug":"","assigned_backchannel_application_name":""}`},
+		{workspaceDirectoryPath, directoryWith("{}"), `{"component":"provider-workspace-directory-form",` +
+			`"verbose_name":"Workspace Directory Provider","verbose_name_plural":"Workspace Directory Providers",` +
 			`"meta_model_name":"providers_workspace_directory.workspacedirectoryprovider",` +
-			`"assigned_backchannel_application_slug":"","assigned_backchannel_application_name":""}`,
+			`"assigned_backchannel_application_slug":"","assigned_backchannel_application_name":""}`},
 	} {
-		got := h.post(t, path, encode(t, minimal(path)), set("Origin", "https://other.example.com"))
+		got := h.post(t, test.path, test.body, set("Origin", "https://other.example.com"))
 		record := got.record(t)
 		constants := maps.Clone(record)
-		if err := contracttest.Decode([]byte(want), &constants); err != nil || !reflect.DeepEqual(constants, record) {
-			t.Errorf("%s: the record is %v, want %s, %v", path, record, want, err)
+		if err := contracttest.Decode([]byte(test.want), &constants); err != nil || !reflect.DeepEqual(constants, record) {
+			t.Errorf("%s: the record is %v, want %s, %v", test.body, record, test.want, err)
 		}
 		if got.header.Get("Cache-Control") != "no-store" || got.header.Get("Location") != "" ||
 			got.header.Get("Access-Control-Allow-Origin") != "" {
-			t.Errorf("%s: header is %v", path, got.header)
+			t.Errorf("%s: header is %v", test.body, got.header)
 		}
 	}
 }
@@ -104,18 +109,6 @@ func TestLargestPK(t *testing.T) {
 	}
 }
 
-func TestPublicClientGetsNoSecret(t *testing.T) {
-	t.Parallel()
-	h := start(t)
-	for want, members := range map[string]string{
-		"": `"client_type":"public"`, "sent": `"client_type":"public","client_secret":"sent"`,
-	} {
-		if secret := h.post(t, oauth2Path, oauth2With(members)).record(t)["client_secret"]; secret != want {
-			t.Errorf("client_secret is %q, want %q", secret, want)
-		}
-	}
-}
-
 func TestNULInFreeFormObjects(t *testing.T) {
 	t.Parallel()
 	h := start(t)
@@ -140,31 +133,29 @@ func TestOneRequestHasOneAnswer(t *testing.T) {
 	used := set(keyHeader, "used")
 	h.post(t, oauth2Path, encode(t, taken), used).record(t)
 
+	put := func(request *http.Request) { request.Method = http.MethodPut }
 	wrongType, html := set("Content-Type", "text/plain"), set("Accept", "text/html")
 	none, forbidden := set("Authorization"), set("Authorization", "Bearer "+other)
 	for _, test := range []struct {
-		method, path, body string
-		changes            []func(*http.Request)
-		status             int
-		slug               string
+		path, body string
+		changes    []func(*http.Request)
+		status     int
+		slug       string
 	}{
-		{http.MethodPut, "/nowhere", large, []func(*http.Request){none, html, wrongType}, 404, "not-found"},
-		{http.MethodPut, oauth2Path, large, []func(*http.Request){none, html, wrongType}, 405, "method-not-allowed"},
-		{http.MethodPost, oauth2Path, large, []func(*http.Request){none, html, wrongType}, 401, "unauthorized"},
-		{http.MethodPost, oauth2Path, large, []func(*http.Request){forbidden, html, wrongType}, 403, "forbidden"},
-		{http.MethodPost, oauth2Path, large, []func(*http.Request){html, wrongType}, 406, "not-acceptable"},
-		{http.MethodPost, oauth2Path, large, []func(*http.Request){wrongType}, 415, "unsupported-media-type"},
-		{http.MethodPost, oauth2Path, large, nil, 413, "too-large"},
-		{http.MethodPost, oauth2Path, `{"client_id":"taken-value"`, nil, 400, "malformed-json"},
-		{http.MethodPost, oauth2Path, `{"client_id":"taken-value"}`, nil, 400, "validation-failed"},
-		{http.MethodPost, oauth2Path, `{"client_id":"taken-value"}`, []func(*http.Request){used}, 400, "validation-failed"},
-		{http.MethodPost, oauth2Path, encode(t, with(taken, "name", "other")), []func(*http.Request){used}, 422, "idempotency-key-reused"},
-		{http.MethodPost, oauth2Path, encode(t, taken), nil, 409, "client-id-taken"},
+		{"/nowhere", large, []func(*http.Request){put, none, html, wrongType}, 404, "not-found"},
+		{oauth2Path, large, []func(*http.Request){put, none, html, wrongType}, 405, "method-not-allowed"},
+		{oauth2Path, large, []func(*http.Request){none, html, wrongType}, 401, "unauthorized"},
+		{oauth2Path, large, []func(*http.Request){forbidden, html, wrongType}, 403, "forbidden"},
+		{oauth2Path, large, []func(*http.Request){html, wrongType}, 406, "not-acceptable"},
+		{oauth2Path, large, []func(*http.Request){wrongType}, 415, "unsupported-media-type"},
+		{oauth2Path, large, nil, 413, "too-large"},
+		{oauth2Path, `{"client_id":"taken-value"`, nil, 400, "malformed-json"},
+		{oauth2Path, `{"client_id":"taken-value"}`, nil, 400, "validation-failed"},
+		{oauth2Path, `{"client_id":"taken-value"}`, []func(*http.Request){used}, 400, "validation-failed"},
+		{oauth2Path, encode(t, with(taken, "name", "other")), []func(*http.Request){used}, 422, "idempotency-key-reused"},
+		{oauth2Path, encode(t, taken), nil, 409, "client-id-taken"},
 	} {
-		changes := append([]func(*http.Request){
-			set("Authorization", "Bearer "+h.token), set("Content-Type", "application/json"),
-		}, test.changes...)
-		got := h.send(t, test.method, test.path, strings.NewReader(test.body), changes...)
+		got := h.post(t, test.path, test.body, test.changes...)
 		problem := got.problem(t, test.status, test.slug)
 		if test.status == http.StatusConflict &&
 			(!slices.Equal(violations(problem), []string{"/client_id taken"}) || strings.Contains(string(got.body), "taken-value")) {
@@ -191,4 +182,112 @@ func TestBodyLimit(t *testing.T) {
 	h.post(t, workspaceDirectoryPath, exact, chunked).record(t)
 	h.post(t, workspaceDirectoryPath, exact+" ").problem(t, http.StatusRequestEntityTooLarge, "too-large")
 	h.post(t, workspaceDirectoryPath, exact+" ", chunked).problem(t, http.StatusRequestEntityTooLarge, "too-large")
+}
+
+// maxAnswer is the length of the response with the longest list of violations, which has 1 MiB.
+const maxAnswer = 1<<20 + 1<<10
+
+// repeated returns a text with as many copies of a part as fit in a length.
+func repeated(part string, length int) string { return strings.Repeat(part, length/len(part)) }
+
+// manyMembers returns as many members with short names as fit in a length.
+func manyMembers(length int) string {
+	var members strings.Builder
+	for i := 0; members.Len() < length; i++ {
+		fmt.Fprintf(&members, `"%x":1,`, i)
+	}
+	return strings.TrimSuffix(members.String(), ",")
+}
+
+// The lists are bounded for bodies that break at least a thousand rules, or one in a place whose description is long, and
+// so is the memory for finding and listing violations, garbage included, which must not grow with their number times the
+// length of names. The test is not parallel, because allocations are counted for the whole process.
+func TestListsOfViolationsAreBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long under the race detector")
+	}
+	target := newTarget(t)
+	target.into = bytes.NewBuffer(make([]byte, 0, 2*maxAnswer))
+	const large = 1<<20 - 200
+	longName := strings.Repeat("k", 50_000)
+	for name, test := range map[string]struct {
+		body    string
+		entries int
+		// isCut is true if not all entries are listed.
+		isCut bool
+		// first and last are entries of the list; empty if they do not matter.
+		first, last string
+	}{
+		"1,000 elements": {
+			oauth2With(`"property_mappings":[` + strings.Repeat("1,", 999) + "1]"), 1000, false,
+			"/property_mappings/0 type", "/property_mappings/999 type",
+		},
+		"1,001 elements": {
+			oauth2With(`"property_mappings":[` + strings.Repeat("1,", 1000) + "1]"), 1000, true,
+			"/property_mappings/0 type", "/property_mappings/999 type",
+		},
+		"unknown fields": {"{" + manyMembers(large/4) + "}", 1000, true, "/name required", "/3e5 unknown_field"},
+		"the order of the contract": {
+			`{` + manyMembers(large/4) + `,"jwks_sources":[` + repeated("1,", large/4) + `1],"sub_mode":1,` +
+				`"property_mappings":[` + repeated("1,", 1000) + `1],"authorization_flow":null}`, 1000, true,
+			"/name required", "/jwks_sources/495 type",
+		},
+		"U+0000 under a long name": {
+			directoryWith(`{"` + longName + `":[` + repeated(`"\u0000",`, 45_000) + "5]}"), 20, true,
+			"/credentials/" + longName + "/0 nul", "/credentials/" + longName + "/19 nul",
+		},
+		"U+0000 under a name of more than half the list": {
+			directoryWith(`{"` + strings.Repeat("k", 600_000) + `":[` + repeated(`"\u0000",`, 400_000) + "0]}"), 1, true, "", "",
+		},
+		"U+0000 in names": {directoryWith(`{"` + repeated(`\u0000`, large-100) + `":"\u0000"}`), 1, false, "", ""},
+		"U+0000 at 60 levels": {
+			directoryWith(strings.Repeat(`{"`+strings.Repeat("k", 10_000)+`":`, 60) + `["\u0000","\u0000"]` + strings.Repeat("}", 60)),
+			1, true, "", "",
+		},
+		"a long unknown name":                 {oauth2With(`"` + strings.Repeat("k", large-100) + `":1`), 1, false, "", ""},
+		"a longer pointer to an unknown name": {oauth2With(`"` + strings.Repeat("/", large-100) + `":1`), 1, false, " unknown_field", ""},
+		"an unknown name that is escaped":     {oauth2With(`"` + strings.Repeat("<", large-100) + `":1`), 1, false, " unknown_field", ""},
+		"a long pointer to U+0000": {
+			directoryWith(`{"` + strings.Repeat("<", large-100) + `":"\u0000"}`), 1, false, "/credentials nul", "/credentials nul",
+		},
+	} {
+		path := map[bool]string{false: oauth2Path, true: workspaceDirectoryPath}[strings.Contains(test.body, "credentials")]
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		got := target.post(path, test.body)
+		runtime.ReadMemStats(&after)
+		allocated, bound := after.TotalAlloc-before.TotalAlloc, uint64(8<<20+128*len(test.body))
+		if allocated > bound {
+			t.Errorf("%s: %d KiB were allocated for %d bytes, want at most %d", name, allocated>>10, len(test.body), bound>>10)
+		}
+		if err := got.check(path); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		problem := got.problem(t, http.StatusBadRequest, "validation-failed")
+		entries := violations(problem)
+		if len(got.body) > maxAnswer || len(entries) != test.entries {
+			t.Errorf("%s: %d entries in an answer of %d bytes, want %d in at most %d", name, len(entries), len(got.body),
+				test.entries, maxAnswer)
+			continue
+		}
+		if test.first != "" && entries[0] != test.first || test.last != "" && entries[len(entries)-1] != test.last {
+			t.Errorf("%s: entries are %.100q to %.100q, want %.100q to %.100q", name, entries[0], entries[len(entries)-1],
+				test.first, test.last)
+		}
+		if more := strings.Contains(problem.Detail, "more violations than the"); more != test.isCut {
+			t.Errorf("%s: detail is %q", name, problem.Detail)
+		}
+	}
+}
+
+// The bound is on the violations, not on the request.
+func TestLargeListIsAccepted(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	list := `"property_mappings":[` + strings.Repeat(`"`+flow+`",`, 19_999) + `"` + flow + `"`
+	record := h.post(t, oauth2Path, oauth2With(list+"]")).record(t)
+	if mappings, ok := record["property_mappings"].([]any); !ok || len(mappings) != 20_000 {
+		t.Errorf("%d mappings come back", len(mappings))
+	}
+	h.post(t, oauth2Path, oauth2With(list+`,"x"]`)).wantEntries(t, "/property_mappings/20000 invalid_uuid")
 }

@@ -93,9 +93,6 @@ func requestFaults() map[string]fault {
 
 // answerFaults returns changes to responses.
 func answerFaults() map[string]fault {
-	field := func(name string, value any) fault {
-		return fault{success: func(answer *recorded) { answer.body[name] = value }}
-	}
 	nullList := func(name string) fault {
 		return fault{success: func(answer *recorded) {
 			if list, ok := answer.body[name].([]any); ok && len(list) == 0 {
@@ -121,8 +118,8 @@ func answerFaults() map[string]fault {
 		"nulls are missing": {success: func(answer *recorded) {
 			maps.DeleteFunc(answer.body, func(_ string, value any) bool { return value == nil })
 		}},
-		"field too many":               field("created_by", "x"),
-		"answer is not what is stored": field("assigned_backchannel_application_name", "x"),
+		"field too many":               {success: func(answer *recorded) { answer.body["created_by"] = "x" }},
+		"answer is not what is stored": {success: func(answer *recorded) { answer.body["assigned_backchannel_application_name"] = "x" }},
 		"status 200":                   {success: func(answer *recorded) { answer.status = http.StatusOK }},
 		"success in text":              {success: func(answer *recorded) { answer.header.Set("Content-Type", "text/plain") }},
 		"Cache-Control is missing":     {success: func(answer *recorded) { answer.header.Del("Cache-Control") }},

@@ -186,7 +186,8 @@ func workspaceDirectoryFields() []field {
 		{
 			name: "credentials", required: true,
 			accepts: []any{
-				map[string]any{}, map[string]any{"a": nil, "": []any{1, "x", map[string]any{"b": false}}},
+				map[string]any{},
+				map[string]any{"a": nil, "": []any{1, "x", map[string]any{"b": false}}},
 				map[string]any{"type": "service_account", "private_key": "-----BEGIN\n<&>\u2028"},
 				json.RawMessage(`{"a":9007199254740993,"b":123456789012345678901234567890,"c":1.10,"d":1e400,"e":-0,"f":1E+2}`),
 			},

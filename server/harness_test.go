@@ -70,16 +70,10 @@ func start(t testing.TB) *harness {
 func (h *harness) serve(t testing.TB, changes ...func(*server.Config)) *server.Server {
 	t.Helper()
 	handler := h.newServer(t, changes...)
-	h.url = urlOf(t, handler)
-	return handler
-}
-
-// urlOf serves a handler until the test ends, and returns its URL.
-func urlOf(t testing.TB, handler http.Handler) string {
-	t.Helper()
 	listener := httptest.NewServer(handler)
 	t.Cleanup(listener.Close)
-	return listener.URL
+	h.url = listener.URL
+	return handler
 }
 
 // newServer returns a server without a listener over the harness's store.
@@ -215,6 +209,16 @@ func minimal(path string) map[string]any {
 			"default_group_email_domain": "example.com",
 		},
 	}[path])
+}
+
+// directoryWith returns a body of a workspace directory-sync provider with credentials.
+func directoryWith(credentials string) string {
+	return `{"name":"n","delegated_subject":"a@b.c","default_group_email_domain":"b.c","credentials":` + credentials + `}`
+}
+
+// oauth2With returns a body of an OAuth2 provider with additional members.
+func oauth2With(members string) string {
+	return `{"name":"n","authorization_flow":"` + flow + `",` + members + `}`
 }
 
 func with(body map[string]any, name string, value any) map[string]any {
