@@ -5,6 +5,7 @@
 package processtest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,9 +40,7 @@ func Start(command *exec.Cmd) (*Child, error) {
 	if command.SysProcAttr == nil {
 		command.SysProcAttr = &syscall.SysProcAttr{}
 	}
-	if command.SysProcAttr.Pdeathsig == 0 {
-		command.SysProcAttr.Pdeathsig = syscall.SIGKILL
-	}
+	command.SysProcAttr.Pdeathsig = cmp.Or(command.SysProcAttr.Pdeathsig, syscall.SIGKILL)
 	started := make(chan error)
 	go func() {
 		// The kernel sends Pdeathsig when the thread that started the program ends: https://go.dev/issue/27505
@@ -130,13 +129,9 @@ func StartSelf(t testing.TB, program string, arguments ...string) Other {
 	command := exec.CommandContext(t.Context(), os.Args[0])
 	command.Args = append([]string{program}, arguments...)
 	stdin, err := command.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	child, err := Start(command)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	WaitUntil(t, "the program is ready", func() bool {
 		if child.HasEnded() {
 			t.Fatalf("%v: %v: %s", command.Args, child.Wait(), child.Stderr)
