@@ -92,7 +92,7 @@ func filled(t *testing.T) (db database.Database, keyset string) {
 	t.Helper()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "test.db")
-	processtest.Must(t, storetest.FillSQLite(t.Context(), path, rowsCopied))
+	storetest.FillSQLite(t, path, rowsCopied)
 	storetest.Execute(t, path, `INSERT INTO applications (slug, name, provider_pk) VALUES ('a', 'A', 1), ('b', 'B', 2), ('c', 'C', NULL);
 		INSERT INTO backchannels (provider_pk, application_id) VALUES (3, 1), (10, 1);
 		INSERT INTO tokens (name, prefix, digest, operations, created_at, expires_at) VALUES

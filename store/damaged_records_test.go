@@ -20,7 +20,7 @@ func TestDamagedRecordsAreYieldedInOrder(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "test.db")
 	const count = 1200
-	processtest.Must(t, storetest.FillSQLite(t.Context(), path, count))
+	storetest.FillSQLite(t, path, count)
 	const damaged = "pk IN (1, 2, 499, 500, 501, 1000, 1001, 1199, 1200)"
 	storetest.Execute(t, path, "UPDATE providers SET secret = (SELECT secret FROM providers WHERE pk = 3) WHERE "+damaged)
 	storetest.Execute(t, path, "UPDATE providers SET property_mappings = 'no list' WHERE pk IN (2, 500)")
@@ -46,7 +46,7 @@ func TestDamagedSecretsAreNamed(t *testing.T) {
 	t.Parallel()
 	const count, named = 1000, 100
 	path := filepath.Join(t.TempDir(), "test.db")
-	processtest.Must(t, storetest.FillSQLite(t.Context(), path, count))
+	storetest.FillSQLite(t, path, count)
 	keyset := filepath.Join(filepath.Dir(path), "keyset.json")
 	for _, test := range []struct {
 		damage string

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,13 +16,9 @@ import (
 	"example.com/providerd/store/storetest/processtest"
 )
 
-func testCreates(t *testing.T, database *store.Store) {
-	checkCreates(t, database)
-}
+func testCreates(t *testing.T, database *store.Store) { checkCreates(t, database) }
 
-func testCreatesOfTwoStores(t *testing.T, first, second *store.Store) {
-	checkCreates(t, first, second)
-}
+func testCreatesOfTwoStores(t *testing.T, first, second *store.Store) { checkCreates(t, first, second) }
 
 // checkCreates compares rounds of concurrent creates with the model. All checks share the database, so each has its own
 // callers and client_ids.
@@ -63,18 +60,16 @@ func (c *createsCheck) draw(t *rapid.T) *attempt {
 	}
 	a.request.ValidateOnly = rapid.IntRange(0, 3).Draw(t, "validate only") == 0
 	if rapid.IntRange(0, 3).Draw(t, "kind") == 0 {
-		settings := FullWorkspaceDirectory()
-		a.directory = &settings
+		a.directory = new(FullWorkspaceDirectory())
 		return a
 	}
-	settings := FullOAuth2(c.prefix + a.drawClientID(t))
+	a.oauth2 = new(FullOAuth2(c.prefix + a.drawClientID(t)))
 	if a.request.Generated = store.Generated(rapid.SampledFrom([]int{0, 0, 0, 1, 2, 3}).Draw(t, "generated")); a.omits(store.GeneratedClientID) {
-		settings.ClientID = c.prefix + store.RandomAlphanumeric(40)
+		a.oauth2.ClientID = c.prefix + store.RandomAlphanumeric(40)
 	}
 	if a.omits(store.GeneratedSecret) {
-		settings.ClientSecret = store.NewSecret(store.RandomAlphanumeric(128))
+		a.oauth2.ClientSecret = store.NewSecret(store.RandomAlphanumeric(128))
 	}
-	a.oauth2 = &settings
 	return a
 }
 
@@ -85,13 +80,12 @@ func (c *createsCheck) round(ctx context.Context, t *rapid.T) {
 		attempts[i] = c.draw(t)
 	}
 	concurrently(len(attempts), func(i int) { attempts[i].create(ctx, c.stores[i%len(c.stores)]) })
-	before := append([]int64(nil), c.highest...)
+	before := slices.Clone(c.highest)
 	for i, a := range attempts {
 		if !a.isStored() {
 			continue
 		}
-		at := i % len(c.stores)
-		pk := a.record.Common().PK
+		at, pk := i%len(c.stores), a.record.Common().PK
 		if pk <= before[at] {
 			t.Errorf("pk %d follows %d in the same store", pk, before[at])
 		}
@@ -142,4 +136,120 @@ func (a *attempt) drawClientID(t *rapid.T) string {
 		return strings.ToLower(*a.request.IdempotencyKey)
 	}
 	return rapid.StringMatching("[a-dA-D]").Draw(t, "client_id")
+}
+
+// attempt is a create and its outcome.
+type attempt struct {
+	request   store.CreateRequest
+	oauth2    *store.OAuth2Settings
+	directory *store.WorkspaceDirectorySettings
+
+	record   store.Record
+	replayed bool
+	err      error
+}
+
+// scope is an idempotency key and what it belongs to, or "" without a key.
+func (a *attempt) scope() string {
+	if a.request.IdempotencyKey == nil {
+		return ""
+	}
+	return fmt.Sprintf("%q of %q, OAuth2 %v", *a.request.IdempotencyKey, a.request.CreatedBy, a.oauth2 != nil)
+}
+
+// isStored reports whether the store returned a new record.
+func (a *attempt) isStored() bool { return a.err == nil && !a.replayed && !a.request.ValidateOnly }
+
+// omits reports whether the caller omitted a value, so that the server chose it.
+func (a *attempt) omits(value store.Generated) bool { return a.request.Generated&value != 0 }
+
+// isRetryOf reports whether an attempt that uses the key of another requests the same. An omitted value equals a
+// generated one.
+func (a *attempt) isRetryOf(first *attempt) bool {
+	if a.request.Name != first.request.Name || a.oauth2 == nil {
+		return a.request.Name == first.request.Name && reflect.DeepEqual(a.directory, first.directory)
+	}
+	requested := *a.oauth2
+	if a.omits(store.GeneratedClientID) && first.omits(store.GeneratedClientID) {
+		requested.ClientID = first.oauth2.ClientID
+	}
+	if a.omits(store.GeneratedSecret) && first.omits(store.GeneratedSecret) {
+		requested.ClientSecret = first.oauth2.ClientSecret
+	}
+	return reflect.DeepEqual(requested, *first.oauth2)
+}
+
+// isAsRequested reports whether the record has the requested values.
+func (a *attempt) isAsRequested() bool {
+	common := a.record.Common()
+	if common.PK <= 0 || common.Name != a.request.Name || common.CreatedBy != a.request.CreatedBy {
+		return false
+	}
+	if a.oauth2 != nil {
+		record, _ := a.record.(store.OAuth2Provider)
+		return reflect.DeepEqual(record.OAuth2Settings, *a.oauth2)
+	}
+	record, _ := a.record.(store.WorkspaceDirectoryProvider)
+	return reflect.DeepEqual(record.WorkspaceDirectorySettings, *a.directory)
+}
+
+// model is the expected state of a database that runs creates one after the other.
+type model struct {
+	records   map[int64]store.Record
+	clientIDs map[string]bool
+	// keys holds the attempts that created a record with a key.
+	keys map[string]*attempt
+}
+
+func newModel() *model {
+	return &model{records: map[int64]store.Record{}, clientIDs: map[string]bool{}, keys: map[string]*attempt{}}
+}
+
+// explains reports whether the attempt would have the same outcome in the model now.
+func (m *model) explains(a *attempt) bool {
+	if first := m.keys[a.scope()]; first != nil {
+		if !a.isRetryOf(first) {
+			reused, ok := errors.AsType[*store.KeyReusedError](a.err)
+			return ok && reused.PK == first.record.Common().PK
+		}
+		return a.err == nil && a.replayed && reflect.DeepEqual(a.record, first.record)
+	}
+	if a.oauth2 != nil && m.clientIDs[a.oauth2.ClientID] {
+		return errors.Is(a.err, store.ErrClientIDTaken)
+	}
+	if a.request.ValidateOnly {
+		return a.err == nil && !a.replayed && a.record.Common().PK == 0
+	}
+	return a.isStored() && a.isAsRequested() && m.records[a.record.Common().PK] == nil
+}
+
+func (m *model) store(a *attempt) {
+	m.records[a.record.Common().PK] = a.record
+	if a.oauth2 != nil {
+		m.clientIDs[a.oauth2.ClientID] = true
+	}
+	if a.scope() != "" {
+		m.keys[a.scope()] = a
+	}
+}
+
+// settle finds an order in which the model gives concurrent attempts the outcomes that they had, and returns the
+// attempts that fit into no order.
+//
+// An attempt that stores nothing comes as early as possible. One that stores a record comes after those with its key
+// that were refused for a taken client_id, because after it they would have been replays.
+func (m *model) settle(attempts []*attempt) (unexplained []*attempt) {
+	for {
+		attempts = slices.DeleteFunc(attempts, func(a *attempt) bool { return !a.isStored() && m.explains(a) })
+		next := slices.IndexFunc(attempts, func(a *attempt) bool {
+			return a.isStored() && m.explains(a) && !slices.ContainsFunc(attempts, func(other *attempt) bool {
+				return other.scope() == a.scope() && a.scope() != "" && errors.Is(other.err, store.ErrClientIDTaken)
+			})
+		})
+		if next < 0 {
+			return attempts
+		}
+		m.store(attempts[next])
+		attempts = slices.Delete(attempts, next, next+1)
+	}
 }

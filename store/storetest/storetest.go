@@ -21,18 +21,6 @@ type Opener func(t *testing.T) *store.Store
 // Run tests a database, with one store and with two. Each call of newDatabase must create an empty, migrated database.
 func Run(t *testing.T, newDatabase func(t *testing.T) Opener) {
 	t.Helper()
-	t.Run("one store", func(t *testing.T) {
-		t.Parallel()
-		runOneStore(t, newDatabase)
-	})
-	t.Run("two stores", func(t *testing.T) {
-		t.Parallel()
-		runTwoStores(t, newDatabase)
-	})
-}
-
-func runOneStore(t *testing.T, newDatabase func(t *testing.T) Opener) {
-	t.Helper()
 	for name, test := range map[string]func(t *testing.T, database *store.Store){
 		"providers are stored as given":       testProvidersAreStoredAsGiven,
 		"a batch stores all values as given":  testValuesOfABatch,
@@ -47,10 +35,6 @@ func runOneStore(t *testing.T, newDatabase func(t *testing.T) Opener) {
 			test(t, newDatabase(t)(t))
 		})
 	}
-}
-
-func runTwoStores(t *testing.T, newDatabase func(t *testing.T) Opener) {
-	t.Helper()
 	for name, test := range map[string]func(t *testing.T, first, second *store.Store){
 		"creates of two stores follow the model":    testCreatesOfTwoStores,
 		"two stores commit crossed batches":         testCrossedBatches,
@@ -69,6 +53,11 @@ func runTwoStores(t *testing.T, newDatabase func(t *testing.T) Opener) {
 
 func creation(name string) store.CreateRequest {
 	return store.CreateRequest{Name: name, CreatedBy: "caller", RequestID: "request"}
+}
+
+// keyed returns a creation with an idempotency key.
+func keyed(key, name string) store.CreateRequest {
+	return store.CreateRequest{Name: name, CreatedBy: "caller", RequestID: "request", IdempotencyKey: &key}
 }
 
 // FullOAuth2 returns settings with a value other than the zero value in every field.

@@ -76,7 +76,7 @@ func StoredPKs(t *testing.T, dir string) (pks []int64) {
 // Fill creates a database for a server in dir, with as many providers of both kinds as rows.
 func Fill(t *testing.T, dir string, rows int) {
 	t.Helper()
-	processtest.Must(t, storetest.FillSQLite(t.Context(), filepath.Join(dir, "data", "providerd.db"), rows))
+	storetest.FillSQLite(t, filepath.Join(dir, "data", "providerd.db"), rows)
 }
 
 // CheckFilled checks that the providers that Fill created are stored with their secrets, sealed with the newest key.

@@ -1,0 +1,244 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"pgregory.net/rapid"
+
+	"example.com/providerd/store"
+	"example.com/providerd/store/storetest/processtest"
+)
+
+// testProvidersAreStoredAsGiven also finds a field that a create, a read, a change or a comparison forgets.
+func testProvidersAreStoredAsGiven(t *testing.T, database *store.Store) {
+	request := keyed("a", "Shop")
+	request.Generated, request.RemoteAddress = store.GeneratedClientID|store.GeneratedSecret, "192.0.2.1"
+	oauth2, _, err := database.CreateOAuth2Provider(t.Context(), request, FullOAuth2("shop"))
+	directory, _, directoryErr := database.CreateWorkspaceDirectoryProvider(t.Context(), request, FullWorkspaceDirectory())
+	processtest.Must(t, err, directoryErr)
+	// A field with its zero value would not show that its column is missing.
+	for _, full := range []any{oauth2.Provider, oauth2.OAuth2Settings, directory.WorkspaceDirectorySettings} {
+		for field, value := range reflect.ValueOf(full).Fields() {
+			if value.IsZero() && field.Name != "Application" && field.Name != "Backchannel" {
+				t.Errorf("%T.%s has its zero value", full, field.Name)
+			}
+		}
+	}
+	if !reflect.DeepEqual(oauth2.OAuth2Settings, FullOAuth2("shop")) || oauth2.Name != "Shop" || oauth2.Kind != store.KindOAuth2 ||
+		!reflect.DeepEqual(directory.WorkspaceDirectorySettings, FullWorkspaceDirectory()) {
+		t.Errorf("created %+v and %+v", oauth2, directory)
+	}
+	expectRecord(t, database, oauth2)
+	expectRecord(t, database, directory)
+	byClientID, err := database.ProviderByClientID(t.Context(), "shop")
+	if err != nil || !reflect.DeepEqual(byClientID, store.Record(oauth2)) {
+		t.Errorf("by client_id: %+v, %v, want %+v", byClientID, err, oauth2)
+	}
+	expectEveryChange(t, database, oauth2, store.OAuth2Provider{OAuth2Settings: store.OAuth2Settings{
+		PropertyMappings: []uuid.UUID{}, ClientType: "public", SubMode: "user_id", IssuerMode: "per_provider", JWKSSources: []uuid.UUID{},
+	}})
+	expectEveryChange(t, database, directory, store.WorkspaceDirectoryProvider{WorkspaceDirectorySettings: store.WorkspaceDirectorySettings{
+		PropertyMappings: []uuid.UUID{}, PropertyMappingsGroup: []uuid.UUID{}, Credentials: store.NewSecret("{}"),
+		UserDeleteAction: "do_nothing", GroupDeleteAction: "do_nothing",
+	}})
+}
+
+// expectEveryChange expects that every field of the settings and the name differ, and changes them.
+func expectEveryChange(t *testing.T, database *store.Store, planned, requested store.Record) {
+	t.Helper()
+	differing, err := store.Differing(planned, requested)
+	if settings := reflect.ValueOf(planned).Field(1); err != nil || len(differing) != settings.NumField()+1 {
+		t.Errorf("%v of %s differ, want every field: %v", differing, settings.Type(), err)
+	}
+	changes := []store.Change{{Planned: planned, Requested: requested, Fields: differing}}
+	processtest.Must(t, database.ChangeProviders(t.Context(), changes))
+	changed, err := database.Provider(t.Context(), planned.Common().PK)
+	processtest.Must(t, err)
+	if got, want := reflect.ValueOf(changed).Field(1).Interface(), reflect.ValueOf(requested).Field(1).Interface(); !reflect.DeepEqual(got, want) {
+		t.Errorf("changed to %+v, want %+v", got, want)
+	}
+	common := changed.Common()
+	if common.Name != "" || common.IdempotencyKey != nil || common.Generated != 0 || common.UID != planned.Common().UID {
+		t.Errorf("changed to %+v", common)
+	}
+}
+
+// expectRecord reads a record, which must be as it was created.
+func expectRecord(t *testing.T, database *store.Store, want store.Record) {
+	t.Helper()
+	record, err := database.Provider(t.Context(), want.Common().PK)
+	if err != nil || !reflect.DeepEqual(record, want) {
+		t.Errorf("read %+v, %v, want %+v", record, err, want)
+	}
+}
+
+// testValuesOfABatch stores records of any text and size together, which a database may write differently from a single
+// record.
+func testValuesOfABatch(t *testing.T, database *store.Store) {
+	ctx := t.Context()
+	texts := rapid.StringOf(rapid.RuneFrom([]rune("\"\\/<>&{}[],:'%$?\a\b\n\r\t\x01\x1f\x7f\u0085\u2028\u2029é🔑")))
+	rapid.Check(t, func(t *rapid.T) {
+		requests := rapid.SliceOfN(texts, 2, 24).Draw(t, "texts")
+		long := rapid.SliceOfN(rapid.SampledFrom([]int{1, 1, 1, 20_000}), len(requests), len(requests)).Draw(t, "length")
+		creates := make([]attempt, len(requests))
+		concurrently(len(requests), func(i int) {
+			text, c := strings.Repeat(requests[i], long[i]), &creates[i]
+			c.request = store.CreateRequest{Name: text, CreatedBy: text, RequestID: text, RemoteAddress: text}
+			if i%4 == 0 {
+				c.directory = new(FullWorkspaceDirectory())
+			} else {
+				c.oauth2 = new(FullOAuth2(uuid.NewString() + requests[i]))
+			}
+			if i%4 > 0 && i%3 > 0 {
+				c.oauth2.ClientSecret, c.oauth2.RedirectURIs = store.NewSecret(text), text
+				c.oauth2.AuthenticationFlow, c.oauth2.SigningKey, c.oauth2.PropertyMappings = nil, nil, []uuid.UUID{}
+			}
+			// On a busy machine, so much text may exceed the deadline of a create.
+			for tries := 0; tries == 0 || tries < 5 && errors.Is(c.err, store.ErrUnavailable); tries++ {
+				c.create(ctx, database)
+			}
+		})
+		for _, c := range creates {
+			processtest.Must(t, c.err)
+			read, err := database.Provider(ctx, c.record.Common().PK)
+			if err != nil || !reflect.DeepEqual(read, c.record) {
+				t.Errorf("read %+v, %v, want %+v", read, err, c.record)
+			}
+		}
+	})
+}
+
+// testRefusedValues creates 256 providers simultaneously, one of which has a value that a database may refuse. The
+// database stores that one as given or refuses it, and stores the others. A refused create does not use up its key.
+func testRefusedValues(t *testing.T, database *store.Store) {
+	for what, set := range map[string]func(settings *store.OAuth2Settings){
+		"U+0000":                func(settings *store.OAuth2Settings) { settings.ClientID += "a\x00b" },
+		"invalid UTF-8":         func(settings *store.OAuth2Settings) { settings.ClientID += "a\xffb" },
+		"too long for an index": func(settings *store.OAuth2Settings) { settings.ClientID += store.RandomAlphanumeric(20_000) },
+		"not of an enumeration": func(settings *store.OAuth2Settings) { settings.SubMode = "other" },
+	} {
+		for round := 1; createAround(t, database, fmt.Sprint(what, round, "/"), set) == 1; round++ {
+			t.Logf("%s: the create was alone; trying again", what)
+		}
+	}
+}
+
+// createAround creates a provider with a value among 255 others with a prefix, and returns the size of its batch.
+func createAround(t *testing.T, database *store.Store, prefix string, set func(settings *store.OAuth2Settings)) int {
+	t.Helper()
+	const count, refused = 256, 100
+	creates, timing := make([]attempt, count), store.Timing{}
+	for i := range creates {
+		creates[i] = attempt{request: keyed(fmt.Sprint(prefix, i), "x"), oauth2: new(FullOAuth2(fmt.Sprint(prefix, i)))}
+	}
+	creates[refused].request.Timing = &timing
+	set(creates[refused].oauth2)
+	concurrently(count, func(i int) { creates[i].create(t.Context(), database) })
+	for i, c := range creates {
+		if c.err != nil && (i != refused || errors.Is(c.err, store.ErrUnavailable) || errors.Is(c.err, store.ErrOutcomeUnknown)) {
+			t.Errorf("%s: create %d: %v", prefix, i, c.err)
+		} else if c.err == nil {
+			expectRecord(t, database, c.record)
+		}
+	}
+	batchSize, retry, isStored := timing.BatchSize, creates[refused], creates[refused].err == nil
+	if !isStored {
+		*retry.oauth2 = FullOAuth2(prefix)
+	}
+	if retry.create(t.Context(), database); retry.err != nil || retry.replayed != isStored {
+		t.Errorf("%s: a retry is replayed: %v, want %v, %v", prefix, retry.replayed, isStored, retry.err)
+	}
+	return batchSize
+}
+
+// testFailingRows runs creates that fail and creates that succeed in the same batches.
+func testFailingRows(t *testing.T, database *store.Store) {
+	createOAuth2(t, database, "taken")
+	const count = 300
+	concurrently(count, func(i int) {
+		clientID := fmt.Sprint(i)
+		if i%3 == 0 {
+			clientID = "taken"
+		}
+		_, _, err := database.CreateOAuth2Provider(t.Context(), creation("x"), FullOAuth2(clientID))
+		if taken := errors.Is(err, store.ErrClientIDTaken); taken != (i%3 == 0) || !taken && err != nil {
+			t.Errorf("create %d: %v", i, err)
+		}
+	})
+	if records := stored(t, database); len(records) != 1+count*2/3 {
+		t.Errorf("%d records are stored, want %d", len(records), 1+count*2/3)
+	}
+}
+
+// testEventsDuringCreates reads the log during creates, each time after the last event, and expects all events.
+func testEventsDuringCreates(t *testing.T, database *store.Store) {
+	const count = 700
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		defer cancel()
+		concurrently(count, func(i int) {
+			_, _, err := database.CreateOAuth2Provider(t.Context(), creation("x"), FullOAuth2(fmt.Sprint(i)))
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}()
+	var read []store.Event
+	for isDone := false; !isDone; {
+		isDone = ctx.Err() != nil
+		var last store.Cursor
+		if len(read) > 0 {
+			last.ID, last.At = read[len(read)-1].ID, read[len(read)-1].At
+		}
+		for page, err := range database.Log(t.Context(), store.EventFilter{}, last, func(string) {}) {
+			processtest.Must(t, err)
+			for _, entry := range page.Entries {
+				read = append(read, entry.Event)
+			}
+		}
+	}
+	events := Collect(t, database.Events(t.Context(), store.EventFilter{}, 0))
+	if !reflect.DeepEqual(read, events) {
+		t.Error("what was read during the creates has other events, or another order")
+	}
+	if len(events) != count+1 {
+		t.Errorf("%d events, want one for each of %d creates and for a key", len(events), count)
+	}
+	for i, event := range events[1:] {
+		if event.ID <= events[i].ID {
+			t.Errorf("%+v follows %+v", event, events[i])
+		}
+	}
+}
+
+// testTokenExpiry checks that the newest token of a caller counts, unless it is revoked or has a short lifetime.
+func testTokenExpiry(t *testing.T, database *store.Store) {
+	const day = 24 * time.Hour
+	if expiry, err := database.TokenExpiry(t.Context(), day); err != nil || expiry != (store.TokenExpiry{}) {
+		t.Errorf("without tokens it is %+v, %v", expiry, err)
+	}
+	tokens := map[string]store.Token{}
+	for name, lengths := range map[string][]time.Duration{"a": {2 * day, 30 * day}, "b": {10 * day}, "c": {3 * day}, "d": {day}} {
+		for _, length := range lengths {
+			_, token, err := database.CreateToken(t.Context(), store.TokenGrant{
+				Name: name, Operations: []string{"one"}, ExpiresIn: length,
+			})
+			processtest.Must(t, err)
+			tokens[name] = token
+		}
+	}
+	processtest.Must(t, database.RevokeToken(t.Context(), tokens["c"].ID))
+	for notice, want := range map[time.Duration]time.Time{day: tokens["b"].ExpiresAt.Time, 12 * day: tokens["a"].ExpiresAt.Time, 40 * day: {}} {
+		expiry, err := database.TokenExpiry(t.Context(), notice)
+		if err != nil || expiry.Callers != 0 || !expiry.First.Equal(want) {
+			t.Errorf("with notice %v it is %+v, %v, want %v", notice, expiry, err, want)
+		}
+	}
+}
