@@ -7,9 +7,6 @@ import (
 	"example.com/providerd/store/database"
 )
 
-// Catalog returns the text of catalog.txt.
-func Catalog() string { return catalog }
-
 // SetAbandonTimeout changes how long a commit without a response keeps its connection.
 func (d *Database) SetAbandonTimeout(timeout time.Duration) { d.abandonTimeout = timeout }
 

@@ -21,39 +21,19 @@ import (
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// begin runs statements in a transaction that stays open until end is called.
-func begin(t *testing.T, url string, statements ...string) (end func()) {
+// begin runs a statement in a transaction that stays open until end is called.
+func begin(t *testing.T, url, statement string) (end func()) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
 	processtest.Must(t, err)
 	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
-	for _, statement := range append([]string{"BEGIN"}, statements...) {
-		if _, err := conn.Exec(t.Context(), statement); err != nil {
-			t.Fatal(err)
-		}
+	execute := func(statement string) {
+		_, err := conn.Exec(t.Context(), statement)
+		processtest.Must(t, err)
 	}
-	return func() {
-		if _, err := conn.Exec(t.Context(), "ROLLBACK"); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// An insert whose trigger waits for the table of events waits for a table, not for a row.
-func TestLockedEvents(t *testing.T) {
-	t.Parallel()
-	cluster := postgrestest.NewCluster(t)
-	url := cluster.CreateDatabase(t)
-	opened := createWithKeyset(t, cluster, url)
-	end := begin(t, url, "LOCK TABLE events IN ACCESS EXCLUSIVE MODE")
-	if err := insert(t.Context(), opened, "a", "b"); !errors.Is(err, database.ErrLocked) ||
-		errors.Is(err, database.ErrInsertApart) {
-		t.Errorf("error is %v, want ErrLocked", err)
-	}
-	end()
-	if err := insert(t.Context(), opened, "a", "b"); err != nil {
-		t.Error(err)
-	}
+	execute("BEGIN")
+	execute(statement)
+	return func() { execute("ROLLBACK") }
 }
 
 // Creates that wait for another transaction are refused alone, and every create meets its deadline. One with less time left
@@ -174,12 +154,9 @@ func TestInsertHasAnIDBeforePKs(t *testing.T) {
 	end := begin(t, url, "SELECT pg_advisory_xact_lock(1)")
 	inserted := make(chan error, 1)
 	go func() { inserted <- insert(t.Context(), opened, "second") }()
-	awaitWait(t, opened, "advisory")
-	var hasID bool
-	err := opened.Reader().WithContext(t.Context()).
-		Raw("SELECT backend_xid IS NOT NULL FROM pg_stat_activity WHERE wait_event = 'advisory'").Scan(&hasID).Error
-	if err != nil || !hasID {
-		t.Errorf("a transaction without an id has generated a pk, %v", err)
+	awaitWait(t, cluster, "advisory")
+	if !query[bool](t, opened, "SELECT backend_xid IS NOT NULL FROM pg_stat_activity WHERE wait_event = 'advisory'") {
+		t.Error("a transaction without an id has generated a pk")
 	}
 	end()
 	if err := <-inserted; err != nil {
@@ -233,15 +210,14 @@ func TestInsertWhileServerIsAway(t *testing.T) {
 // A warning at the commit of an insert makes its outcome unknown, through a pooler too.
 func TestWarningAtCommit(t *testing.T) {
 	t.Parallel()
-	r := newReplicated(t)
+	r := newReplicated(t, "")
 	pooled := postgrestest.NewPgBouncer(t, r.primary)
 	for name, url := range map[string]string{"direct": r.url, "pooled": pooled(databaseOf(t, r.url))} {
 		opened := createWithKeyset(t, r.primary, url)
-		watching := create(t, r.url)
 		r.standby.Freeze()
 		inserted := make(chan error, 1)
 		go func() { inserted <- insert(t.Context(), opened, name) }()
-		awaitWait(t, watching, "SyncRep")
+		awaitWait(t, r.primary, "SyncRep")
 		r.primary.Exec(t, "postgres", "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
 		err := <-inserted
 		if !errors.Is(err, database.ErrOutcomeUnknown) || !strings.Contains(err.Error(), "synchronous replication") {

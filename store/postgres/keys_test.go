@@ -132,7 +132,7 @@ func (r *replicated) failOver(t *testing.T) {
 // replica seals with the key that the database has, regardless of the key in its memory.
 func TestLostRotation(t *testing.T) {
 	t.Parallel()
-	r, keyset := newReplicated(t), newKeyset(t)
+	r, keyset := newReplicated(t, ""), newKeyset(t)
 	first, second := openStore(t, r.either(), keyset), openStore(t, r.either(), keyset)
 	operator := openOperator(t, r.either(), keyset)
 	createEach(t, first, "kept")
@@ -157,7 +157,7 @@ func TestLostRotation(t *testing.T) {
 // A failover takes resealed secrets back. The keys that they have again are not removed.
 func TestLostReseal(t *testing.T) {
 	t.Parallel()
-	r, keyset := newReplicated(t), newKeyset(t)
+	r, keyset := newReplicated(t, ""), newKeyset(t)
 	opened, operator := openStore(t, r.either(), keyset), openOperator(t, r.either(), keyset)
 	createEach(t, opened, "a", "b")
 	rotate(t, operator)
@@ -230,10 +230,8 @@ func removeWhileBlocked(t *testing.T, cluster *postgrestest.Cluster, block strin
 }
 
 // isBlocked reports whether a statement like the pattern waits for another transaction.
-func isBlocked(t *testing.T, database *postgres.Database, pattern string) (isBlocked bool) {
+func isBlocked(t *testing.T, database *postgres.Database, pattern string) bool {
 	t.Helper()
-	err := database.Reader().WithContext(t.Context()).Raw(`SELECT EXISTS (SELECT FROM pg_stat_activity
-		WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE ?)`, pattern).Scan(&isBlocked).Error
-	processtest.Must(t, err)
-	return isBlocked
+	return query[bool](t, database, `SELECT EXISTS (SELECT FROM pg_stat_activity
+		WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE ?)`, pattern)
 }

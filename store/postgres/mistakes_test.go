@@ -3,7 +3,7 @@
 package postgres_test
 
 import (
-	"bytes"
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -17,11 +17,15 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"example.com/providerd/store"
 	"example.com/providerd/store/postgres"
 	"example.com/providerd/store/postgres/postgrestest"
 	"example.com/providerd/store/storetest/processtest"
@@ -33,8 +37,7 @@ func TestMistakes(t *testing.T) {
 	cluster := postgrestest.NewCluster(t)
 	authority := secureCluster(t, cluster)
 	plain := postgrestest.NewCluster(t)
-	dir := t.TempDir()
-	readable := filepath.Join(dir, "readable")
+	readable := filepath.Join(t.TempDir(), "readable")
 	processtest.Must(t, os.WriteFile(readable, []byte("*:*:*:*:canary\n"), 0o640))
 	url := cluster.CreateDatabase(t)
 	name := databaseOf(t, url)
@@ -49,146 +52,90 @@ func TestMistakes(t *testing.T) {
 	at := func(address, parameters string) string {
 		return "postgres://ada:canary@" + address + "/shop" + parameters
 	}
-	for _, mistake := range []struct{ what, url, want string }{
-		{
-			"nothing listens", at("127.0.0.1:1", "?sslmode=disable"),
-			`connect to the database: storage is unavailable: no connection: SERVER: connection refused; start the primary, or correct the host and port in the URL`,
-		},
-		{
-			"nothing listens, with TLS and without", at("127.0.0.1:1", ""),
-			`connect to the database: storage is unavailable: no connection: SERVER: connection refused; start the primary, or correct the host and port in the URL`,
-		},
-		{
-			"no such host", at("db.invalid", "?sslmode=disable"),
-			`connect to the database: storage is unavailable: no connection: look up db.invalid: REASON; correct the host in the URL`,
-		},
-		{
-			"no such socket", at("", "?host=/nowhere"),
-			`connect to the database: storage is unavailable: no connection: /nowhere/.s.PGSQL.5432: no such file or directory; start the primary, or correct the host and port in the URL`,
-		},
-		{
-			"silent server", at(fake(t, nil), "?sslmode=disable&connect_timeout=1"),
-			`connect to the database: storage is unavailable: no connection: SERVER: no response; start the primary, or allow connections to it through the firewall`,
-		},
-		{
-			"another service", at(fake(t, []byte("HTTP/1.1 400 Bad Request\r\n\r\n")), "?sslmode=disable"),
-			`connect to the database: storage is unavailable: no connection: SERVER: invalid body length: expected at most 1073741822, but got 1414811691; correct the host and port in the URL, or see the log of the server at that address`,
-		},
-		{
-			"server closes the connection", at(fake(t, []byte{}), "?sslmode=disable"),
-			`connect to the database: storage is unavailable: no connection: SERVER: unexpected EOF; correct the host and port in the URL, or see the log of the server at that address`,
-		},
-		{
-			"server starts up", at(refusing(t, "57P03", "the database system is starting up"), "?sslmode=disable"),
-			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: the database system is starting up (SQLSTATE 57P03); wait until the server accepts connections, or list all servers in the URL`,
-		},
-		{
-			"server without TLS", strings.Replace(plain.URL("postgres"), "disable", "require", 1),
-			`connect to the database: storage is unavailable: no connection: SERVER: server refused TLS connection; turn ssl on in the server, or set sslmode=disable in the URL if the network is safe`,
-		},
-		{
-			"unknown authority", strings.Replace(server, "127.0.0.1", "localhost", 1) + name + "?sslmode=verify-full",
-			`connect to the database: storage is unavailable: no connection: SERVER: x509: certificate signed by unknown authority; set sslrootcert in the URL to the server's CA certificate, and use a host name that the server's certificate contains`,
-		},
-		{
-			"another name", server + name + "?sslmode=verify-full&sslrootcert=" + authority,
-			`connect to the database: storage is unavailable: no connection: SERVER: x509: cannot validate certificate for 127.0.0.1 because it doesn't contain any IP SANs; set sslrootcert in the URL to the server's CA certificate, and use a host name that the server's certificate contains`,
-		},
-		{
-			"no file of the authority", server + name + "?sslmode=verify-full&sslrootcert=/nowhere",
-			`parse the database URL: failed to configure TLS (unable to read CA file: open /nowhere: no such file or directory); correct it in the URL or in the PG variables of the environment`,
-		},
-		{
-			"sslmode=on", server + name + "?sslmode=on",
-			`parse the database URL: failed to configure TLS (sslmode is invalid); set it to disable, allow, prefer, require, verify-ca or verify-full`,
-		},
-		{
-			"port without a number", at("127.0.0.1:port", ""),
-			`parse the database URL: invalid port; correct it in the URL or in the PG variables of the environment`,
-		},
-		{
-			"wrong password", as("anyone", "canary-2", name),
-			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: password authentication failed for the user in the URL (SQLSTATE 28P01); correct the user in the URL, or the password in PGPASSWORD or PGPASSFILE`,
-		},
-		{
-			"wrong password, with TLS and without", "postgres://anyone:canary@" + plain.Address() + "/postgres",
-			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: password authentication failed for the user in the URL (SQLSTATE 28P01); correct the user in the URL, or the password in PGPASSWORD or PGPASSFILE`,
-		},
-		{
-			"no password", "postgres://anyone@" + cluster.Address() + "/" + name + "?sslmode=disable",
-			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: password authentication failed for the user in the URL (SQLSTATE 28P01); correct the user in the URL, or the password in PGPASSWORD or PGPASSFILE`,
-		},
-		{
-			"missing password file", "postgres://anyone@" + cluster.Address() + "/" + name + "?passfile=/nowhere/pgpass",
-			`password file /nowhere/pgpass: no such file or directory; write HOST:PORT:DATABASE:USER:PASSWORD into it, or unset PGPASSFILE`,
-		},
-		{
-			"password file that others can read", "postgres://anyone@" + cluster.Address() + "/" + name + "?passfile=" + readable,
-			`password file FILE: other users can access it; run chmod 600 FILE`,
-		},
-		{
-			"role without login", as("group_role", "canary", name),
-			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: the role in the URL is not permitted to log in (SQLSTATE 28000); allow the role to log in, with a line in pg_hba.conf and the LOGIN attribute`,
-		},
-		{
-			"barred by pg_hba.conf", as("barred", "canary", name),
-			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: pg_hba.conf rejects connection for host "127.0.0.1", the user in the URL, database "DATABASE", no encryption (SQLSTATE 28000); allow the role to log in, with a line in pg_hba.conf and the LOGIN attribute`,
-		},
-		{
-			"missing database", as("anyone", "canary", "missing"),
-			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: database "missing" does not exist (SQLSTATE 3D000); create the database, or correct its name in the URL`,
-		},
-		{
-			"closed database", as("anyone", "canary", "closed"),
-			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: database "closed" is not currently accepting connections (SQLSTATE 55000); allow connections to the database, or use another one`,
-		},
-		{
-			"database without the privilege", as("anyone", "canary", "private"),
-			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: permission denied for database "private" (SQLSTATE 42501); grant CONNECT on the database to the role in the URL`,
-		},
-		{
-			"schema without the privilege", as("anyone", "canary", databaseOf(t, cluster.CreateDatabase(t))),
-			`migrate database: storage is unavailable: ERROR: permission denied for schema public (SQLSTATE 42501); grant the missing privilege to the role in the URL, such as GRANT ALL ON ALL TABLES IN SCHEMA public, or GRANT CREATE ON SCHEMA public to create the tables`,
-		},
-		{
-			"too many connections", as("crowd", "canary", name),
-			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: too many connections for the role in the URL (SQLSTATE 53300); raise max_connections or the role's limit, or connect through PgBouncer`,
-		},
-		{
-			"unknown parameter", with(url, "ssl_mode=require"),
-			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: unrecognized configuration parameter "ssl_mode" (SQLSTATE 42704); correct or remove the parameter in the URL`,
-		},
-		{
-			"invalid value of a parameter", with(url, "work_mem=much"),
-			`connect to the database: storage is unavailable: no connection: SERVER: FATAL: invalid value for parameter "work_mem": "much" (SQLSTATE 22023); correct or remove the parameter in the URL`,
-		},
-		{
-			"missing schema", with(cluster.CreateDatabase(t), "search_path=nowhere"),
-			`connect to the database: storage is unavailable: search_path is "nowhere", which contains no existing schema; create the schema, or correct search_path`,
-		},
-		{
-			"timeout that ends transactions", with(cluster.CreateDatabase(t), "idle_in_transaction_session_timeout=1"),
-			`connect to the database: storage is unavailable: idle_in_transaction_session_timeout is "1ms", which can end working transactions; set it to 0, or to 10s`,
-		},
-		{
-			"read-only server", with(url, "default_transaction_read_only=on"),
-			`connect to the database: storage is unavailable: no connection: SERVER: read only connection; start the primary, or list all servers in the URL`,
-		},
-	} {
-		t.Run(mistake.what, func(t *testing.T) {
+	startingUp, err := (&pgproto3.ErrorResponse{
+		Severity: "FATAL", SeverityUnlocalized: "FATAL", Code: "57P03", Message: "the database system is starting up",
+	}).Encode(nil)
+	processtest.Must(t, err)
+	const unavailable = "connect to the database: storage is unavailable: "
+	const noConnection = unavailable + "no connection: "
+	expect := func(what, url, want string) {
+		t.Helper()
+		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			_, err := postgres.ParseURL(mistake.url)
+			_, err := postgres.ParseURL(url)
 			if err == nil {
-				err = openError(t, mistake.url)
+				err = openError(t, url)
 			}
 			message := strings.NewReplacer(name, "DATABASE", readable, "FILE").Replace(fmt.Sprint(err))
 			message = regexp.MustCompile(`(127\.0\.0\.1|\[::1\]):\d+`).ReplaceAllString(message, "SERVER")
 			message = regexp.MustCompile(`db\.invalid: [^;]+`).ReplaceAllString(message, "db.invalid: REASON")
-			if message != mistake.want {
-				t.Errorf("message is\n%s\nwant\n%s", message, mistake.want)
+			if message != want {
+				t.Errorf("message is\n%s\nwant\n%s", message, want)
 			}
 		})
 	}
+	expect("nothing listens", at("127.0.0.1:1", "?sslmode=disable"),
+		noConnection+"SERVER: connection refused; start the primary, or correct the host and port in the URL")
+	expect("nothing listens, with TLS and without", at("127.0.0.1:1", ""),
+		noConnection+"SERVER: connection refused; start the primary, or correct the host and port in the URL")
+	expect("no such host", at("db.invalid", "?sslmode=disable"),
+		noConnection+"look up db.invalid: REASON; correct the host in the URL")
+	expect("no such socket", at("", "?host=/nowhere"),
+		noConnection+"/nowhere/.s.PGSQL.5432: no such file or directory; start the primary, or correct the host and port in the URL")
+	expect("silent server", at(fake(t, nil), "?sslmode=disable&connect_timeout=1"),
+		noConnection+"SERVER: no response; start the primary, or allow connections to it through the firewall")
+	expect("another service", at(fake(t, []byte("HTTP/1.1 400 Bad Request\r\n\r\n")), "?sslmode=disable"),
+		noConnection+"SERVER: invalid body length: expected at most 1073741822, but got 1414811691; correct the host and port in the URL, or see the log of the server at that address")
+	expect("server closes the connection", at(fake(t, []byte{}), "?sslmode=disable"),
+		noConnection+"SERVER: unexpected EOF; correct the host and port in the URL, or see the log of the server at that address")
+	expect("server starts up", at(fake(t, startingUp), "?sslmode=disable"),
+		noConnection+"SERVER: FATAL: the database system is starting up (SQLSTATE 57P03); wait until the server accepts connections, or list all servers in the URL")
+	expect("server without TLS", strings.Replace(plain.URL("postgres"), "disable", "require", 1),
+		noConnection+"SERVER: server refused TLS connection; turn ssl on in the server, or set sslmode=disable in the URL if the network is safe")
+	expect("unknown authority", strings.Replace(server, "127.0.0.1", "localhost", 1)+name+"?sslmode=verify-full",
+		noConnection+"SERVER: x509: certificate signed by unknown authority; set sslrootcert in the URL to the server's CA certificate, and use a host name that the server's certificate contains")
+	expect("another name", server+name+"?sslmode=verify-full&sslrootcert="+authority,
+		noConnection+"SERVER: x509: cannot validate certificate for 127.0.0.1 because it doesn't contain any IP SANs; set sslrootcert in the URL to the server's CA certificate, and use a host name that the server's certificate contains")
+	expect("no file of the authority", server+name+"?sslmode=verify-full&sslrootcert=/nowhere",
+		"parse the database URL: failed to configure TLS (unable to read CA file: open /nowhere: no such file or directory); correct it in the URL or in the PG variables of the environment")
+	expect("sslmode=on", server+name+"?sslmode=on",
+		"parse the database URL: failed to configure TLS (sslmode is invalid); set it to disable, allow, prefer, require, verify-ca or verify-full")
+	expect("port without a number", at("127.0.0.1:port", ""),
+		"parse the database URL: invalid port; correct it in the URL or in the PG variables of the environment")
+	expect("wrong password", as("anyone", "canary-2", name),
+		noConnection+"SERVER: FATAL: password authentication failed for the user in the URL (SQLSTATE 28P01); correct the user in the URL, or the password in PGPASSWORD or PGPASSFILE")
+	expect("wrong password, with TLS and without", "postgres://anyone:canary@"+plain.Address()+"/postgres",
+		noConnection+"SERVER: FATAL: password authentication failed for the user in the URL (SQLSTATE 28P01); correct the user in the URL, or the password in PGPASSWORD or PGPASSFILE")
+	expect("no password", "postgres://anyone@"+cluster.Address()+"/"+name+"?sslmode=disable",
+		noConnection+"SERVER: FATAL: password authentication failed for the user in the URL (SQLSTATE 28P01); correct the user in the URL, or the password in PGPASSWORD or PGPASSFILE")
+	expect("missing password file", "postgres://anyone@"+cluster.Address()+"/"+name+"?passfile=/nowhere/pgpass",
+		"password file /nowhere/pgpass: no such file or directory; write HOST:PORT:DATABASE:USER:PASSWORD into it, or unset PGPASSFILE")
+	expect("password file that others can read", "postgres://anyone@"+cluster.Address()+"/"+name+"?passfile="+readable,
+		"password file FILE: other users can access it; run chmod 600 FILE")
+	expect("role without login", as("group_role", "canary", name),
+		noConnection+"SERVER: FATAL: the role in the URL is not permitted to log in (SQLSTATE 28000); allow the role to log in, with a line in pg_hba.conf and the LOGIN attribute")
+	expect("barred by pg_hba.conf", as("barred", "canary", name),
+		noConnection+`SERVER: FATAL: pg_hba.conf rejects connection for host "127.0.0.1", the user in the URL, database "DATABASE", no encryption (SQLSTATE 28000); allow the role to log in, with a line in pg_hba.conf and the LOGIN attribute`)
+	expect("missing database", as("anyone", "canary", "missing"),
+		noConnection+`SERVER: FATAL: database "missing" does not exist (SQLSTATE 3D000); create the database, or correct its name in the URL`)
+	expect("closed database", as("anyone", "canary", "closed"),
+		noConnection+`SERVER: FATAL: database "closed" is not currently accepting connections (SQLSTATE 55000); allow connections to the database, or use another one`)
+	expect("database without the privilege", as("anyone", "canary", "private"),
+		noConnection+`SERVER: FATAL: permission denied for database "private" (SQLSTATE 42501); grant CONNECT on the database to the role in the URL`)
+	expect("schema without the privilege", as("anyone", "canary", databaseOf(t, cluster.CreateDatabase(t))),
+		"migrate database: storage is unavailable: ERROR: permission denied for schema public (SQLSTATE 42501); grant the missing privilege to the role in the URL, such as GRANT ALL ON ALL TABLES IN SCHEMA public, or GRANT CREATE ON SCHEMA public to create the tables")
+	expect("too many connections", as("crowd", "canary", name),
+		noConnection+"SERVER: FATAL: too many connections for the role in the URL (SQLSTATE 53300); raise max_connections or the role's limit, or connect through PgBouncer")
+	expect("unknown parameter", with(url, "ssl_mode=require"),
+		noConnection+`SERVER: FATAL: unrecognized configuration parameter "ssl_mode" (SQLSTATE 42704); correct or remove the parameter in the URL`)
+	expect("invalid value of a parameter", with(url, "work_mem=much"),
+		noConnection+`SERVER: FATAL: invalid value for parameter "work_mem": "much" (SQLSTATE 22023); correct or remove the parameter in the URL`)
+	expect("missing schema", with(cluster.CreateDatabase(t), "search_path=nowhere"),
+		unavailable+`search_path is "nowhere", which contains no existing schema; create the schema, or correct search_path`)
+	expect("timeout that ends transactions", with(cluster.CreateDatabase(t), "idle_in_transaction_session_timeout=1"),
+		unavailable+`idle_in_transaction_session_timeout is "1ms", which can end working transactions; set it to 0, or to 10s`)
+	expect("read-only server", with(url, "default_transaction_read_only=on"),
+		noConnection+"SERVER: read only connection; start the primary, or list all servers in the URL")
 }
 
 // secureCluster gives a cluster a certificate for localhost, refuses a role, and returns the file of the authority.
@@ -229,13 +176,105 @@ func fake(t *testing.T, response []byte) string {
 	})
 }
 
-// refusing starts a fake server that responds with an error of PostgreSQL.
-func refusing(t *testing.T, code, message string) string {
-	t.Helper()
-	response := &pgproto3.ErrorResponse{
-		Severity: "FATAL", SeverityUnlocalized: "FATAL", Code: code, Message: message,
+// Settings of the role or the database do no harm, whether a pooler is in between or not: while one caller sends every
+// character, the creates of others are stored, and every value is stored in UTF-8 and returned as sent.
+func TestSettingsOfTheDatabase(t *testing.T) {
+	t.Parallel()
+	cluster := postgrestest.NewCluster(t)
+	pooled := postgrestest.NewPgBouncer(t, cluster)
+	for name, settings := range map[string][]string{
+		"LATIN1":    {"client_encoding = LATIN1", "standard_conforming_strings = off"},
+		"SQL_ASCII": {"client_encoding = SQL_ASCII", "array_nulls = off"},
+		"UTF8":      {"client_encoding = UTF8", "DateStyle = 'SQL, DMY'", "TimeZone = 'Asia/Kathmandu'"},
+		"WIN1252":   {"client_encoding = WIN1252", "DateStyle = 'German'", "standard_conforming_strings = off"},
+		"isolation": {"default_transaction_isolation = serializable", "default_transaction_deferrable = on"},
+		"log":       {"client_min_messages = log", "log_duration = on"},
+		"debug1":    {"client_min_messages = debug1", "log_duration = on"},
+		"debug5":    {"client_min_messages = debug5", "log_duration = on"},
+	} {
+		for _, isPooled := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, pooled: %v", name, isPooled), func(t *testing.T) {
+				t.Parallel()
+				direct := cluster.CreateDatabase(t)
+				url := direct
+				for _, setting := range settings {
+					cluster.Exec(t, "postgres", "ALTER DATABASE "+databaseOf(t, url)+" SET "+setting,
+						"ALTER ROLE postgres IN DATABASE "+databaseOf(t, url)+" SET "+setting)
+				}
+				if isPooled {
+					url = pooled(databaseOf(t, url))
+				}
+				opened := openStore(t, url, newKeyset(t))
+				createEveryCharacter(t, opened)
+				if err := opened.Ready(t.Context()); err != nil {
+					t.Error(err)
+				}
+				const selectSize = "SELECT sum(octet_length(name)) FROM providers WHERE client_id LIKE 'characters %'"
+				if size := query[int](t, inspect(t, direct), selectSize); size != len(strings.Join(everyCharacter(), "")) {
+					t.Errorf("the names have %d bytes", size)
+				}
+			})
+		}
 	}
-	encoded, err := response.Encode(nil)
-	processtest.Must(t, err)
-	return fake(t, bytes.Clone(encoded))
+}
+
+func createEveryCharacter(t *testing.T, opened *store.Store) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var others sync.WaitGroup
+	for i := range 4 {
+		others.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				createEach(t, opened, fmt.Sprint(i, "/", n))
+			}
+		})
+	}
+	for i, name := range everyCharacter() {
+		request, settings := keyedRequest(fmt.Sprint("characters ", i))
+		request.Name, settings.ClientSecret = name, store.NewSecret(name)
+		record, _, err := opened.CreateOAuth2Provider(t.Context(), request, settings)
+		if err != nil {
+			t.Errorf("name %.10q: %v", name, err)
+			continue
+		}
+		read, err := opened.Provider(t.Context(), record.PK)
+		if err != nil || read.Common().Name != name || !read.Common().CreatedAt.Equal(record.CreatedAt.Time) ||
+			read.(store.OAuth2Provider).ClientSecret.Reveal() != name {
+			t.Errorf("name %.10q: read %.10q of %v, want %v, %v",
+				name, read.Common().Name, read.Common().CreatedAt, record.CreatedAt, err)
+		}
+	}
+	cancel()
+	others.Wait()
+	for _, err := range opened.Opened(t.Context(), opened.Providers(t.Context(), store.Filter{}, 0)) {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// everyCharacter returns texts that together have every character except U+0000.
+func everyCharacter() (texts []string) {
+	var text strings.Builder
+	for r := rune(1); r <= unicode.MaxRune; r++ {
+		if utf8.ValidRune(r) {
+			text.WriteRune(r)
+		}
+		if text.Len() > 100_000 || r == unicode.MaxRune {
+			texts = append(texts, text.String())
+			text.Reset()
+		}
+	}
+	return texts
+}
+
+// TestStoreBehindAPooler runs the suite with a pooler, which may give each transaction another connection.
+func TestStoreBehindAPooler(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("takes long under the race detector")
+	}
+	cluster := postgrestest.NewCluster(t)
+	pooled := postgrestest.NewPgBouncer(t, cluster)
+	runSuite(t, cluster, func(url string) string { return pooled(databaseOf(t, url)) })
 }

@@ -25,21 +25,6 @@ import (
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// openError opens the database of a URL and closes it.
-func openError(t *testing.T, url string) error {
-	t.Helper()
-	return openLogging(t, url, slog.New(slog.DiscardHandler))
-}
-
-func openLogging(t *testing.T, url string, logger *slog.Logger) error {
-	t.Helper()
-	opened, err := postgres.Create(t.Context(), parse(t, url), logger)
-	if err == nil {
-		err = opened.Close()
-	}
-	return err
-}
-
 // Settings that could lose an acknowledged create, or a character, are refused by name, whether of the server, a
 // database or a connection.
 func TestUnsafeServersAreRefused(t *testing.T) {
@@ -173,7 +158,7 @@ func TestMigrationsTakeTurns(t *testing.T) {
 	var group sync.WaitGroup
 	for range programs {
 		group.Go(func() {
-			if err := openLogging(t, url, logger); err != nil {
+			if err := closed(postgres.Create(t.Context(), parse(t, url), logger)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -192,11 +177,11 @@ func TestMigrationsTakeTurns(t *testing.T) {
 // Create warns of a primary whose commits do not wait for a standby.
 func TestMissingStandbyIsLogged(t *testing.T) {
 	t.Parallel()
-	r := newReplicated(t)
+	r := newReplicated(t, "")
 	alone := postgrestest.NewCluster(t).CreateDatabase(t)
 	for url, want := range map[string]int{r.url: 0, alone: 1} {
 		var log strings.Builder
-		err := openLogging(t, url, slog.New(slog.NewTextHandler(&log, nil)))
+		err := closed(postgres.Create(t.Context(), parse(t, url), slog.New(slog.NewTextHandler(&log, nil))))
 		if warned := strings.Count(log.String(), "no synchronous standby"); err != nil || warned != want {
 			t.Errorf("warned %d times, want %d: %s, %v", warned, want, log.String(), err)
 		}
@@ -207,7 +192,7 @@ func TestMissingStandbyIsLogged(t *testing.T) {
 // or to continue, even if the URL also names a standby.
 func TestBusyPrimary(t *testing.T) {
 	t.Parallel()
-	r := newReplicated(t)
+	r := newReplicated(t, "")
 	if err := openError(t, r.standby.URL(databaseOf(t, r.url))); !errors.Is(err, database.ErrUnavailable) {
 		t.Errorf("standby: error is %v, want ErrUnavailable", err)
 	}

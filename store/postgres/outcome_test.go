@@ -26,13 +26,8 @@ type replicated struct {
 	url              string
 }
 
-func newReplicated(t *testing.T) *replicated {
-	t.Helper()
-	return newReplicatedIn(t, "")
-}
-
-// newReplicatedIn is newReplicated with server messages in a locale.
-func newReplicatedIn(t *testing.T, locale string) *replicated {
+// newReplicated starts servers with messages in a locale; "" for English.
+func newReplicated(t *testing.T, locale string) *replicated {
 	t.Helper()
 	primary := postgrestest.NewClusterIn(t, locale)
 	r := &replicated{primary: primary, url: primary.CreateDatabase(t)}
@@ -70,7 +65,7 @@ func keyedRequest(key string) (store.CreateRequest, store.OAuth2Settings) {
 // validation that finds it. Once the standby is back, unknown outcomes are settled.
 func TestNothingIsAcknowledgedWithoutTheStandby(t *testing.T) {
 	t.Parallel()
-	r := newReplicated(t)
+	r := newReplicated(t, "")
 	keyset := newKeyset(t)
 	opened := openStore(t, r.url, keyset)
 	if _, err := keyedCreate(t.Context(), opened, "before"); err != nil {
@@ -126,7 +121,7 @@ func TestNothingIsAcknowledgedWithoutTheStandby(t *testing.T) {
 // look for English.
 func TestCanceledWaitForStandby(t *testing.T) {
 	t.Parallel()
-	r := newReplicatedIn(t, postgrestest.German)
+	r := newReplicated(t, postgrestest.German)
 	keyset := newKeyset(t)
 	cancels := []struct{ how, minMessages string }{
 		{"pg_cancel_backend", "notice"},
@@ -188,13 +183,20 @@ func TestRefusedCommitIsKnown(t *testing.T) {
 	}
 }
 
-// A program that stalls during a transaction does not stall others for long, even if they insert the same value.
+// A program that stalls during a transaction does not stall others for long, even if they insert the same value. An insert
+// whose trigger waits for the table of events waits for a table, not for a row.
 func TestStalledTransaction(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
 	url := cluster.CreateDatabase(t)
 	opened := createWithKeyset(t, cluster, url)
-	processtest.Must(t, insert(t.Context(), opened, "before"))
+	end := begin(t, url, "LOCK TABLE events IN ACCESS EXCLUSIVE MODE")
+	if err := insert(t.Context(), opened, "before", "b"); !errors.Is(err, database.ErrLocked) ||
+		errors.Is(err, database.ErrInsertApart) {
+		t.Errorf("locked events: error is %v, want ErrLocked", err)
+	}
+	end()
+	processtest.Must(t, insert(t.Context(), opened, "before", "b"))
 	defer begin(t, url, "UPDATE providers SET idempotency_key = 'wanted' WHERE name = 'before'")()
 	if err := insert(t.Context(), opened, "free"); err != nil {
 		t.Errorf("another value: %v", err)
@@ -215,7 +217,7 @@ func TestHangingCommitsReleaseConnections(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
 	url := cluster.CreateDatabase(t)
-	opened, watching := createWithKeyset(t, cluster, url), create(t, url)
+	opened := createWithKeyset(t, cluster, url)
 	opened.SetAbandonTimeout(time.Second)
 	cluster.Exec(t, databaseOf(t, url),
 		`CREATE FUNCTION hang() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(3600); RETURN NULL; END $$`,
@@ -247,7 +249,8 @@ func TestHangingCommitsReleaseConnections(t *testing.T) {
 		group.Wait()
 		processtest.WaitUntil(t, "a create is stored", func() bool { return insertNamed("lives") == nil })
 	}
-	if hanging := countWaits(t, watching, "PgSleep"); hanging != rounds*each {
+	hanging := query[int](t, opened, "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'")
+	if hanging != rounds*each {
 		t.Errorf("the server continues with %d commits, want %d", hanging, rounds*each)
 	}
 }

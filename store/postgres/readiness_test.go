@@ -16,7 +16,7 @@ import (
 // A store is ready only while creates are committed.
 func TestReadinessIsWritability(t *testing.T) {
 	t.Parallel()
-	r := newReplicated(t)
+	r := newReplicated(t, "")
 	opened := openStore(t, r.url, newKeyset(t))
 	awaitReady(t, opened)
 	for _, change := range []struct {

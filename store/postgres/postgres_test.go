@@ -2,14 +2,18 @@ package postgres_test
 
 import (
 	"context"
+	"flag"
+	"log"
 	"log/slog"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	"gorm.io/gorm"
 
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
@@ -24,9 +28,8 @@ import (
 func newKeyset(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "keyset.json")
-	if _, err := seal.ReadOrCreateMasterKeys(path); err != nil {
-		t.Fatal(err)
-	}
+	_, err := seal.ReadOrCreateMasterKeys(path)
+	processtest.Must(t, err)
 	return path
 }
 
@@ -55,11 +58,34 @@ func newMigrated(t *testing.T, cluster *postgrestest.Cluster) string {
 
 func createAlone(t *testing.T, url string) error {
 	t.Helper()
-	opened, err := postgres.CreateAlone(t.Context(), parse(t, url), slog.New(slog.DiscardHandler))
-	if err == nil {
-		err = opened.Close()
+	return closed(postgres.CreateAlone(t.Context(), parse(t, url), slog.New(slog.DiscardHandler)))
+}
+
+// openError opens the database of a URL and closes it.
+func openError(t *testing.T, url string) error {
+	t.Helper()
+	return closed(postgres.Create(t.Context(), parse(t, url), slog.New(slog.DiscardHandler)))
+}
+
+func closed(opened *postgres.Database, err error) error {
+	if err != nil {
+		return err
 	}
-	return err
+	return opened.Close()
+}
+
+// inspect opens the database of a URL as it is, and closes it with the test.
+func inspect(t *testing.T, url string) *postgres.View {
+	t.Helper()
+	view, err := postgres.OpenReadOnly(t.Context(), parse(t, url))
+	return processtest.Closing(t, view, err)
+}
+
+// query returns what a query selects.
+func query[T any](t *testing.T, opened interface{ Reader() *gorm.DB }, text string, arguments ...any) (selected T) {
+	t.Helper()
+	processtest.Must(t, opened.Reader().WithContext(t.Context()).Raw(text, arguments...).Scan(&selected).Error)
+	return selected
 }
 
 // openStore opens a store over the database of a URL as a replica does, and closes it with the test.
@@ -99,11 +125,9 @@ func insert(ctx context.Context, opened *postgres.Database, names ...string) err
 }
 
 // names returns the names of the stored providers.
-func names(t *testing.T, database *postgres.Database) (names []string) {
+func names(t *testing.T, database *postgres.Database) []string {
 	t.Helper()
-	err := database.Reader().WithContext(t.Context()).Raw("SELECT name FROM providers ORDER BY pk").Scan(&names).Error
-	processtest.Must(t, err)
-	return names
+	return query[[]string](t, database, "SELECT name FROM providers ORDER BY pk")
 }
 
 // databaseOf returns the name of the database of a URL.
@@ -119,18 +143,36 @@ func awaitReady(t *testing.T, opened *store.Store) {
 	processtest.WaitUntil(t, "the store is ready", func() bool { return opened.Ready(t.Context()) == nil })
 }
 
-// awaitWait waits until a backend has the wait event.
-func awaitWait(t *testing.T, database *postgres.Database, event string) {
+// awaitWait waits until a backend of a cluster has the wait event.
+func awaitWait(t *testing.T, cluster *postgrestest.Cluster, event string) {
 	t.Helper()
-	processtest.WaitUntil(t, "a backend waits for "+event, func() bool { return countWaits(t, database, event) > 0 })
+	cluster.Await(t, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = $1)", event)
 }
 
-// countWaits counts the backends that have the wait event.
-func countWaits(t *testing.T, database *postgres.Database, event string) int {
+func TestStore(t *testing.T) {
+	t.Parallel()
+	runSuite(t, postgrestest.NewCluster(t), func(url string) string { return url })
+}
+
+// runSuite runs the suite over databases of a cluster, which a store opens at other URLs than their own.
+func runSuite(t *testing.T, cluster *postgrestest.Cluster, urlOf func(url string) string) {
 	t.Helper()
-	var count int
-	err := database.Reader().WithContext(t.Context()).
-		Raw("SELECT count(*) FROM pg_stat_activity WHERE wait_event = ?", event).Scan(&count).Error
-	processtest.Must(t, err)
-	return count
+	migrated := databaseOf(t, newMigrated(t, cluster))
+	storetest.Run(t, func(t *testing.T) storetest.Opener {
+		t.Helper()
+		url, keyset := urlOf(cluster.CopyDatabase(t, migrated)), newKeyset(t)
+		return func(t *testing.T) *store.Store {
+			t.Helper()
+			return openStore(t, url, keyset)
+		}
+	})
+}
+
+// TestMain runs more tests in parallel than there are processors, unless -parallel is set, because they mostly wait for
+// servers.
+func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", "5"); err != nil {
+		log.Fatal(err)
+	}
+	os.Exit(m.Run())
 }
