@@ -5,11 +5,11 @@ package soak_test
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,36 +31,12 @@ const (
 	connectionUses = 50
 )
 
-// soakJournal also records the responses to other requests than creates.
-type soakJournal struct {
-	*providerdtest.Journal
-	requests atomic.Int64
-	// certificate is the serial number of the certificate that a caller got last.
-	certificate atomic.Int64
-}
-
-// record counts a response, and reports whether it is the expected one.
-func (j *soakJournal) record(kind, key string, err error) bool {
-	if err != nil {
-		j.Fail(kind+" "+key, err)
-	}
-	j.requests.Add(1)
-	return err == nil
-}
-
-// soFar returns how many creates and requests have been completed.
-func (j *soakJournal) soFar() (creates, requests int) {
-	creates, _ = j.Counts()
-	return creates, int(j.requests.Load())
-}
-
-// startSoakLoad starts callers that trust the certificates in some directories. They send requests at a steady pace,
-// whatever the responses.
-func startSoakLoad(t *testing.T, server *service, journal *soakJournal, trusted ...string) *providerdtest.Load {
+// load starts callers that trust some certificates. They send requests at a steady pace, whatever the responses.
+func (s *soak) load(t *testing.T, trusted *x509.CertPool) *providerdtest.Load {
 	t.Helper()
-	token := providerdtest.Token(t, server.dir)
-	security := &tls.Config{RootCAs: providerdtest.CertPool(t, trusted...), VerifyConnection: func(state tls.ConnectionState) error {
-		journal.certificate.Store(state.PeerCertificates[0].SerialNumber.Int64())
+	token := providerdtest.Token(t, s.dir)
+	security := &tls.Config{RootCAs: trusted, VerifyConnection: func(state tls.ConnectionState) error {
+		s.certificate.Store(state.PeerCertificates[0].SerialNumber.Int64())
 		return nil
 	}}
 	var callers []*soakCaller
@@ -68,9 +44,9 @@ func startSoakLoad(t *testing.T, server *service, journal *soakJournal, trusted 
 		connections := &http.Transport{TLSClientConfig: security.Clone()}
 		checked := contracttest.ClientOver(t, connections)
 		callers = append(callers, &soakCaller{
-			journal: journal, number: number, connections: connections,
-			providers: newSDK(t, server, token, checked),
-			anonymous: newSDK(t, server, "nobody", withoutToken{checked}),
+			soak: s, number: number, connections: connections,
+			providers: s.newSDK(t, token, checked),
+			anonymous: s.newSDK(t, "nobody", withoutToken{checked}),
 			last:      &client.OAuth2Provider{},
 		})
 	}
@@ -95,7 +71,7 @@ func (w withoutToken) Do(request *http.Request) (*http.Response, error) {
 
 // soakCaller is a client that uses the SDK.
 type soakCaller struct {
-	journal     *soakJournal
+	soak        *soak
 	number      int
 	connections *http.Transport
 	// providers sends requests with a token, and anonymous without.
@@ -104,11 +80,20 @@ type soakCaller struct {
 	last *client.OAuth2Provider
 }
 
-func newSDK(t *testing.T, server *service, token string, doer client.HttpRequestDoer) *client.Providers {
+func (s *soak) newSDK(t *testing.T, token string, doer client.HttpRequestDoer) *client.Providers {
 	t.Helper()
-	providers, err := client.New(server.process.URL, token, client.WithDoer(doer), client.WithRetries(soakRetries))
+	providers, err := client.New(s.process.URL, token, client.WithDoer(doer), client.WithRetries(soakRetries))
 	processtest.Must(t, err)
 	return providers
+}
+
+// record counts a response, and reports whether it is the expected one.
+func (c *soakCaller) record(kind, key string, err error) bool {
+	if err != nil {
+		c.soak.Fail(kind+" "+key, err)
+	}
+	c.soak.requests.Add(1)
+	return err == nil
 }
 
 // send sends the next of a cycle of 20 requests, of which 12 are creates.
@@ -122,10 +107,10 @@ func (c *soakCaller) send(ctx context.Context, n int) {
 		if err == nil && record.PK != 0 {
 			err = fmt.Errorf("pk is %d", record.PK)
 		}
-		c.journal.record("validations", key, err)
+		c.record("validations", key, err)
 	case 16:
 		_, err := c.providers.CreateWorkspaceDirectory(ctx, directoryCreate(key), client.WithIdempotencyKey(key), client.WithValidateOnly())
-		c.journal.record("validations", key, err)
+		c.record("validations", key, err)
 	case 8:
 		c.refuse(ctx, c.providers, client.ErrValidationFailed, oauth2Create(""), key)
 	case 10:
@@ -148,16 +133,16 @@ func (c *soakCaller) send(ctx context.Context, n int) {
 
 func (c *soakCaller) createOAuth2(ctx context.Context, key string) {
 	record, err := c.providers.CreateOAuth2(ctx, oauth2Create(key), client.WithIdempotencyKey(key))
-	if c.journal.record("OAuth2 providers created", key, err) {
+	if c.record("OAuth2 providers created", key, err) {
 		c.last = record
-		c.journal.Acknowledge(providerdtest.Record{Name: record.Name, PK: record.PK, Secret: record.ClientSecret.Reveal()})
+		c.soak.Acknowledge(providerdtest.Record{Name: record.Name, PK: record.PK, Secret: record.ClientSecret.Reveal()})
 	}
 }
 
 func (c *soakCaller) createDirectory(ctx context.Context, key string) {
 	record, err := c.providers.CreateWorkspaceDirectory(ctx, directoryCreate(key), client.WithIdempotencyKey(key))
-	if c.journal.record("directories created", key, err) {
-		c.journal.Acknowledge(providerdtest.Record{Name: record.Name, PK: record.PK, Secret: string(record.Credentials.Reveal())})
+	if c.record("directories created", key, err) {
+		c.soak.Acknowledge(providerdtest.Record{Name: record.Name, PK: record.PK, Secret: string(record.Credentials.Reveal())})
 	}
 }
 
@@ -169,7 +154,7 @@ func (c *soakCaller) replay(ctx context.Context) {
 	if err == nil && (!replayed || record.PK != c.last.PK) {
 		err = fmt.Errorf("pk is %d, not %d; replayed is %v", record.PK, c.last.PK, replayed)
 	}
-	c.journal.record("replays", c.last.Name, err)
+	c.record("replays", c.last.Name, err)
 }
 
 // refuse sends a create that must be refused with a type of problem.
@@ -182,7 +167,7 @@ func (c *soakCaller) refuse(
 	} else if err == nil {
 		err = errors.New("it was created")
 	}
-	c.journal.record("refused as "+strings.TrimPrefix(problem.Error(), "refused: /problems/"), key, err)
+	c.record("refused as "+strings.TrimPrefix(problem.Error(), "refused: /problems/"), key, err)
 }
 
 // oauth2Create and directoryCreate return requests with only the required fields.

@@ -1,12 +1,18 @@
 //go:build slow
 
+// Package soak_test loads a server steadily through restarts, rotations and faults, and checks that no resource leaks.
+// Command bench measures speed.
 package soak_test
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,7 +29,33 @@ const (
 	soakSamples = 300
 	// nextCertificate is the directory of the second certificate.
 	nextCertificate = "next"
+	// leakVariable is set for a program that leaks.
+	leakVariable = "INJECTED_LEAK"
 )
+
+// TestMain also runs the test binary as providerd, which leaks if a variable is set.
+func TestMain(m *testing.M) {
+	providerdtest.MainAround(m, func(program func() int) int {
+		if os.Getenv(leakVariable) != "" {
+			go leak()
+		}
+		return program()
+	})
+}
+
+// leak leaks 100 KiB, a goroutine and a descriptor as often as the load sends 100 creates.
+func leak() {
+	never := make(chan struct{})
+	for range time.Tick(time.Second / 3) {
+		memory := bytes.Repeat([]byte{1}, 100<<10)
+		file, _ := os.Open(os.DevNull)
+		go func() {
+			<-never
+			runtime.KeepAlive(memory)
+			runtime.KeepAlive(file)
+		}()
+	}
+}
 
 // TestSoak runs a server under steady load through operations and faults. No create may fail, each must be stored once,
 // and no resource of a process may grow with the creates.
@@ -31,83 +63,169 @@ func TestSoak(t *testing.T) {
 	t.Parallel()
 	length := time.Duration(processtest.ProofSize(t, "soak", defaultSoak)) * time.Second
 	s := startSoak(t, providerdtest.Build(t), max(length/soakSamples, 100*time.Millisecond))
-	for _, event := range soakEvents() {
-		<-time.After(time.Duration(event.share*float64(length)) - s.now())
-		event.run(t, s)
+	await := func(share float64) { <-time.After(time.Duration(share*float64(length)) - time.Since(s.Started)) }
+	await(0.12)
+	s.operate(t, "key", "rotate")
+	await(0.20)
+	s.operate(t, "key", "reseal")
+	await(0.28)
+	s.backedUp = s.Acknowledged()
+	started := time.Now()
+	s.operate(t, "backup", "backup.db")
+	s.backupTook = time.Since(started)
+	await(0.36)
+	for _, name := range []string{"cert.pem", "key.pem"} {
+		processtest.Must(t, os.Rename(filepath.Join(s.dir, nextCertificate, name), filepath.Join(s.dir, name)))
 	}
-	<-time.After(length - s.now())
+	processtest.WaitUntil(t, "callers get the new certificate", func() bool { return s.certificate.Load() == 2 })
+	await(0.44)
+	s.log.reading.Lock()
+	s.awaitDroppedLines(t)
+	s.log.reading.Unlock()
+	await(0.60)
+	s.restart(t)
+	await(0.85)
+	processtest.Must(t, s.log.pipe.Close())
+	s.awaitDroppedLines(t)
+	await(1)
 	processtest.WaitUntil(t, "the second process has enough samples", func() bool {
-		sampled := s.watch.processes()
+		sampled := s.processes()
 		return len(sampled) > 1 && len(sampled[1]) >= 2*minSamples
 	})
 	s.end(t)
-	s.account(t)
+	s.follower.Verify(t)
+	s.Compare(t, providerdtest.Stored(t, s.dir))
+	s.operate(t, "doctor")
+	providerdtest.CheckBackup(t, s.dir, s.backedUp)
 	s.report(t, length >= wholeSoak)
 }
 
-// soak is a server under steady load, and its figures.
+// soak is the program as shipped, over HTTPS, with its log in a pipe, under steady load, and its figures.
 type soak struct {
-	server  *service
-	journal *soakJournal
-	watch   *soakWatch
-	// end stops the load, the watch and the server.
-	end  func(t *testing.T)
-	idle soakSample
-	// log counts the log of the first process.
-	log    providerdtest.LogCount
-	backup struct {
-		creates map[string]providerdtest.Record
-		took    time.Duration
-	}
-	processes [][]soakSample
+	// Journal has the creates.
+	*providerdtest.Journal
+	// requests counts all requests, and certificate is the serial number of the certificate that a caller got last.
+	requests, certificate atomic.Int64
+
+	program, dir string
+	// address and ops are the addresses of the API and of the ops listener, also after a restart.
+	address, ops string
+	process      *providerdtest.Server
+	log          *pipedLog
+
+	mutex   sync.Mutex
+	samples []soakSample
+	// idle is the sample before the load, and firstLog counts the log of the first process.
+	idle       soakSample
+	firstLog   providerdtest.LogCount
+	backedUp   map[string]providerdtest.Record
+	backupTook time.Duration
 	// follower follows the events, of which none may be missing or differ in the end.
 	follower *providerdtest.Follower
+	// end stops the load, the watch and the server.
+	end func(t *testing.T)
 }
 
-// startSoak starts a server, the load and the watch, which takes a sample before the load.
+// startSoak starts a server in a new directory, the load and the watch, which takes a sample before the load.
 func startSoak(t *testing.T, program string, interval time.Duration) *soak {
 	t.Helper()
-	server := startService(t, program)
-	next := filepath.Join(server.dir, nextCertificate)
-	processtest.Must(t, os.Mkdir(next, 0o700))
-	providerdtest.WriteCertificate(t, next, 2)
-	journal := &soakJournal{Journal: providerdtest.NewJournal()}
-	s := &soak{server: server, journal: journal, watch: newSoakWatch(server, journal)}
-	var err error
-	if s.idle, err = s.watch.sample(); err != nil {
-		t.Fatal(err)
+	s := &soak{
+		program: program, dir: t.TempDir(),
+		address: processtest.Local(processtest.FreePort(t)), ops: processtest.Local(processtest.FreePort(t)),
 	}
-	s.follower = providerdtest.StartFollower(t, server.dir, func(ctx context.Context, arguments ...string) *exec.Cmd {
-		command := providerdtest.Command(ctx, server.dir, arguments...)
-		command.Path = program
-		return command
-	})
-	creates, watch := startSoakLoad(t, server, journal, server.dir, next), s.watch.start(interval)
+	next := filepath.Join(s.dir, nextCertificate)
+	processtest.Must(t, os.Mkdir(next, 0o700))
+	providerdtest.WriteCertificate(t, s.dir, 1)
+	providerdtest.WriteCertificate(t, next, 2)
+	s.start(t)
+	s.Journal = providerdtest.NewJournal()
+	var err error
+	s.idle, err = s.sample()
+	processtest.Must(t, err)
+	s.follower = providerdtest.StartFollower(t, s.dir, s.command)
+	creates, watch := s.load(t, providerdtest.CertPool(t, s.dir, next)), s.watch(interval)
 	s.end = func(t *testing.T) {
 		t.Helper()
 		creates.Stop()
 		watch.Stop()
-		s.processes = s.watch.processes()
-		server.stop(t)
+		s.stop(t)
 	}
 	return s
 }
 
-func (s *soak) now() time.Duration { return time.Since(s.journal.Started) }
-
-// operate runs a command of the program beside the server, and logs its output.
-func (s *soak) operate(t *testing.T, arguments ...string) {
+func (s *soak) start(t *testing.T) {
 	t.Helper()
-	command := providerdtest.Command(t.Context(), s.server.dir, arguments...)
-	command.Path = s.server.program
-	t.Log(processtest.Run(t, command))
+	reader, writer, err := os.Pipe()
+	processtest.Must(t, err)
+	s.log = &pipedLog{pipe: reader, ended: make(chan struct{})}
+	go s.log.read()
+	command := s.command(t.Context(), "PROVIDERD_DRAIN_DELAY=2s", "PROVIDERD_LISTEN="+s.address, "PROVIDERD_OPS_LISTEN="+s.ops,
+		"PROVIDERD_TLS_CERT=cert.pem", "PROVIDERD_TLS_KEY=key.pem", "serve")
+	command.Stderr = writer
+	s.process, err = providerdtest.Start(command)
+	processtest.Must(t, err, writer.Close())
 }
 
-// account compares the stored records with the acknowledged ones, and the backup with the database.
-func (s *soak) account(t *testing.T) {
+// stop stops the server, and waits for the end of its log.
+func (s *soak) stop(t *testing.T) {
 	t.Helper()
-	s.follower.Verify(t)
-	s.journal.Compare(t, providerdtest.Stored(t, s.server.dir))
-	s.operate(t, "doctor")
-	providerdtest.CheckBackup(t, s.server.dir, s.backup.creates)
+	s.process.Stop(t)
+	<-s.log.ended
+}
+
+// restart restarts the server. The log must contain each request until then, or count it as dropped.
+func (s *soak) restart(t *testing.T) {
+	t.Helper()
+	s.stop(t)
+	completed := int(s.requests.Load())
+	s.firstLog = s.log.count
+	if s.log.err != nil || s.firstLog.Requests+s.firstLog.Dropped < completed || s.firstLog.Notes == 0 {
+		t.Errorf("%d requests were completed, and the log has %+v, %v", completed, s.firstLog, s.log.err)
+	}
+	s.start(t)
+	processtest.WaitUntil(t, "the watch samples the new process", func() bool { return s.dropped() == 0 })
+}
+
+// command returns a command of the program beside the server.
+func (s *soak) command(ctx context.Context, words ...string) *exec.Cmd {
+	command := providerdtest.Command(ctx, s.dir, words...)
+	command.Path = s.program
+	return command
+}
+
+// operate runs a command, and logs its output.
+func (s *soak) operate(t *testing.T, arguments ...string) {
+	t.Helper()
+	t.Log(processtest.Run(t, s.command(t.Context(), arguments...)))
+}
+
+// awaitDroppedLines waits until some lines of the log are dropped.
+func (s *soak) awaitDroppedLines(t *testing.T) {
+	t.Helper()
+	const lines = 100
+	processtest.WaitUntil(t, "log lines are dropped", func() bool { return s.dropped() >= lines })
+}
+
+// pipedLog is the log of a server, read from a pipe.
+type pipedLog struct {
+	pipe *os.File
+	// reading is held while reading, or to block the reader.
+	reading sync.Mutex
+	ended   chan struct{}
+	// count and err are valid after ended is closed.
+	count providerdtest.LogCount
+	err   error
+}
+
+func (l *pipedLog) read() {
+	defer close(l.ended)
+	l.err = l.count.Read(l)
+	_ = l.pipe.Close()
+}
+
+// Read reads from the pipe, unless reading is blocked.
+func (l *pipedLog) Read(p []byte) (int, error) {
+	l.reading.Lock()
+	defer l.reading.Unlock()
+	return l.pipe.Read(p)
 }

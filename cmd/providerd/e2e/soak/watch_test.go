@@ -9,9 +9,11 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"sync"
+	"slices"
+	"testing"
 	"time"
 
+	"example.com/providerd/cmd/bench/figures"
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/store/storetest/processtest"
 )
@@ -31,41 +33,25 @@ const (
 	droppedSeries   = "providerd_log_lines_dropped_total"
 )
 
-// soakWatch samples the metrics of a server periodically, also through a restart.
-type soakWatch struct {
-	url, wal string
-	journal  *soakJournal
-	client   http.Client
-	mutex    sync.Mutex
-	samples  []soakSample
-}
-
-func newSoakWatch(server *service, journal *soakJournal) *soakWatch {
-	return &soakWatch{
-		url: "http://" + server.ops + "/metrics", wal: filepath.Join(server.dir, "data", "providerd.db-wal"),
-		journal: journal, client: http.Client{Transport: &http.Transport{}, Timeout: processtest.Timeout},
-	}
-}
-
-// start takes a sample each interval until the returned load is stopped.
-func (w *soakWatch) start(interval time.Duration) *providerdtest.Load {
+// watch takes a sample each interval, also through a restart, until the returned load is stopped.
+func (s *soak) watch(interval time.Duration) *providerdtest.Load {
 	return providerdtest.StartLoad(1, func(_, _ int) bool {
 		<-time.After(interval)
-		if sample, err := w.sample(); err == nil {
-			w.mutex.Lock()
-			defer w.mutex.Unlock()
-			w.samples = append(w.samples, sample)
+		if sample, err := s.sample(); err == nil {
+			s.mutex.Lock()
+			defer s.mutex.Unlock()
+			s.samples = append(s.samples, sample)
 		}
 		return true
 	})
 }
 
 // processes returns the samples by process.
-func (w *soakWatch) processes() (processes [][]soakSample) {
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	for i, sample := range w.samples {
-		if i == 0 || sample.values[startedSeries] != w.samples[i-1].values[startedSeries] {
+func (s *soak) processes() (processes [][]soakSample) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for i, sample := range s.samples {
+		if i == 0 || sample.values[startedSeries] != s.samples[i-1].values[startedSeries] {
 			processes = append(processes, nil)
 		}
 		last := len(processes) - 1
@@ -75,17 +61,17 @@ func (w *soakWatch) processes() (processes [][]soakSample) {
 }
 
 // dropped returns how many log lines the current process has dropped.
-func (w *soakWatch) dropped() float64 {
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	if len(w.samples) == 0 {
+func (s *soak) dropped() float64 {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if len(s.samples) == 0 {
 		return 0
 	}
-	return w.samples[len(w.samples)-1].values[droppedSeries]
+	return s.samples[len(s.samples)-1].values[droppedSeries]
 }
 
-func (w *soakWatch) sample() (soakSample, error) {
-	response, err := w.client.Get(w.url)
+func (s *soak) sample() (soakSample, error) {
+	response, err := (&http.Client{Timeout: processtest.Timeout}).Get("http://" + s.ops + "/metrics")
 	if err != nil {
 		return soakSample{}, err
 	}
@@ -102,10 +88,115 @@ func (w *soakWatch) sample() (soakSample, error) {
 	}
 	// The next collection starts when the heap is twice the live heap after the last one.
 	values["heap"] = values["go_memstats_next_gc_bytes"] / 2
-	if info, err := os.Stat(w.wal); err == nil {
-		values["wal"] = float64(info.Size())
+	values["wal"] = s.sizeOf("data/providerd.db-wal")
+	creates, _ := s.Counts()
+	values["creates"], values["requests"] = float64(creates), float64(s.requests.Load())
+	return soakSample{at: time.Since(s.Started), values: values}, nil
+}
+
+// sizeOf returns the size of a file, or 0 if it does not exist.
+func (s *soak) sizeOf(name string) float64 {
+	info, err := os.Stat(filepath.Join(s.dir, name))
+	if err != nil {
+		return 0
 	}
-	creates, requests := w.journal.soFar()
-	values["creates"], values["requests"] = float64(creates), float64(requests)
-	return soakSample{at: time.Since(w.journal.Started), values: values}, nil
+	return float64(info.Size())
+}
+
+// measure is a figure of a process that must not grow with the number of creates.
+type measure struct {
+	name, value string
+	// leak is the growth per create that must be detected, and slack is how much the figure may vary without a leak.
+	leak, slack float64
+}
+
+const mib = 1 << 20
+
+func soakMeasures() []measure {
+	return []measure{
+		{"resident memory", residentSeries, 1 << 10, 16 * mib},
+		{"live heap of Go", "heap", 1 << 10, 8 * mib},
+		{"descriptors", "process_open_fds", 0.01, soakCallers},
+		{"goroutines", "go_goroutines", 0.01, 2 * soakCallers},
+	}
+}
+
+// growth has the median of a figure in the second fifth of a process's time, after the warm-up, the median in the last
+// fifth, the maximum, and the allowed difference of the medians.
+type growth struct{ early, late, maximum, allowed float64 }
+
+func (g growth) isFlat() bool { return g.late-g.early <= g.allowed }
+
+// minSamples is enough for five parts of several samples each.
+const minSamples = 15
+
+// judge compares parts of the samples of a process. It allows half of the growth that a leak would cause.
+func (m measure) judge(samples []soakSample) growth {
+	part := len(samples) / 5
+	early, late := samples[part:2*part], samples[len(samples)-part:]
+	creates := medianOf(late, "creates") - medianOf(early, "creates")
+	return growth{
+		early: medianOf(early, m.value), late: medianOf(late, m.value), maximum: slices.Max(valuesOf(samples, m.value)),
+		allowed: max(m.slack, creates*m.leak/2),
+	}
+}
+
+func medianOf(samples []soakSample, value string) float64 {
+	values := slices.Sorted(slices.Values(valuesOf(samples, value)))
+	return values[len(values)/2]
+}
+
+func valuesOf(samples []soakSample, value string) (values []float64) {
+	for _, sample := range samples {
+		values = append(values, sample.values[value])
+	}
+	return values
+}
+
+// minJudgedTime is how long a process must run to be judged. In an ordinary run, that is only the first process: after
+// the restart, callers need seconds to reconnect.
+const minJudgedTime = 10 * time.Second
+
+// report checks that nothing grew, and writes the resources that the server used in a whole run.
+func (s *soak) report(t *testing.T, isWhole bool) {
+	t.Helper()
+	processes, processor, requests := s.processes(), 0.0, 0.0
+	if len(processes) != 2 {
+		t.Fatalf("sampled %d processes, want 2", len(processes))
+	}
+	for i, samples := range processes {
+		first, last := samples[0], samples[len(samples)-1]
+		processor += last.values[processorSeries] - first.values[processorSeries]
+		requests += last.values["requests"] - first.values["requests"]
+		// Memory always grows until the first garbage collection under load.
+		const collections = "go_gc_duration_seconds_count"
+		warm := slices.IndexFunc(samples, func(sample soakSample) bool {
+			return sample.values[collections] > first.values[collections]
+		})
+		samples = samples[max(warm, 0):]
+		if last.at-samples[0].at < minJudgedTime {
+			continue
+		}
+		for _, m := range soakMeasures() {
+			if found := m.judge(samples); !found.isFlat() {
+				t.Errorf("process %d: %s: %+v", i+1, m.name, found)
+			}
+		}
+	}
+	all, database, stored := slices.Concat(processes...), s.sizeOf("data/providerd.db"), len(s.Creates)
+	sizes := fmt.Sprintf("| resource | measured |\n| --- | --- |\n"+
+		"| database, bytes per provider | %d (%d providers in %.1f MiB) |\n"+
+		"| largest WAL, MiB | %.0f |\n"+
+		"| backup of %d providers | %.1f MiB in %.1f s |\n"+
+		"| log, bytes per request | %d |\n"+
+		"| resident memory, MiB | %.0f idle, at most %.0f under this load |\n"+
+		"| CPU time, s per 1,000 requests | %.2f |\n",
+		int(database)/stored, stored, database/mib, slices.Max(valuesOf(all, "wal"))/mib,
+		len(s.backedUp), s.sizeOf("backup.db")/mib, s.backupTook.Seconds(), s.firstLog.Bytes/s.firstLog.Requests,
+		s.idle.values[residentSeries]/mib, slices.Max(valuesOf(all, residentSeries))/mib, processor/requests*1000)
+	t.Log("\n" + sizes)
+	if isWhole && !t.Failed() {
+		manual := providerdtest.Path(t, "cmd/providerd/manual/configuration.md")
+		processtest.Must(t, figures.Put(manual, "sizes: make proof PROOF=soak writes them", sizes))
+	}
 }
