@@ -1,5 +1,7 @@
 //go:build slow
 
+// Package leaks_test searches everything that the program prints, sends, logs, traces and stores for secrets, and
+// proves with injected leaks that it finds them.
 package leaks_test
 
 import (
@@ -23,12 +25,15 @@ import (
 	"example.com/providerd/store/storetest/processtest"
 )
 
+// TestMain also runs the test binary as providerd, with leaks if a variable names them.
+func TestMain(m *testing.M) { providerdtest.MainAround(m, runLeaking) }
+
 // TestNothingLeaks is the gate for every change: no secret, token or key may be anywhere except in its field.
 func TestNothingLeaks(t *testing.T) {
 	t.Parallel()
 	s := newSearch(t)
 	s.overSQLite()
-	report(t, s.scanner)
+	s.report()
 }
 
 // TestNothingLeaksOverPostgreSQL also scans the files and the log of the database server, and the process list. It
@@ -45,9 +50,9 @@ func TestNothingLeaksOverPostgreSQL(t *testing.T) {
 	s.canary("password of the database", cluster.Password)
 	s.run("key", "create")
 	s.session("json")
-	s.scanFiles(t, cluster.Path("data"))
+	s.scanFiles(cluster.Path("data"))
 	s.scan("the log of the database", []byte(cluster.Log()))
-	report(t, s.scanner)
+	s.report()
 }
 
 // TestGateFindsInjectedLeaks searches the program with all injected leaks or, in the proof "leaks", with one at a time.
@@ -78,17 +83,17 @@ func TestGateFindsInjectedLeaks(t *testing.T) {
 	}
 }
 
-func report(t *testing.T, found *scanner) {
-	t.Helper()
-	for _, finding := range append(found.leaks, found.missed...) {
-		t.Error(finding)
-	}
-	t.Logf("scanned %d places for %d secrets, %d hits", found.places, len(found.traces), len(found.leaks))
-}
-
-// search exercises everything that a program does, with canaries as secrets.
+// search exercises everything that a program does, with canaries as secrets, and searches for them in what leaves the
+// program or reaches the disk.
 type search struct {
-	*scanner
+	// traces are the plain and encoded forms of canaries by name.
+	traces map[string][][]byte
+	// places counts what was scanned, and leaks are the canaries found, with their places.
+	places int
+	leaks  []string
+	// missed are the places that the search did not reach.
+	missed []string
+
 	t      *testing.T
 	dir    string
 	client *http.Client
@@ -107,7 +112,14 @@ type search struct {
 
 func newSearch(t *testing.T) *search {
 	t.Helper()
-	return &search{scanner: newScanner(), t: t, dir: t.TempDir(), client: contracttest.Client(t)}
+	return &search{traces: map[string][][]byte{}, t: t, dir: t.TempDir(), client: contracttest.Client(t)}
+}
+
+func (s *search) report() {
+	for _, finding := range append(s.leaks, s.missed...) {
+		s.t.Error(finding)
+	}
+	s.t.Logf("scanned %d places for %d secrets, %d hits", s.places, len(s.traces), len(s.leaks))
 }
 
 // overSQLite searches everything over the default database, and backups.
@@ -115,7 +127,7 @@ func (s *search) overSQLite() {
 	s.keyset = filepath.Join(s.dir, "data", "keyset.json")
 	s.session("text")
 	s.backUp()
-	s.scanFiles(s.t, s.dir)
+	s.scanFiles(s.dir)
 }
 
 // session runs the server from its start until it is killed with a dump of its goroutines.
@@ -142,16 +154,14 @@ func (s *search) session(logFormat string) {
 // scanProcess scans what every user of the machine can see of the server.
 func (s *search) scanProcess() {
 	for _, name := range []string{"cmdline", "comm", "status"} {
-		content, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", s.server.Command.Process.Pid, name))
-		processtest.Must(s.t, err)
-		s.scan("the "+name+" of the process", content)
+		s.scan("the "+name+" of the process", must(os.ReadFile(fmt.Sprintf("/proc/%d/%s", s.server.Command.Process.Pid, name))))
 	}
 }
 
 // scanWritten scans what the server has written: its log, the dump of a crash, and files.
 func (s *search) scanWritten() {
 	s.scan("standard error", []byte(s.server.Stderr.String()))
-	s.scanFiles(s.t, s.dir)
+	s.scanFiles(s.dir)
 }
 
 // learn adds the tokens and keys that the program generated as canaries.
@@ -160,21 +170,20 @@ func (s *search) learn() {
 		s.initial = providerdtest.Token(s.t, s.dir)
 		s.canary("initial token", s.initial)
 	} else {
-		s.initial = s.newToken("initial token", "providers_oauth2_create", "providers_workspace_directory_create")
+		s.initial = s.newToken("initial", "providers_oauth2_create", "providers_workspace_directory_create")
 	}
-	s.narrow = s.newToken("narrow token", "providers_oauth2_create")
+	s.narrow = s.newToken("narrow", "providers_oauth2_create")
 	s.learnKeys()
 }
 
-// newToken creates a token that allows operations. Its name is the first word of the canary's.
-func (s *search) newToken(canary string, operations ...string) string {
-	name, _, _ := strings.Cut(canary, " ")
+// newToken creates a token that allows operations.
+func (s *search) newToken(name string, operations ...string) string {
 	arguments := []string{"token", "create", "--name", name}
 	for _, operation := range operations {
 		arguments = append(arguments, "--allow", operation)
 	}
 	text := strings.TrimSpace(s.run(arguments...))
-	s.canary(canary, text)
+	s.canary(name+" token", text)
 	return text
 }
 
@@ -253,7 +262,11 @@ func (s *search) send(status int, method, path, token, body string, header ...st
 	text, err := io.ReadAll(response.Body)
 	processtest.Must(s.t, errors.Join(err, response.Body.Close()))
 	if response.StatusCode == http.StatusCreated {
-		text = s.withoutSecrets(text)
+		var record map[string]any
+		processtest.Must(s.t, json.Unmarshal(text, &record))
+		delete(record, "client_secret")
+		delete(record, "credentials")
+		text = must(json.Marshal(record))
 	}
 	what := response.Status + " of " + method + " " + strings.SplitN(path, "?", 2)[0]
 	if status != anyStatus && status != response.StatusCode {
@@ -261,14 +274,6 @@ func (s *search) send(status int, method, path, token, body string, header ...st
 	}
 	s.scan("the header of "+what, []byte(fmt.Sprint(response.Header)))
 	s.scan("the body of "+what, text)
-}
-
-func (s *search) withoutSecrets(text []byte) []byte {
-	var record map[string]any
-	processtest.Must(s.t, json.Unmarshal(text, &record))
-	delete(record, "client_secret")
-	delete(record, "credentials")
-	return must(json.Marshal(record))
 }
 
 // backUp creates a backup and restores it. Only the owner may be able to read either.
@@ -283,9 +288,7 @@ func (s *search) backUp() {
 		info, err := os.Stat(filepath.Join(s.dir, path))
 		if err != nil {
 			s.missed = append(s.missed, err.Error()+": "+s.stderr)
-			continue
-		}
-		if info.Mode() != 0o600 {
+		} else if info.Mode() != 0o600 {
 			s.leaks = append(s.leaks, fmt.Sprintf("the file %s has the mode %o", path, info.Mode()))
 		}
 	}

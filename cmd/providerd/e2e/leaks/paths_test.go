@@ -5,6 +5,7 @@ package leaks_test
 import (
 	"bytes"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -39,9 +40,11 @@ func (s *search) directoryBody(name string) string {
 
 // body encodes members sorted by name, so that the text is canonical and its digest can be computed.
 func (s *search) body(members map[string]any) string {
-	text := string(must(json.Marshal(members)))
-	s.digestCanary(fmt.Sprint("digest of ", members["name"]), text)
-	return text
+	text := must(json.Marshal(members))
+	// With its plain digest, a text could be guessed.
+	digest := sha256.Sum256(text)
+	s.canary(fmt.Sprint("digest of ", members["name"]), string(digest[:]))
+	return string(text)
 }
 
 // creates sends secrets in creates with every outcome: created, replayed, refused for the key, and refused for the
@@ -181,7 +184,7 @@ func (s *search) update() {
 		secret: s.fresh("updated client secret"),
 		large:  s.fresh("client secret that is too long") + strings.Repeat("x", 300),
 	} {
-		processtest.Must(s.t, os.WriteFile(path, []byte(text), 0o600))
+		check(os.WriteFile(path, []byte(text), 0o600))
 	}
 	for _, arguments := range [][]string{
 		{"update", "1", "client_secret=@" + secret, "--yes"},
@@ -203,11 +206,11 @@ func (s *search) update() {
 func (s *search) replaceMasterKey() {
 	next, previous := s.keyset+".next", filepath.Join(s.t.TempDir(), "previous.json")
 	s.run("key", "create", "--keyset", next, "--add", s.keyset)
-	s.rename(s.keyset, previous)
-	s.rename(next, s.keyset)
+	check(os.Rename(s.keyset, previous))
+	check(os.Rename(next, s.keyset))
 	s.run("key", "rewrap")
 	s.run("key", "create", "--keyset", next, "--drop", s.keyset)
-	s.rename(next, s.keyset)
+	check(os.Rename(next, s.keyset))
 	s.run("key", "list", "--keyset", previous)
 	s.expect("a command with the former keyset", s.stderr, "it lacks master key")
 	content := must(os.ReadFile(previous))
@@ -218,15 +221,11 @@ func (s *search) replaceMasterKey() {
 
 // withoutKeyset sends secrets while the keyset is missing.
 func (s *search) withoutKeyset() {
-	s.rename(s.keyset, s.keyset+".away")
+	check(os.Rename(s.keyset, s.keyset+".away"))
 	s.send(503, http.MethodGet, "/readyz", "", "")
 	s.post(503, providerdtest.OAuth2Path, s.initial, s.oauth2Body("unsealed", "unsealed"))
 	s.run("provider", "list")
-	s.rename(s.keyset+".away", s.keyset)
-}
-
-func (s *search) rename(from, to string) {
-	processtest.Must(s.t, os.Rename(from, to))
+	check(os.Rename(s.keyset+".away", s.keyset))
 }
 
 // spans scans the spans of a session. It waits for the last one, the only one of a create while storage is unavailable.
@@ -237,4 +236,49 @@ func (s *search) spans() {
 	for _, text := range s.collector.Bodies() {
 		s.scan("the traces", text)
 	}
+}
+
+// applies passes secrets to apply in every way: created, unchanged, drifted, refused, and in invalid files.
+func (s *search) applies() {
+	run := rand.Text()[:10]
+	oauth2, directory := s.oauth2Body("applied "+run, "applied-"+run), s.directoryBody("applied directory "+run)
+	file := "oauth2: [" + oauth2 + "]\nworkspace_directory: [" + directory + "]\n"
+	other := strings.Replace(s.oauth2Body("refused "+run, "applied-"+run), "{", `{"id": "other", `, 1)
+	secret := s.fresh("secret in a faulty file")
+	for _, input := range []struct{ text, want string }{
+		{file, "2 created"},
+		{file, "2 unchanged"},
+		{strings.Replace(file, oauth2, s.oauth2Body("applied "+run, "other-"+run), 1), "1 drifted"},
+		{"oauth2: [" + other + "]", "1 refused"},
+		{"oauth2: []\noauth2: " + secret, "occurs twice"},
+		{"oauth2: [{name: a, client_secret: *" + secret + "}]", "anchor"},
+		{"oauth2: [{name: a, client_secret: !" + secret + " x}]", "tag"},
+		{"oauth2: [{name: a, client_secret: '${" + secret + "-'}]", "that is not part of a reference"},
+		{"oauth2: [{name: a, client_secret: \"" + secret, "is not valid YAML"},
+		{"oauth2: [{name: a, client_secret: [" + secret + "], authorization_flow: " + secret + "}]", "must be a UUID"},
+		{"oauth2:\n- " + secret, "must be a mapping"},
+		{secret, "must be a mapping"},
+	} {
+		s.runWithInput(input.text, "apply", "-f", "-", "--server", s.server.URL, "--dry-run", "--output", "json")
+		s.runWithInput(input.text, "apply", "-f", "-", "--server", s.server.URL)
+		s.expect("apply", s.stderr, input.want)
+	}
+	s.runWithInput(file, "apply", "-f", "-", "--dry-run")
+	s.runWithInput(file, "apply", "-f", "-", "--server", s.server.URL, "--dry-run")
+	s.runWithInput(file, "apply", "-f", "-", "--dry-run", "--strict", "--output", "json")
+	s.runWithInput(file, "apply", "-f", "-", "--server", s.server.URL, "--output", "json")
+	s.plans("applied "+run, "applied-"+run)
+}
+
+// plans passes new secrets for stored providers to plans of changes.
+func (s *search) plans(name, clientID string) {
+	changed := "oauth2: [" + s.oauth2Body(name, clientID) + "]\n"
+	for flags, want := range map[string]string{
+		"--dry-run": "1 update", "--dry-run --output json": "1 update", "--dry-run --prune=1000": " delete,",
+	} {
+		s.runWithInput(changed, append([]string{"apply", "-f", "-", "--as", "initial"}, strings.Fields(flags)...)...)
+		s.expect("a plan with "+flags, s.stderr, want)
+	}
+	s.runWithInput(changed, "apply", "-f", "-", "--as", "initial", "--yes", "--output", "json")
+	s.expect("a plan", s.stderr, "1 updated")
 }

@@ -4,7 +4,6 @@ package leaks_test
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -15,26 +14,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"testing"
 
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// scanner searches for canaries in what leaves the program or reaches the disk.
-type scanner struct {
-	// traces are the plain and encoded forms of canaries by name.
-	traces map[string][][]byte
-	// places counts what was scanned, and leaks are the canaries found, with their places.
-	places int
-	leaks  []string
-	// missed are the places that the search did not reach.
-	missed []string
-}
-
-func newScanner() *scanner { return &scanner{traces: map[string][][]byte{}} }
-
 // canary adds a text that must not occur anywhere.
-func (s *scanner) canary(name, text string) {
+func (s *search) canary(name, text string) {
 	quoted, _ := json.Marshal(text)
 	traces := []string{
 		text, strings.Trim(string(quoted), `"`), url.QueryEscape(text), hex.EncodeToString([]byte(text)),
@@ -53,32 +38,20 @@ func (s *scanner) canary(name, text string) {
 	}
 }
 
-// digestCanary adds the plain SHA-256 digest of a text, with which the text could be guessed.
-func (s *scanner) digestCanary(name, text string) {
-	digest := sha256.Sum256([]byte(text))
-	s.canary(name, string(digest[:]))
-}
-
 // scan searches a place for canaries, except those whose names have a prefix in allowed.
-func (s *scanner) scan(place string, content []byte, allowed ...string) {
+func (s *search) scan(place string, content []byte, allowed ...string) {
 	s.places++
 	for name, traces := range s.traces {
-		if slices.ContainsFunc(allowed, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
-			continue
-		}
-		for _, trace := range traces {
-			if bytes.Contains(content, trace) {
-				s.leaks = append(s.leaks, fmt.Sprintf("%s is in %s", name, place))
-				break
-			}
+		isAllowed := slices.ContainsFunc(allowed, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+		if !isAllowed && slices.ContainsFunc(traces, func(trace []byte) bool { return bytes.Contains(content, trace) }) {
+			s.leaks = append(s.leaks, fmt.Sprintf("%s is in %s", name, place))
 		}
 	}
 }
 
 // scanFiles scans the files below a directory and their names. The token file may hold its token, and the keyset file
 // master keys.
-func (s *scanner) scanFiles(t *testing.T, dir string) {
-	t.Helper()
+func (s *search) scanFiles(dir string) {
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
@@ -87,15 +60,9 @@ func (s *scanner) scanFiles(t *testing.T, dir string) {
 		if err != nil {
 			return err
 		}
-		var allowed []string
-		switch entry.Name() {
-		case "initial-token":
-			allowed = []string{"initial token"}
-		case "keyset.json":
-			allowed = []string{"master key "}
-		}
-		s.scan("the file "+entry.Name(), append(content, path...), allowed...)
+		allowed := map[string][]string{"initial-token": {"initial token"}, "keyset.json": {"master key "}}
+		s.scan("the file "+entry.Name(), append(content, path...), allowed[entry.Name()]...)
 		return nil
 	})
-	processtest.Must(t, err)
+	processtest.Must(s.t, err)
 }
