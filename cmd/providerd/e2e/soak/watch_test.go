@@ -18,12 +18,8 @@ import (
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// soakSample is the metrics of a server at one moment, and figures of the test.
-type soakSample struct {
-	at time.Duration
-	// values are by series, and those that sample adds by name.
-	values map[string]float64
-}
+// soakSample is the metrics of a server at one moment by series, and figures of the test by name.
+type soakSample map[string]float64
 
 // The series that identifies a process, and those that are reported.
 const (
@@ -51,7 +47,7 @@ func (s *soak) processes() (processes [][]soakSample) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	for i, sample := range s.samples {
-		if i == 0 || sample.values[startedSeries] != s.samples[i-1].values[startedSeries] {
+		if i == 0 || sample[startedSeries] != s.samples[i-1][startedSeries] {
 			processes = append(processes, nil)
 		}
 		last := len(processes) - 1
@@ -67,31 +63,32 @@ func (s *soak) dropped() float64 {
 	if len(s.samples) == 0 {
 		return 0
 	}
-	return s.samples[len(s.samples)-1].values[droppedSeries]
+	return s.samples[len(s.samples)-1][droppedSeries]
 }
 
 func (s *soak) sample() (soakSample, error) {
 	response, err := (&http.Client{Timeout: processtest.Timeout}).Get("http://" + s.ops + "/metrics")
 	if err != nil {
-		return soakSample{}, err
+		return nil, err
 	}
 	text, err := io.ReadAll(response.Body)
 	if err := errors.Join(err, response.Body.Close()); err != nil {
-		return soakSample{}, err
+		return nil, err
 	}
 	if response.StatusCode != http.StatusOK {
-		return soakSample{}, fmt.Errorf("status is %d", response.StatusCode)
+		return nil, fmt.Errorf("status is %d", response.StatusCode)
 	}
 	values, err := providerdtest.ParseSeries(string(text))
 	if err != nil {
-		return soakSample{}, err
+		return nil, err
 	}
 	// The next collection starts when the heap is twice the live heap after the last one.
 	values["heap"] = values["go_memstats_next_gc_bytes"] / 2
 	values["wal"] = s.sizeOf("data/providerd.db-wal")
 	creates, _ := s.Counts()
 	values["creates"], values["requests"] = float64(creates), float64(s.requests.Load())
-	return soakSample{at: time.Since(s.Started), values: values}, nil
+	values["seconds"] = time.Since(s.Started).Seconds()
+	return values, nil
 }
 
 // sizeOf returns the size of a file, or 0 if it does not exist.
@@ -148,14 +145,14 @@ func medianOf(samples []soakSample, value string) float64 {
 
 func valuesOf(samples []soakSample, value string) (values []float64) {
 	for _, sample := range samples {
-		values = append(values, sample.values[value])
+		values = append(values, sample[value])
 	}
 	return values
 }
 
-// minJudgedTime is how long a process must run to be judged. In an ordinary run, that is only the first process: after
+// minJudgedTime is how many seconds a process must run to be judged. In an ordinary run, that is only the first process: after
 // the restart, callers need seconds to reconnect.
-const minJudgedTime = 10 * time.Second
+const minJudgedTime = 10
 
 // report checks that nothing grew, and writes the resources that the server used in a whole run.
 func (s *soak) report(t *testing.T, isWhole bool) {
@@ -166,15 +163,15 @@ func (s *soak) report(t *testing.T, isWhole bool) {
 	}
 	for i, samples := range processes {
 		first, last := samples[0], samples[len(samples)-1]
-		processor += last.values[processorSeries] - first.values[processorSeries]
-		requests += last.values["requests"] - first.values["requests"]
+		processor += last[processorSeries] - first[processorSeries]
+		requests += last["requests"] - first["requests"]
 		// Memory always grows until the first garbage collection under load.
 		const collections = "go_gc_duration_seconds_count"
 		warm := slices.IndexFunc(samples, func(sample soakSample) bool {
-			return sample.values[collections] > first.values[collections]
+			return sample[collections] > first[collections]
 		})
 		samples = samples[max(warm, 0):]
-		if last.at-samples[0].at < minJudgedTime {
+		if last["seconds"]-samples[0]["seconds"] < minJudgedTime {
 			continue
 		}
 		for _, m := range soakMeasures() {
@@ -193,7 +190,7 @@ func (s *soak) report(t *testing.T, isWhole bool) {
 		"| CPU time, s per 1,000 requests | %.2f |\n",
 		int(database)/stored, stored, database/mib, slices.Max(valuesOf(all, "wal"))/mib,
 		len(s.backedUp), s.sizeOf("backup.db")/mib, s.backupTook.Seconds(), s.firstLog.Bytes/s.firstLog.Requests,
-		s.idle.values[residentSeries]/mib, slices.Max(valuesOf(all, residentSeries))/mib, processor/requests*1000)
+		s.idle[residentSeries]/mib, slices.Max(valuesOf(all, residentSeries))/mib, processor/requests*1000)
 	t.Log("\n" + sizes)
 	if isWhole && !t.Failed() {
 		manual := providerdtest.Path(t, "cmd/providerd/manual/configuration.md")
