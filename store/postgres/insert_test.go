@@ -40,8 +40,7 @@ func begin(t *testing.T, url, statement string) (end func()) {
 // than a transaction may take is refused before it begins, and does not use up its key.
 func TestBlockedCreatesFailAlone(t *testing.T) {
 	t.Parallel()
-	cluster := postgrestest.NewCluster(t)
-	url := cluster.CreateDatabase(t)
+	cluster, url := newDatabase(t)
 	opened := openStore(t, url, newKeyset(t))
 	late, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
@@ -95,8 +94,7 @@ func createAmongHeld(t *testing.T, opened *store.Store, round int) int {
 // A create is stored if the transaction that it waits for ends soon after its batch has given up.
 func TestBlockedCreatesAreTriedAgain(t *testing.T) {
 	t.Parallel()
-	cluster := postgrestest.NewCluster(t)
-	url := cluster.CreateDatabase(t)
+	_, url := newDatabase(t)
 	opened, watching := openStore(t, url, newKeyset(t)), create(t, url)
 	createEach(t, opened, "before")
 	for round := 1; !isStoredAfterWait(t, url, opened, watching, round); round++ {
@@ -143,8 +141,7 @@ func isStoredAfterWait(t *testing.T, url string, opened *store.Store, watching *
 // An insert has the id of a transaction before it generates a pk, so that no reader of events passes it.
 func TestInsertHasAnIDBeforePKs(t *testing.T) {
 	t.Parallel()
-	cluster := postgrestest.NewCluster(t)
-	url := cluster.CreateDatabase(t)
+	cluster, url := newDatabase(t)
 	opened := createWithKeyset(t, cluster, url)
 	// The sequence needs an id for the first pk only.
 	processtest.Must(t, insert(t.Context(), opened, "first"))
@@ -168,8 +165,7 @@ func TestInsertHasAnIDBeforePKs(t *testing.T) {
 // open before. It is stored as soon as the server is back.
 func TestInsertWhileServerIsAway(t *testing.T) {
 	t.Parallel()
-	cluster := postgrestest.NewCluster(t)
-	url := cluster.CreateDatabase(t)
+	cluster, url := newDatabase(t)
 	opened := createWithKeyset(t, cluster, url)
 	for _, fault := range []struct {
 		name       string
@@ -224,5 +220,46 @@ func TestWarningAtCommit(t *testing.T) {
 			t.Errorf("%s: error is %v, want ErrOutcomeUnknown with the warning", name, err)
 		}
 		r.standby.Thaw()
+	}
+}
+
+// While the server refuses rows, validations are refused and the store is not ready, but replays succeed. Once rows can
+// be stored, the store recovers without a create.
+func TestRefusedRows(t *testing.T) {
+	t.Parallel()
+	cluster, url := newDatabase(t)
+	opened := openStore(t, url, newKeyset(t))
+	if _, err := keyedCreate(t.Context(), opened, "before"); err != nil {
+		t.Fatal(err)
+	}
+	// The error of a server that can write its WAL but cannot extend its tables.
+	cluster.Exec(t, databaseOf(t, url),
+		`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+			$$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full'; END $$`,
+		`CREATE TRIGGER refuses BEFORE INSERT ON providers FOR EACH ROW EXECUTE FUNCTION refuse()`)
+	if _, err := keyedCreate(t.Context(), opened, "new"); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("create: error is %v, want ErrUnavailable", err)
+	}
+	for range 2 {
+		if replayed, err := keyedCreate(t.Context(), opened, "before"); err != nil || !replayed {
+			t.Errorf("replayed is %v, %v", replayed, err)
+		}
+		if isMade, err := keyedValidate(t.Context(), opened, "before"); err != nil || !isMade {
+			t.Errorf("validated as made %v, %v", isMade, err)
+		}
+		if _, err := keyedValidate(t.Context(), opened, "new"); !errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("validation: error is %v, want ErrUnavailable", err)
+		}
+		if err := opened.Ready(t.Context()); !errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("Ready: error is %v, want ErrUnavailable", err)
+		}
+	}
+	cluster.Exec(t, databaseOf(t, url), "DROP TRIGGER refuses ON providers")
+	awaitReady(t, opened)
+	if isMade, err := keyedValidate(t.Context(), opened, "new"); err != nil || isMade {
+		t.Errorf("validated as made %v, %v", isMade, err)
+	}
+	if replayed, err := keyedCreate(t.Context(), opened, "new"); err != nil || replayed {
+		t.Errorf("replayed is %v, %v", replayed, err)
 	}
 }

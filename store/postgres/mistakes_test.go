@@ -4,22 +4,15 @@ package postgres_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -34,9 +27,11 @@ import (
 // Each mistake in a URL, a server or a role has one line: the cause, then one remedy. No line has a password or a user.
 func TestMistakes(t *testing.T) {
 	t.Parallel()
-	cluster := postgrestest.NewCluster(t)
-	authority := secureCluster(t, cluster)
-	plain := postgrestest.NewCluster(t)
+	plain, cluster := postgrestest.NewCluster(t), postgrestest.NewCluster(t)
+	processtest.Run(t, cluster.Command("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=test",
+		"-addext", "subjectAltName=DNS:localhost", "-keyout", "data/server.key", "-out", "data/server.crt"))
+	processtest.Run(t, cluster.Command("sed", "--in-place", "1i host all barred all reject", "data/pg_hba.conf"))
+	cluster.Set(t, "ssl", "on")
 	readable := filepath.Join(t.TempDir(), "readable")
 	processtest.Must(t, os.WriteFile(readable, []byte("*:*:*:*:canary\n"), 0o640))
 	url := cluster.CreateDatabase(t)
@@ -94,7 +89,7 @@ func TestMistakes(t *testing.T) {
 		noConnection+"SERVER: server refused TLS connection; turn ssl on in the server, or set sslmode=disable in the URL if the network is safe")
 	expect("unknown authority", strings.Replace(server, "127.0.0.1", "localhost", 1)+name+"?sslmode=verify-full",
 		noConnection+"SERVER: x509: certificate signed by unknown authority; set sslrootcert in the URL to the server's CA certificate, and use a host name that the server's certificate contains")
-	expect("another name", server+name+"?sslmode=verify-full&sslrootcert="+authority,
+	expect("another name", server+name+"?sslmode=verify-full&sslrootcert="+cluster.Path("data/server.crt"),
 		noConnection+"SERVER: x509: cannot validate certificate for 127.0.0.1 because it doesn't contain any IP SANs; set sslrootcert in the URL to the server's CA certificate, and use a host name that the server's certificate contains")
 	expect("no file of the authority", server+name+"?sslmode=verify-full&sslrootcert=/nowhere",
 		"parse the database URL: failed to configure TLS (unable to read CA file: open /nowhere: no such file or directory); correct it in the URL or in the PG variables of the environment")
@@ -136,31 +131,6 @@ func TestMistakes(t *testing.T) {
 		unavailable+`idle_in_transaction_session_timeout is "1ms", which can end working transactions; set it to 0, or to 10s`)
 	expect("read-only server", with(url, "default_transaction_read_only=on"),
 		noConnection+"SERVER: read only connection; start the primary, or list all servers in the URL")
-}
-
-// secureCluster gives a cluster a certificate for localhost, refuses a role, and returns the file of the authority.
-func secureCluster(t *testing.T, cluster *postgrestest.Cluster) (authority string) {
-	t.Helper()
-	key, keyErr := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "localhost"}, DNSNames: []string{"localhost"},
-		NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
-	}
-	certificate, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	encoded, encodeErr := x509.MarshalPKCS8PrivateKey(key)
-	if keyErr != nil || err != nil || encodeErr != nil {
-		t.Fatal(keyErr, err, encodeErr)
-	}
-	cluster.Write("data/server.crt", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate})))
-	cluster.Write("data/server.key", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded})))
-	hba := cluster.Path("data/pg_hba.conf")
-	rules, err := os.ReadFile(hba)
-	if err == nil {
-		err = os.WriteFile(hba, append([]byte("host all barred all reject\n"), rules...), 0o600)
-	}
-	processtest.Must(t, err)
-	cluster.Set(t, "ssl", "on")
-	return cluster.Path("data/server.crt")
 }
 
 // fake returns the address of a server that sends one response, nil for none, to every caller.
@@ -255,15 +225,14 @@ func createEveryCharacter(t *testing.T, opened *store.Store) {
 
 // everyCharacter returns texts that together have every character except U+0000.
 func everyCharacter() (texts []string) {
-	var text strings.Builder
+	var all []rune
 	for r := rune(1); r <= unicode.MaxRune; r++ {
 		if utf8.ValidRune(r) {
-			text.WriteRune(r)
+			all = append(all, r)
 		}
-		if text.Len() > 100_000 || r == unicode.MaxRune {
-			texts = append(texts, text.String())
-			text.Reset()
-		}
+	}
+	for part := range slices.Chunk(all, 30_000) {
+		texts = append(texts, string(part))
 	}
 	return texts
 }

@@ -145,8 +145,7 @@ func TestManyFirstStarts(t *testing.T) {
 // Programs wait for the lock of a killed migration and log that. Only the one that migrates logs the migration.
 func TestMigrationsTakeTurns(t *testing.T) {
 	t.Parallel()
-	cluster := postgrestest.NewCluster(t)
-	url := cluster.CreateDatabase(t)
+	cluster, url := newDatabase(t)
 	cluster.Exec(t, databaseOf(t, url),
 		`CREATE TABLE goose_lock (lock_id bigint PRIMARY KEY, locked boolean NOT NULL, locked_at timestamptz,
 			locked_by text, lease_expires_at timestamptz, updated_at timestamptz)`,

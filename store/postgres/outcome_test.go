@@ -187,8 +187,7 @@ func TestRefusedCommitIsKnown(t *testing.T) {
 // whose trigger waits for the table of events waits for a table, not for a row.
 func TestStalledTransaction(t *testing.T) {
 	t.Parallel()
-	cluster := postgrestest.NewCluster(t)
-	url := cluster.CreateDatabase(t)
+	cluster, url := newDatabase(t)
 	opened := createWithKeyset(t, cluster, url)
 	end := begin(t, url, "LOCK TABLE events IN ACCESS EXCLUSIVE MODE")
 	if err := insert(t.Context(), opened, "before", "b"); !errors.Is(err, database.ErrLocked) ||
@@ -215,8 +214,7 @@ func TestStalledTransaction(t *testing.T) {
 // server is not asked to cancel them, and continues with each that it does not terminate itself.
 func TestHangingCommitsReleaseConnections(t *testing.T) {
 	t.Parallel()
-	cluster := postgrestest.NewCluster(t)
-	url := cluster.CreateDatabase(t)
+	cluster, url := newDatabase(t)
 	opened := createWithKeyset(t, cluster, url)
 	opened.SetAbandonTimeout(time.Second)
 	cluster.Exec(t, databaseOf(t, url),
@@ -252,5 +250,38 @@ func TestHangingCommitsReleaseConnections(t *testing.T) {
 	hanging := query[int](t, opened, "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'")
 	if hanging != rounds*each {
 		t.Errorf("the server continues with %d commits, want %d", hanging, rounds*each)
+	}
+}
+
+// A store is ready only while creates are committed.
+func TestReadinessIsWritability(t *testing.T) {
+	t.Parallel()
+	r := newReplicated(t, "")
+	opened := openStore(t, r.url, newKeyset(t))
+	awaitReady(t, opened)
+	for _, change := range []struct {
+		name       string
+		fail, heal func()
+	}{
+		{"frozen", r.primary.Freeze, r.primary.Thaw},
+		{"without its standby", r.standby.Freeze, r.standby.Thaw},
+		{"read-only", func() { r.primary.Set(t, "default_transaction_read_only", "on") }, func() {
+			r.primary.Exec(t, "postgres", "SET default_transaction_read_only = off",
+				"ALTER SYSTEM RESET default_transaction_read_only", "SELECT pg_reload_conf()")
+		}},
+		{"restarted", r.primary.Kill, func() { r.primary.Start(t) }},
+	} {
+		change.fail()
+		failed := time.Now()
+		for opened.Ready(t.Context()) == nil {
+			if time.Since(failed) > 2*time.Second {
+				t.Fatalf("%s: ready after 2 seconds", change.name)
+			}
+		}
+		change.heal()
+		awaitReady(t, opened)
+		if _, err := keyedCreate(t.Context(), opened, change.name); err != nil {
+			t.Errorf("after %s: %v", change.name, err)
+		}
 	}
 }

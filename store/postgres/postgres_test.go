@@ -19,18 +19,21 @@ import (
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/postgres"
 	"example.com/providerd/store/postgres/postgrestest"
-	"example.com/providerd/store/seal"
 	"example.com/providerd/store/storetest"
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// newKeyset creates a keyset file.
+// newKeyset returns the path of a keyset file, which openStore creates.
 func newKeyset(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "keyset.json")
-	_, err := seal.ReadOrCreateMasterKeys(path)
-	processtest.Must(t, err)
-	return path
+	return filepath.Join(t.TempDir(), "keyset.json")
+}
+
+// newDatabase returns a cluster and the URL of a database in it.
+func newDatabase(t *testing.T) (*postgrestest.Cluster, string) {
+	t.Helper()
+	cluster := postgrestest.NewCluster(t)
+	return cluster, cluster.CreateDatabase(t)
 }
 
 // parse parses a valid URL.

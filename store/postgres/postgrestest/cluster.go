@@ -1,7 +1,7 @@
 // Package postgrestest starts private PostgreSQL servers for tests, with standbys and PgBouncer, from Debian packages.
 // It needs Linux. It does not depend on the tables of the store.
 //
-// Start with NewCluster; pgbouncer.go pools the connections of a cluster. Kill is like a crash, and Freeze like a network
+// Start with NewCluster; NewPgBouncer pools the connections of a cluster. Kill is like a crash, and Freeze like a network
 // that is lost. Server runs other programs as PostgreSQL is run.
 package postgrestest
 
@@ -16,7 +16,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -247,24 +246,35 @@ func with(t testing.TB, url string, work func(ctx context.Context, connection *p
 	processtest.Must(t, work(ctx, connection))
 }
 
-// Binary returns the path of a program of the newest installed PostgreSQL server.
-func Binary(t testing.TB, name string) string {
+// AddStandby starts a new standby of the cluster, which is asynchronous until RequireStandby. It is closed
+// with the test.
+func (c *Cluster) AddStandby(t testing.TB) *Cluster {
 	t.Helper()
-	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/" + name)
-	if err != nil || len(found) == 0 {
-		t.Fatal("no PostgreSQL server is installed; run .ci/install postgres")
-	}
-	return slices.Max(found)
+	standby := newNode(t, c.locale)
+	standby.Password = c.Password
+	primary := fmt.Sprintf("host=127.0.0.1 port=%d user=%s password=%s sslmode=disable application_name=%s",
+		c.port, superuser, c.Password, standby.name)
+	processtest.Run(t, standby.Command(Binary(t, "pg_basebackup"), "--dbname", primary,
+		"--pgdata", "data", "--write-recovery-conf", "--checkpoint", "fast", "--no-sync"))
+	// Otherwise, once promoted, it would wait for the standbys of its primary.
+	standby.Write("data/postgresql.auto.conf", "synchronous_standby_names = ''\n")
+	standby.Start(t)
+	standby.Await(t, "SELECT EXISTS (SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming')")
+	return standby
 }
 
-// DatabaseURL returns the URL of a database on a server without TLS.
-func DatabaseURL(password, address, database string) string {
-	location := url.URL{
-		Scheme: "postgres", User: url.UserPassword(superuser, password), Host: address, Path: "/" + database,
-		RawQuery: "sslmode=disable",
-	}
-	return location.String()
+// RequireStandby makes each commit wait until the standby has it on disk, and returns once the standby is synchronous.
+func (c *Cluster) RequireStandby(t testing.TB, standby *Cluster) {
+	t.Helper()
+	c.Set(t, "synchronous_standby_names", standby.name)
+	c.Await(t, "SELECT EXISTS (SELECT FROM pg_stat_replication"+
+		" WHERE application_name = $1 AND state = 'streaming' AND sync_state = 'sync')", standby.name)
 }
 
-// randomName returns a unique SQL identifier in lower case.
-func randomName() string { return strings.ToLower(rand.Text()) }
+// Promote promotes the standby and returns once it accepts writes. Its commits wait for no standby. If the old primary
+// is running, it stays writable.
+func (c *Cluster) Promote(t testing.TB) {
+	t.Helper()
+	c.Exec(t, ownDatabase, "SELECT pg_promote(wait => false)")
+	c.Await(t, "SELECT NOT pg_is_in_recovery()")
+}

@@ -2,13 +2,17 @@ package postgrestest
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"os/user"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -36,24 +40,18 @@ func NewServer(t testing.TB) *Server {
 	s := &Server{t: t, dir: dir}
 	t.Cleanup(s.Close)
 	if os.Geteuid() == 0 {
-		s.account = unprivileged(t)
+		// Servers refuse root.
+		found, err := user.Lookup("postgres")
+		if err != nil {
+			found, err = user.Lookup("nobody")
+		}
+		processtest.Must(t, err)
+		s.account = &syscall.Credential{}
+		_, err = fmt.Sscan(found.Uid+" "+found.Gid, &s.account.Uid, &s.account.Gid)
+		processtest.Must(t, err)
 	}
 	s.own(dir)
 	return s
-}
-
-// unprivileged returns the user postgres, or nobody if there is none: servers refuse root.
-func unprivileged(t testing.TB) *syscall.Credential {
-	t.Helper()
-	found, err := user.Lookup("postgres")
-	if err != nil {
-		found, err = user.Lookup("nobody")
-	}
-	processtest.Must(t, err)
-	uid, uidErr := strconv.ParseUint(found.Uid, 10, 32)
-	gid, gidErr := strconv.ParseUint(found.Gid, 10, 32)
-	processtest.Must(t, uidErr, gidErr)
-	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 }
 
 // Path returns the path of a file in the directory.
@@ -181,4 +179,60 @@ func SignalTree(id int, signal syscall.Signal) {
 		}
 	}
 	_ = syscall.Kill(id, signal)
+}
+
+// Binary returns the path of a program of the newest installed PostgreSQL server.
+func Binary(t testing.TB, name string) string {
+	t.Helper()
+	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/" + name)
+	if err != nil || len(found) == 0 {
+		t.Fatal("no PostgreSQL server is installed; run .ci/install postgres")
+	}
+	return slices.Max(found)
+}
+
+// DatabaseURL returns the URL of a database on a server without TLS.
+func DatabaseURL(password, address, database string) string {
+	location := url.URL{
+		Scheme: "postgres", User: url.UserPassword(superuser, password), Host: address, Path: "/" + database,
+		RawQuery: "sslmode=disable",
+	}
+	return location.String()
+}
+
+// randomName returns a unique SQL identifier in lower case.
+func randomName() string { return strings.ToLower(rand.Text()) }
+
+// NewPgBouncer starts a PgBouncer that pools the connections of a cluster in transaction mode: each transaction may get
+// another session of the server. It has up to 1,000 clients, and 20 sessions per database. At 100 sessions it closes
+// idle ones of other databases, which it would keep for ten minutes. It is closed with the test. urlOf returns the URL
+// of a database through it.
+func NewPgBouncer(t testing.TB, cluster *Cluster) (urlOf func(database string) string) {
+	t.Helper()
+	port := processtest.FreePort(t)
+	address, b := processtest.Local(port), NewServer(t)
+	b.Write("users", fmt.Sprintf("%q %q\n", superuser, cluster.Password))
+	b.Write("settings", fmt.Sprintf(`[databases]
+* = host=127.0.0.1 port=%d
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = %d
+unix_socket_dir =
+auth_type = scram-sha-256
+auth_file = users
+pool_mode = transaction
+default_pool_size = 20
+max_user_connections = 100
+max_client_conn = 1000
+`, cluster.port, port))
+	b.Launch(b.Command("/usr/sbin/pgbouncer", "settings"), func() error {
+		connection, err := net.Dial("tcp", address)
+		if err != nil {
+			return err
+		}
+		return connection.Close()
+	})
+	return func(database string) string {
+		return DatabaseURL(cluster.Password, address, database) + "&default_query_exec_mode=exec"
+	}
 }
