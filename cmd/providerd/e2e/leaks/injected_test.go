@@ -20,6 +20,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"testing"
+
+	"example.com/providerd/store/storetest/processtest"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
@@ -28,6 +31,34 @@ import (
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
+
+// TestGateFindsInjectedLeaks searches the program with all injected leaks or, in the proof "leaks", with one at a time.
+// The gate must find every leak in its place.
+func TestGateFindsInjectedLeaks(t *testing.T) {
+	t.Parallel()
+	size := processtest.ProofSize(t, "leaks", len(leaks()))
+	for injected := range slices.Chunk(leaks(), size) {
+		t.Run(injected[0].finding, func(t *testing.T) {
+			t.Parallel()
+			s := newSearch(t)
+			// Responses with leaks may violate the contract.
+			s.client = &http.Client{}
+			variable := leaksVariable + "="
+			for _, leak := range injected {
+				variable += leak.finding + "\n"
+			}
+			s.environment = []string{variable}
+			s.overSQLite()
+			for _, leak := range leaks() {
+				isFound := slices.ContainsFunc(s.leaks, regexp.MustCompile(leak.finding).MatchString)
+				if isInjected := strings.Contains(variable, leak.finding+"\n"); isFound != isInjected {
+					t.Errorf("%s: found is %v, injected is %v", leak.finding, isFound, isInjected)
+				}
+			}
+			t.Logf("found %d injected leaks in %d places", len(injected), s.places)
+		})
+	}
+}
 
 // leak is a leak that is injected around the program, between it and its callers.
 type leak struct {

@@ -146,7 +146,7 @@ func (s *search) pages() {
 	s.server.URL, s.client = served, client
 }
 
-// commands runs every command.
+// commands runs every command. Updates change secrets, with flags and with an entry.
 func (s *search) commands() {
 	for _, line := range []string{
 		"--help", "serve --help", "token --help", "token create --help", "provider --help", "key --help", "audit --help",
@@ -168,16 +168,6 @@ func (s *search) commands() {
 	} {
 		s.run(strings.Fields(line)...)
 	}
-	s.update()
-	s.run("provider", "export")
-	s.expect("an export", s.stderr, " replaces the client_secret of provider ")
-	printed := s.run("audit")
-	s.expect("the audit", printed, " provider deleted ")
-	s.expect("the audit", printed, " provider updated ")
-}
-
-// update changes secrets, with flags and with an entry.
-func (s *search) update() {
 	dir := s.t.TempDir()
 	secret, large := filepath.Join(dir, "secret"), filepath.Join(dir, "large")
 	for path, text := range map[string]string{
@@ -200,9 +190,14 @@ func (s *search) update() {
 	} {
 		s.run(append([]string{"provider"}, arguments...)...)
 	}
+	s.run("provider", "export")
+	s.expect("an export", s.stderr, " replaces the client_secret of provider ")
+	printed := s.run("audit")
+	s.expect("the audit", printed, " provider deleted ")
+	s.expect("the audit", printed, " provider updated ")
 }
 
-// replaceMasterKey replaces the master key, and uses keyset files that lack it or are truncated.
+// replaceMasterKey replaces the master key, and uses keyset files that lack it, are truncated or missing.
 func (s *search) replaceMasterKey() {
 	next, previous := s.keyset+".next", filepath.Join(s.t.TempDir(), "previous.json")
 	s.run("key", "create", "--keyset", next, "--add", s.keyset)
@@ -217,10 +212,6 @@ func (s *search) replaceMasterKey() {
 	check(os.WriteFile(previous, content[:len(content)-len(content)/4], 0o600))
 	s.run("key", "list", "--keyset", previous)
 	s.expect("a command with a truncated keyset", s.stderr, "is not a Tink keyset")
-}
-
-// withoutKeyset sends secrets while the keyset is missing.
-func (s *search) withoutKeyset() {
 	check(os.Rename(s.keyset, s.keyset+".away"))
 	s.send(503, http.MethodGet, "/readyz", "", "")
 	s.post(503, providerdtest.OAuth2Path, s.initial, s.oauth2Body("unsealed", "unsealed"))
@@ -267,12 +258,8 @@ func (s *search) applies() {
 	s.runWithInput(file, "apply", "-f", "-", "--server", s.server.URL, "--dry-run")
 	s.runWithInput(file, "apply", "-f", "-", "--dry-run", "--strict", "--output", "json")
 	s.runWithInput(file, "apply", "-f", "-", "--server", s.server.URL, "--output", "json")
-	s.plans("applied "+run, "applied-"+run)
-}
-
-// plans passes new secrets for stored providers to plans of changes.
-func (s *search) plans(name, clientID string) {
-	changed := "oauth2: [" + s.oauth2Body(name, clientID) + "]\n"
+	// Plans of changes have new secrets for stored providers.
+	changed := "oauth2: [" + s.oauth2Body("applied "+run, "applied-"+run) + "]\n"
 	for flags, want := range map[string]string{
 		"--dry-run": "1 update", "--dry-run --output json": "1 update", "--dry-run --prune=1000": " delete,",
 	} {
@@ -281,4 +268,26 @@ func (s *search) plans(name, clientID string) {
 	}
 	s.runWithInput(changed, "apply", "-f", "-", "--as", "initial", "--yes", "--output", "json")
 	s.expect("a plan", s.stderr, "1 updated")
+}
+
+// newToken creates a token that allows operations.
+func (s *search) newToken(name string, operations ...string) string {
+	arguments := []string{"token", "create", "--name", name}
+	for _, operation := range operations {
+		arguments = append(arguments, "--allow", operation)
+	}
+	text := strings.TrimSpace(s.run(arguments...))
+	s.canary(name+" token", text)
+	return text
+}
+
+// learnKeys adds the master keys and the data keys.
+func (s *search) learnKeys() {
+	driver, source := "sqlite3", filepath.Join(s.dir, "data", "providerd.db")
+	if s.databaseURL != "" {
+		driver, source = "pgx", s.databaseURL
+	}
+	for _, key := range must(providerdtest.ClearKeys(s.keyset, driver, source)) {
+		s.canary(fmt.Sprintf("%s key %d", key.Kind, key.ID), string(key.Key))
+	}
 }
