@@ -39,14 +39,19 @@ func (s *soak) load(t *testing.T, trusted *x509.CertPool) *providerdtest.Load {
 		s.certificate.Store(state.PeerCertificates[0].SerialNumber.Int64())
 		return nil
 	}}
+	newSDK := func(token string, doer client.HttpRequestDoer) *client.Providers {
+		providers, err := client.New(s.process.URL, token, client.WithDoer(doer), client.WithRetries(soakRetries))
+		processtest.Must(t, err)
+		return providers
+	}
 	var callers []*soakCaller
 	for number := range soakCallers {
 		connections := &http.Transport{TLSClientConfig: security.Clone()}
 		checked := contracttest.ClientOver(t, connections)
 		callers = append(callers, &soakCaller{
 			soak: s, number: number, connections: connections,
-			providers: s.newSDK(t, token, checked),
-			anonymous: s.newSDK(t, "nobody", withoutToken{checked}),
+			providers: newSDK(token, checked),
+			anonymous: newSDK("nobody", withoutToken{checked}),
 			last:      &client.OAuth2Provider{},
 		})
 	}
@@ -78,13 +83,6 @@ type soakCaller struct {
 	providers, anonymous *client.Providers
 	// last is the OAuth2 provider that the caller created last. Its name is its idempotency key.
 	last *client.OAuth2Provider
-}
-
-func (s *soak) newSDK(t *testing.T, token string, doer client.HttpRequestDoer) *client.Providers {
-	t.Helper()
-	providers, err := client.New(s.process.URL, token, client.WithDoer(doer), client.WithRetries(soakRetries))
-	processtest.Must(t, err)
-	return providers
 }
 
 // record counts a response, and reports whether it is the expected one.

@@ -21,8 +21,6 @@ import (
 )
 
 const (
-	// defaultSoak is the duration of an ordinary run, in seconds. The proof "soak" runs longer.
-	defaultSoak = 16
 	// wholeSoak is the minimum duration of a run that writes the figures.
 	wholeSoak = 2 * time.Minute
 	// soakSamples is the number of samples of a whole run.
@@ -61,7 +59,7 @@ func leak() {
 // and no resource of a process may grow with the creates.
 func TestSoak(t *testing.T) {
 	t.Parallel()
-	length := time.Duration(processtest.ProofSize(t, "soak", defaultSoak)) * time.Second
+	length := time.Duration(processtest.ProofSize(t, "soak", 16)) * time.Second
 	s := startSoak(t, providerdtest.Build(t), max(length/soakSamples, 100*time.Millisecond))
 	await := func(share float64) { <-time.After(time.Duration(share*float64(length)) - time.Since(s.Started)) }
 	await(0.12)
@@ -157,8 +155,13 @@ func (s *soak) start(t *testing.T) {
 	t.Helper()
 	reader, writer, err := os.Pipe()
 	processtest.Must(t, err)
-	s.log = &pipedLog{pipe: reader, ended: make(chan struct{})}
-	go s.log.read()
+	log := &pipedLog{pipe: reader, ended: make(chan struct{})}
+	go func() {
+		defer close(log.ended)
+		log.err = log.count.Read(log)
+		_ = reader.Close()
+	}()
+	s.log = log
 	command := s.command(t.Context(), "PROVIDERD_DRAIN_DELAY=2s", "PROVIDERD_LISTEN="+s.address, "PROVIDERD_OPS_LISTEN="+s.ops,
 		"PROVIDERD_TLS_CERT=cert.pem", "PROVIDERD_TLS_KEY=key.pem", "serve")
 	command.Stderr = writer
@@ -202,8 +205,7 @@ func (s *soak) operate(t *testing.T, arguments ...string) {
 // awaitDroppedLines waits until some lines of the log are dropped.
 func (s *soak) awaitDroppedLines(t *testing.T) {
 	t.Helper()
-	const lines = 100
-	processtest.WaitUntil(t, "log lines are dropped", func() bool { return s.dropped() >= lines })
+	processtest.WaitUntil(t, "log lines are dropped", func() bool { return s.dropped() >= 100 })
 }
 
 // pipedLog is the log of a server, read from a pipe.
@@ -215,12 +217,6 @@ type pipedLog struct {
 	// count and err are valid after ended is closed.
 	count providerdtest.LogCount
 	err   error
-}
-
-func (l *pipedLog) read() {
-	defer close(l.ended)
-	l.err = l.count.Read(l)
-	_ = l.pipe.Close()
 }
 
 // Read reads from the pipe, unless reading is blocked.
