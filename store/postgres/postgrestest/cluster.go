@@ -176,19 +176,17 @@ func CreateDatabase(t testing.TB, server, template string) string {
 	parsed, err := url.Parse(server)
 	processtest.Must(t, err)
 	parsed.Path = "/test_" + randomName()
-	execute(t, server, "CREATE DATABASE "+parsed.Path[1:]+" TEMPLATE "+template)
+	with(t, server, func(ctx context.Context, connection *pgx.Conn) error {
+		_, err := connection.Exec(ctx, "CREATE DATABASE "+parsed.Path[1:]+" TEMPLATE "+template)
+		return err
+	})
 	return parsed.String()
 }
 
 // Exec runs statements on one connection to a database, each in its own transaction.
 func (c *Cluster) Exec(t testing.TB, database string, statements ...string) {
 	t.Helper()
-	execute(t, c.URL(database), statements...)
-}
-
-func execute(t testing.TB, url string, statements ...string) {
-	t.Helper()
-	with(t, url, func(ctx context.Context, connection *pgx.Conn) error {
+	with(t, c.URL(database), func(ctx context.Context, connection *pgx.Conn) error {
 		for _, statement := range statements {
 			if _, err := connection.Exec(ctx, statement); err != nil {
 				return fmt.Errorf("%s: %w", statement, err)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
 	"os"
 	"os/exec"
 	"os/user"
@@ -136,7 +135,12 @@ func (s *Server) Thaw() { s.signal(syscall.SIGCONT) }
 func (s *Server) Close() {
 	s.t.Helper()
 	s.Kill()
-	s.removeSharedMemory()
+	// After a kill, the System V segment that tells PostgreSQL that a data directory is in use would remain until the next
+	// start of the server or a reboot.
+	var key, id uintptr
+	if _, err := fmt.Sscan(s.PIDFile()[6], &key, &id); err == nil {
+		_, _, _ = syscall.Syscall(syscall.SYS_SHMCTL, id, 0 /* IPC_RMID */, 0)
+	}
 	processtest.Must(s.t, os.RemoveAll(s.dir))
 }
 
@@ -145,16 +149,6 @@ func (s *Server) Close() {
 func (s *Server) PIDFile() []string {
 	text, _ := os.ReadFile(s.Path("data/postmaster.pid"))
 	return append(strings.Split(string(text), "\n"), make([]string, 8)...)
-}
-
-// removeSharedMemory removes the System V segment that tells PostgreSQL that a data directory is in use. After a
-// kill, it remains until the next start of the server or a reboot.
-func (s *Server) removeSharedMemory() {
-	const remove = 0 // IPC_RMID
-	var key, id uintptr
-	if _, err := fmt.Sscan(s.PIDFile()[6], &key, &id); err == nil {
-		_, _, _ = syscall.Syscall(syscall.SYS_SHMCTL, id, remove, 0)
-	}
 }
 
 // SignalTree sends a signal to the children of a program, then to the program itself. Each process of PostgreSQL is in
@@ -193,11 +187,7 @@ func Binary(t testing.TB, name string) string {
 
 // DatabaseURL returns the URL of a database on a server without TLS.
 func DatabaseURL(password, address, database string) string {
-	location := url.URL{
-		Scheme: "postgres", User: url.UserPassword(superuser, password), Host: address, Path: "/" + database,
-		RawQuery: "sslmode=disable",
-	}
-	return location.String()
+	return fmt.Sprintf("postgres://%s:%s@%s/%s?sslmode=disable", superuser, password, address, database)
 }
 
 // randomName returns a unique SQL identifier in lower case.
