@@ -63,7 +63,12 @@ func (c *createsCheck) draw(t *rapid.T) *attempt {
 		a.directory = new(FullWorkspaceDirectory())
 		return a
 	}
-	a.oauth2 = new(FullOAuth2(c.prefix + a.drawClientID(t)))
+	clientID := rapid.StringMatching("[a-dA-D]").Draw(t, "client_id")
+	// For a key it is mostly the same one, so that many retries are equal.
+	if a.request.IdempotencyKey != nil && rapid.IntRange(0, 3).Draw(t, "is retry") > 0 {
+		clientID = strings.ToLower(*a.request.IdempotencyKey)
+	}
+	a.oauth2 = new(FullOAuth2(c.prefix + clientID))
 	if a.request.Generated = store.Generated(rapid.SampledFrom([]int{0, 0, 0, 1, 2, 3}).Draw(t, "generated")); a.omits(store.GeneratedClientID) {
 		a.oauth2.ClientID = c.prefix + store.RandomAlphanumeric(40)
 	}
@@ -130,14 +135,6 @@ func (c *createsCheck) stored(ctx context.Context, t *rapid.T, database *store.S
 	}
 }
 
-// drawClientID returns one of a few client_ids, and for a key mostly the same one, so that many retries are equal.
-func (a *attempt) drawClientID(t *rapid.T) string {
-	if a.request.IdempotencyKey != nil && rapid.IntRange(0, 3).Draw(t, "is retry") > 0 {
-		return strings.ToLower(*a.request.IdempotencyKey)
-	}
-	return rapid.StringMatching("[a-dA-D]").Draw(t, "client_id")
-}
-
 // attempt is a create and its outcome.
 type attempt struct {
 	request   store.CreateRequest
@@ -185,12 +182,11 @@ func (a *attempt) isAsRequested() bool {
 	if common.PK <= 0 || common.Name != a.request.Name || common.CreatedBy != a.request.CreatedBy {
 		return false
 	}
+	settings := reflect.ValueOf(a.record).Field(1).Interface()
 	if a.oauth2 != nil {
-		record, _ := a.record.(store.OAuth2Provider)
-		return reflect.DeepEqual(record.OAuth2Settings, *a.oauth2)
+		return reflect.DeepEqual(settings, *a.oauth2)
 	}
-	record, _ := a.record.(store.WorkspaceDirectoryProvider)
-	return reflect.DeepEqual(record.WorkspaceDirectorySettings, *a.directory)
+	return reflect.DeepEqual(settings, *a.directory)
 }
 
 // model is the expected state of a database that runs creates one after the other.
@@ -223,16 +219,6 @@ func (m *model) explains(a *attempt) bool {
 	return a.isStored() && a.isAsRequested() && m.records[a.record.Common().PK] == nil
 }
 
-func (m *model) store(a *attempt) {
-	m.records[a.record.Common().PK] = a.record
-	if a.oauth2 != nil {
-		m.clientIDs[a.oauth2.ClientID] = true
-	}
-	if a.scope() != "" {
-		m.keys[a.scope()] = a
-	}
-}
-
 // settle finds an order in which the model gives concurrent attempts the outcomes that they had, and returns the
 // attempts that fit into no order.
 //
@@ -249,7 +235,14 @@ func (m *model) settle(attempts []*attempt) (unexplained []*attempt) {
 		if next < 0 {
 			return attempts
 		}
-		m.store(attempts[next])
+		a := attempts[next]
+		m.records[a.record.Common().PK] = a.record
+		if a.oauth2 != nil {
+			m.clientIDs[a.oauth2.ClientID] = true
+		}
+		if a.scope() != "" {
+			m.keys[a.scope()] = a
+		}
 		attempts = slices.Delete(attempts, next, next+1)
 	}
 }

@@ -93,10 +93,7 @@ func testValuesOfABatch(t *testing.T, database *store.Store) {
 			c.request = store.CreateRequest{Name: text, CreatedBy: text, RequestID: text, RemoteAddress: text}
 			if i%4 == 0 {
 				c.directory = new(FullWorkspaceDirectory())
-			} else {
-				c.oauth2 = new(FullOAuth2(uuid.NewString() + requests[i]))
-			}
-			if i%4 > 0 && i%3 > 0 {
+			} else if c.oauth2 = new(FullOAuth2(uuid.NewString() + requests[i])); i%3 > 0 {
 				c.oauth2.ClientSecret, c.oauth2.RedirectURIs = store.NewSecret(text), text
 				c.oauth2.AuthenticationFlow, c.oauth2.SigningKey, c.oauth2.PropertyMappings = nil, nil, []uuid.UUID{}
 			}
@@ -183,12 +180,7 @@ func testEventsDuringCreates(t *testing.T, database *store.Store) {
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		defer cancel()
-		concurrently(count, func(i int) {
-			_, _, err := database.CreateOAuth2Provider(t.Context(), creation("x"), FullOAuth2(fmt.Sprint(i)))
-			if err != nil {
-				t.Error(err)
-			}
-		})
+		concurrently(count, func(i int) { createOAuth2(t, database, fmt.Sprint(i)) })
 	}()
 	var read []store.Event
 	for isDone := false; !isDone; {

@@ -43,12 +43,9 @@ func testFirstTokenOfTwoStores(t *testing.T, first, second *store.Store) {
 	}
 }
 
-// crossing is a group of creates that cross: of four, the first store gets two and the second store two.
-type crossing [4]*attempt
-
-// newCrossing returns a create of a client_id and one with a key for the first store, and a retry of the latter and a
-// create of the same client_id for the second. If it is random, their values are.
-func newCrossing(name string, isRandom bool) (c crossing) {
+// newCrossing returns creates that cross: one of a client_id and one with a key for the first store, and a retry of the
+// latter and a create of the same client_id for the second. If it is random, their values are.
+func newCrossing(name string, isRandom bool) (c [4]*attempt) {
 	values := [4][3]string{{"l", "", ""}, {"m", "k", "x"}, {"m", "k", "x"}, {"l", "", ""}}
 	for i, value := range values {
 		if isRandom {
@@ -63,12 +60,6 @@ func newCrossing(name string, isRandom bool) (c crossing) {
 	return c
 }
 
-// areBatches reports whether each store committed its two creates in one batch.
-func (c crossing) areBatches() bool {
-	begun := func(i int) time.Time { return c[i].request.Timing.Begun }
-	return begun(0).Equal(begun(1)) && begun(2).Equal(begun(3))
-}
-
 // testCrossedBatches has two stores commit batches that share client_ids and keys. The outcomes must be those of single
 // creates in some order.
 func testCrossedBatches(t *testing.T, first, second *store.Store) {
@@ -76,7 +67,7 @@ func testCrossedBatches(t *testing.T, first, second *store.Store) {
 	// How many creates share a batch depends on the load of the machine.
 	batches, round := 0, 0
 	for ; round < rounds || batches < rounds/10 && round < maxRounds; round++ {
-		var crossings [each]crossing
+		var crossings [each][4]*attempt
 		for i := range crossings {
 			crossings[i] = newCrossing(fmt.Sprint(round, "/", i), round%2 == 1)
 		}
@@ -84,7 +75,8 @@ func testCrossedBatches(t *testing.T, first, second *store.Store) {
 			crossings[i/4][i%4].create(t.Context(), []*store.Store{first, second}[i%4/2])
 		})
 		for _, c := range crossings {
-			if c.areBatches() {
+			begun := func(i int) time.Time { return c[i].request.Timing.Begun }
+			if begun(0).Equal(begun(1)) && begun(2).Equal(begun(3)) {
 				batches++
 			}
 			for _, a := range newModel().settle(c[:]) {
