@@ -151,9 +151,9 @@ func TestMigrationsTakeTurns(t *testing.T) {
 			locked_by text, lease_expires_at timestamptz, updated_at timestamptz)`,
 		fmt.Sprintf("INSERT INTO goose_lock VALUES (%d, true, now(), 'killed', now() + interval '3 seconds', now())",
 			lock.DefaultLockID))
+	const programs = 3
 	var log strings.Builder
 	logger := slog.New(slog.NewTextHandler(&log, nil))
-	const programs = 3
 	var group sync.WaitGroup
 	for range programs {
 		group.Go(func() {

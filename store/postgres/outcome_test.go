@@ -51,14 +51,9 @@ func keyedValidate(ctx context.Context, opened *store.Store, key string) (isMade
 }
 
 func keyedRequest(key string) (store.CreateRequest, store.OAuth2Settings) {
-	request := store.CreateRequest{
-		Name: key, CreatedBy: "caller", RequestID: uuid.NewString(), IdempotencyKey: &key,
-	}
-	return request, store.OAuth2Settings{
-		ClientID: key, ClientSecret: store.NewSecret("secret of " + key),
-		PropertyMappings: []uuid.UUID{}, JWKSSources: []uuid.UUID{},
-		ClientType: "confidential", SubMode: "hashed_user_id", IssuerMode: "per_provider",
-	}
+	settings := storetest.FullOAuth2(key)
+	settings.ClientSecret = store.NewSecret("secret of " + key)
+	return store.CreateRequest{Name: key, CreatedBy: "caller", RequestID: uuid.NewString(), IdempotencyKey: &key}, settings
 }
 
 // Without the standby, nothing is acknowledged: no create, no replay of one that is only on the primary, and no
@@ -68,9 +63,7 @@ func TestNothingIsAcknowledgedWithoutTheStandby(t *testing.T) {
 	r := newReplicated(t, "")
 	keyset := newKeyset(t)
 	opened := openStore(t, r.url, keyset)
-	if _, err := keyedCreate(t.Context(), opened, "before"); err != nil {
-		t.Fatal(err)
-	}
+	createEach(t, opened, "before")
 	create := func(key string) func(*store.Store) error {
 		return func(replica *store.Store) error { _, err := keyedCreate(t.Context(), replica, key); return err }
 	}
@@ -178,7 +171,7 @@ func TestRefusedCommitIsKnown(t *testing.T) {
 	if !errors.Is(err, database.ErrInsertApart) || errors.Is(err, database.ErrOutcomeUnknown) {
 		t.Errorf("error is %v, want that of the constraint", err)
 	}
-	if stored := names(t, opened); len(stored) != 0 {
+	if stored := query[[]string](t, opened, "SELECT name FROM providers ORDER BY pk"); len(stored) != 0 {
 		t.Errorf("stored: %v", stored)
 	}
 }
@@ -280,8 +273,6 @@ func TestReadinessIsWritability(t *testing.T) {
 		}
 		change.heal()
 		awaitReady(t, opened)
-		if _, err := keyedCreate(t.Context(), opened, change.name); err != nil {
-			t.Errorf("after %s: %v", change.name, err)
-		}
+		createEach(t, opened, "after "+change.name)
 	}
 }

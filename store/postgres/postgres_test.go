@@ -127,12 +127,6 @@ func insert(ctx context.Context, opened *postgres.Database, names ...string) err
 	return err
 }
 
-// names returns the names of the stored providers.
-func names(t *testing.T, database *postgres.Database) []string {
-	t.Helper()
-	return query[[]string](t, database, "SELECT name FROM providers ORDER BY pk")
-}
-
 // databaseOf returns the name of the database of a URL.
 func databaseOf(t *testing.T, text string) string {
 	t.Helper()
