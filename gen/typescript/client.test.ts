@@ -1,3 +1,4 @@
+import * as sdk from "./client.js";
 import { createClient, ProblemError, type ClientOptions, type OAuth2ProviderRequest } from "./client.js";
 import { startServer } from "./testdata/server.js";
 
@@ -213,4 +214,48 @@ test.each([undefined, "", "00000000-0000-0000-0000-000000000000"])("does not sen
     await expect(sending.client.createOAuth2(request, nil)).rejects.toThrow("`authorization_flow`");
   }
   expect(sending.tries).toBe(1);
+});
+
+const classes = {
+  [sdk.problemTypes.validationFailed]: sdk.ValidationFailedError,
+  [sdk.problemTypes.unauthorized]: sdk.UnauthorizedError,
+  [sdk.problemTypes.forbidden]: sdk.ForbiddenError,
+  [sdk.problemTypes.notFound]: sdk.NotFoundError,
+  [sdk.problemTypes.clientIdTaken]: sdk.ClientIdTakenError,
+  [sdk.problemTypes.idempotencyKeyReused]: sdk.IdempotencyKeyReusedError,
+  [sdk.problemTypes.tooManyRequests]: sdk.TooManyRequestsError,
+  [sdk.problemTypes.overloaded]: sdk.OverloadedError,
+  [sdk.problemTypes.outcomeUnknown]: sdk.OutcomeUnknownError,
+  [sdk.problemTypes.storageUnavailable]: sdk.StorageUnavailableError,
+};
+
+test.each(Object.keys(classes))("has a class for refusal %s", async (type) => {
+  const problem = { type, title: "T", status: 400, detail: "d", request_id: "r" };
+  const fetch = () => Promise.resolve(Response.json(problem, { status: 400 }));
+  const error = await refusal(client({ fetch }).createOAuth2(request("x")));
+  expect(error).toMatchObject({ name: "ProblemError", type });
+  for (const [other, kind] of Object.entries(classes)) {
+    expect(error instanceof kind).toBe(other === type);
+  }
+});
+
+test("throws refusals of a server by class", async () => {
+  const named = { ...request("x"), client_id: "taken" };
+  await client().createOAuth2(named, { idempotencyKey: "k" });
+  expect(await refusal(client().createOAuth2(named))).toBeInstanceOf(sdk.ClientIdTakenError);
+  const reused = await refusal(client().createOAuth2(request("x"), { idempotencyKey: "k" }));
+  expect(reused).toBeInstanceOf(sdk.IdempotencyKeyReusedError);
+  expect(reused.violation("/client_id")?.code).toBe("differs");
+  const stranger = createClient(server.baseUrl, "wrong");
+  expect(await refusal(stranger.createOAuth2(request("x")))).toBeInstanceOf(sdk.UnauthorizedError);
+  const elsewhere = createClient(`${server.baseUrl}/elsewhere`, server.token);
+  expect(await refusal(elsewhere.createOAuth2(request("x")))).toBeInstanceOf(sdk.NotFoundError);
+});
+
+test("has the problem types of the server", async () => {
+  const page = await (await fetch(`${server.baseUrl}/problems/`)).text();
+  const types = [...page.matchAll(/href="(\/problems\/[^"]+)"/g)].map(([, type]) => type);
+  const { foreign, ...known } = sdk.problemTypes;
+  expect(foreign).toBe("about:blank");
+  expect(Object.values(known).sort()).toEqual(types.sort());
 });

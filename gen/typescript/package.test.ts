@@ -4,21 +4,13 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 
-import { startServer, type Server } from "./testdata/server.js";
+import { startServer } from "./testdata/server.js";
 
 const run = promisify(execFile);
 
 /** The strictest compiler settings. */
-const settings = {
-  compilerOptions: {
-    target: "ES2022",
-    module: "NodeNext",
-    strict: true,
-    exactOptionalPropertyTypes: true,
-    noUncheckedIndexedAccess: true,
-    skipLibCheck: false,
-  },
-};
+const strict = { strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, skipLibCheck: false };
+const settings = { compilerOptions: { target: "ES2022", module: "NodeNext", ...strict } };
 
 /** The TypeScript samples of the reference page. */
 async function samples(baseUrl: string): Promise<string[]> {
@@ -40,15 +32,6 @@ async function blocks(language: string, baseUrl: string): Promise<string[]> {
   const [, readme = ""] = (await readFile("../README.md", "utf8")).split("\n## TypeScript\n");
   const pattern = new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\`$`, "gms");
   return [...readme.matchAll(pattern)].map(([, text = ""]) => text.replace("http://127.0.0.1:8080", baseUrl));
-}
-
-/** A directory like the root of the repository beside a running server, for the README's commands. */
-async function makeRoot(parent: string, server: Server): Promise<string> {
-  const root = join(parent, "providerd");
-  await mkdir(root);
-  await symlink(resolve(".."), join(root, "gen"));
-  await symlink(join(server.dir, "data"), join(root, "data"));
-  return root;
 }
 
 /** Runs the program against a server with HTTPS, and trusts its certificate. */
@@ -75,8 +58,11 @@ test("the README's commands create a project in which its program and the sample
   const parent = await mkdtemp(join(tmpdir(), "project-"));
   const server = await startServer();
   try {
-    const root = await makeRoot(parent, server);
-    const project = join(parent, "portal");
+    // The README's commands run in a directory like the root of the repository, with the data of the server.
+    const [root, project] = [join(parent, "providerd"), join(parent, "portal")];
+    await mkdir(root);
+    await symlink(resolve(".."), join(root, "gen"));
+    await symlink(join(server.dir, "data"), join(root, "data"));
     const env = { ...process.env, ...quiet, PROVIDERD_TOKEN: server.token, TOKEN: server.token };
     // Files of an earlier build must not be packed.
     await mkdir("dist", { recursive: true });
@@ -89,9 +75,7 @@ test("the README's commands create a project in which its program and the sample
     await run("bash", ["-euc", commands.replace(/^.*\n/, "")], { cwd: root, env: { ...process.env, ...quiet } });
 
     const { stdout: packed } = await run("tar", ["--list", "--file", join(project, "providerd-client-0.1.0.tgz")]);
-    const modules = [
-      ...["answer", "client", "problems", "refusal", "retry", "schema.gen", "secret", "values"],
-    ];
+    const modules = ["answer", "client", "problems", "refusal", "retry", "schema.gen", "secret", "values"];
     const built = modules.flatMap((name) => [`package/dist/${name}.d.ts`, `package/dist/${name}.js`]);
     expect(packed.trim().split("\n").sort()).toEqual([...built, "package/package.json"].sort());
 
@@ -116,12 +100,8 @@ test("the README's commands create a project in which its program and the sample
     for (const i of programs.keys()) {
       printed.push((await run("node", [`main${i}.mjs`], { cwd: project, env })).stdout);
     }
-    expect(printed).toEqual([
-      expect.stringMatching(/^1 [0-9A-Za-z]{40}\n$/),
-      "2\n",
-      "3\n",
-      "4 false hours=1;minutes=30\n",
-    ]);
+    const first: unknown = expect.stringMatching(/^1 [0-9A-Za-z]{40}\n$/);
+    expect(printed).toEqual([first, "2\n", "3\n", "4 false hours=1;minutes=30\n"]);
   } finally {
     await server.stop();
     await rm(parent, { recursive: true });

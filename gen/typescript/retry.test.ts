@@ -1,4 +1,4 @@
-import { createClient, ProblemError } from "./client.js";
+import { createClient, isTemporary, ProblemError } from "./client.js";
 
 const request = { name: "x", authorization_flow: "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01" };
 const began = Date.UTC(2000, 0, 1);
@@ -36,9 +36,7 @@ function answering(status: number, retryAfter = ""): () => Promise<Response> {
   return () => Promise.resolve(new Response("", { status, headers: { "Retry-After": retryAfter } }));
 }
 
-function failing(error: Error): () => Promise<Response> {
-  return () => Promise.reject(error);
-}
+const failing = (error: Error) => () => Promise.reject(error);
 
 function faulting(code: string): () => Promise<Response> {
   return failing(new TypeError("fetch failed", { cause: Object.assign(new Error(code), { code }) }));
@@ -52,11 +50,13 @@ test.each<[string, () => Promise<Response>]>([
   ["a refused connection", faulting("ECONNREFUSED")],
   ["a lost connection", faulting("ECONNRESET")],
   ["a closed connection", faulting("UND_ERR_SOCKET")],
+  ["a connection that takes long", faulting("UND_ERR_CONNECT_TIMEOUT")],
   ["a name server without an answer", faulting("EAI_AGAIN")],
   ["a fault of a browser", failing(new TypeError("Failed to fetch"))],
   ["a timeout", failing(new DOMException("late", "TimeoutError"))],
 ])("tries again after %s", async (_, fetch) => {
-  expect((await pausesOf(fetch, 3)).pauses).toHaveLength(3);
+  const { pauses, error } = await pausesOf(fetch, 3);
+  expect([pauses.length, isTemporary(error)]).toEqual([3, true]);
 });
 
 test.each<[string, () => Promise<Response>]>([
@@ -66,13 +66,15 @@ test.each<[string, () => Promise<Response>]>([
   ["a redirect", answering(307, "1")],
   ["an unknown host", faulting("ENOTFOUND")],
   ["a certificate of nobody's", faulting("DEPTH_ZERO_SELF_SIGNED_CERT")],
+  ["an expired certificate", faulting("CERT_HAS_EXPIRED")],
   ["a certificate of another", faulting("ERR_TLS_CERT_ALTNAME_INVALID")],
   ["HTTP at a port of HTTPS", faulting("EPROTO")],
   ["a long header", faulting("UND_ERR_HEADERS_OVERFLOW")],
   ["a port that is not fetched", failing(new TypeError("fetch failed", { cause: new Error("bad port") }))],
   ["a fault of a fetch", failing(new RangeError("out of range"))],
 ])("does not try again after %s", async (_, fetch) => {
-  expect((await pausesOf(fetch, 3)).pauses).toHaveLength(0);
+  const { pauses, error } = await pausesOf(fetch, 3);
+  expect([pauses.length, isTemporary(error)]).toEqual([0, false]);
 });
 
 test.each<[string, string, number, number]>([
