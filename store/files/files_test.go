@@ -10,6 +10,8 @@ import (
 	"testing"
 	"unsafe"
 
+	"golang.org/x/sys/unix"
+
 	"example.com/providerd/store/files"
 	"example.com/providerd/store/storetest/processtest"
 )
@@ -51,47 +53,33 @@ func TestSyncErrors(t *testing.T) {
 
 // withoutSync calls name in a thread, which ends with it, in which fsync fails for the draft, or for all other files.
 func withoutSync(draft *files.Draft, isOfDraft bool, name func() error) error {
+	// Offsets in seccomp_data of the system call number and, on a little-endian machine, the first argument.
+	const number, argument = 0, 16
+	ofDraft, ofOthers := uint32(unix.SECCOMP_RET_ALLOW), unix.SECCOMP_RET_ERRNO|uint32(syscall.EIO)
+	if isOfDraft {
+		ofDraft, ofOthers = ofOthers, ofDraft
+	}
+	filter := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: number},
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 4, K: unix.SYS_FSYNC},
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: argument},
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1, K: uint32(draft.Fd())},
+		{Code: unix.BPF_RET | unix.BPF_K, K: ofDraft},
+		{Code: unix.BPF_RET | unix.BPF_K, K: ofOthers},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+	}
+	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	outcome := make(chan error)
 	go func() {
 		runtime.LockOSThread()
-		if err := filterSync(draft.Fd(), isOfDraft); err != nil {
-			outcome <- err
+		err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+		_, _, errno := unix.RawSyscall(unix.SYS_PRCTL, unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER,
+			uintptr(unsafe.Pointer(&program)))
+		if err != nil || errno != 0 {
+			outcome <- errors.Join(err, errno)
 			return
 		}
 		outcome <- name()
 	}()
 	return <-outcome
-}
-
-// filterSync makes fsync fail in this thread.
-func filterSync(draft uintptr, isOfDraft bool) error {
-	const (
-		allow, fail = 0x7fff0000, 0x00050000 | uint32(syscall.EIO)
-		// Offsets in seccomp_data of the system call number and, on a little-endian machine, the first argument.
-		number, argument = 0, 16
-
-		setNoNewPrivileges, setFilter, filterMode = 38, 22, 2
-	)
-	ofDraft, ofOthers := uint32(allow), fail
-	if isOfDraft {
-		ofDraft, ofOthers = fail, allow
-	}
-	filter := []syscall.SockFilter{
-		{Code: syscall.BPF_LD | syscall.BPF_W | syscall.BPF_ABS, K: number},
-		{Code: syscall.BPF_JMP | syscall.BPF_JEQ | syscall.BPF_K, Jf: 4, K: syscall.SYS_FSYNC},
-		{Code: syscall.BPF_LD | syscall.BPF_W | syscall.BPF_ABS, K: argument},
-		{Code: syscall.BPF_JMP | syscall.BPF_JEQ | syscall.BPF_K, Jf: 1, K: uint32(draft)},
-		{Code: syscall.BPF_RET | syscall.BPF_K, K: ofDraft},
-		{Code: syscall.BPF_RET | syscall.BPF_K, K: ofOthers},
-		{Code: syscall.BPF_RET | syscall.BPF_K, K: allow},
-	}
-	program := syscall.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	if _, _, errno := syscall.RawSyscall6(syscall.SYS_PRCTL, setNoNewPrivileges, 1, 0, 0, 0, 0); errno != 0 {
-		return errno
-	}
-	_, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, setFilter, filterMode, uintptr(unsafe.Pointer(&program)))
-	if errno != 0 {
-		return errno
-	}
-	return nil
 }
