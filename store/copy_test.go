@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"gorm.io/gorm"
@@ -59,26 +60,18 @@ func expectDifference(t *testing.T, target *capturing, table, damage string) {
 	source, keyset := filled(t)
 	_, err := store.Copy(t.Context(), source, target, keyset, func(step store.CopyStep, done, total int64) {
 		if step == store.StepCopy && done == total {
-			if err := target.tx.Exec(damage).Error; err != nil {
-				t.Error(err)
-			}
+			processtest.Must(t, target.tx.Exec(damage).Error)
 		}
 	})
 	if !errors.Is(err, store.ErrDiffers) || !strings.Contains(err.Error(), "in table "+table+";") {
 		t.Errorf("error is %v", err)
 	}
-	hasChanged := false
-	copied, err := store.Copy(t.Context(), source, target, keyset, func(store.CopyStep, int64, int64) {
-		if hasChanged {
-			return
-		}
-		hasChanged = true
-		if err := source.Write(t.Context(), func(tx *gorm.DB) error {
+	change := sync.OnceFunc(func() {
+		processtest.Must(t, source.Write(t.Context(), func(tx *gorm.DB) error {
 			return tx.Exec("DELETE FROM providers WHERE pk = 9; UPDATE tokens SET name = 'other'").Error
-		}); err != nil {
-			t.Error(err)
-		}
+		}))
 	})
+	copied, err := store.Copy(t.Context(), source, target, keyset, func(store.CopyStep, int64, int64) { change() })
 	if err != nil || copied[0].Rows != rowsCopied {
 		t.Errorf("copied again: %v, %v", copied, err)
 	}
