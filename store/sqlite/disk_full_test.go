@@ -31,17 +31,6 @@ func smallDisk(t *testing.T) string {
 	return dir
 }
 
-// leave fills a disk until so many bytes are free.
-func leave(t *testing.T, disk string, want int64) {
-	t.Helper()
-	var before syscall.Statfs_t
-	processtest.Must(t, syscall.Statfs(disk, &before))
-	filler, err := os.CreateTemp(disk, "filler")
-	processtest.Must(t, err)
-	_, err = filler.Write(make([]byte, max(0, int64(before.Bavail)*before.Bsize-want)))
-	processtest.Must(t, err, filler.Close())
-}
-
 // A backup that finds its disk full fails and leaves nothing, and the database can be used meanwhile and afterwards.
 func TestDiskFullOfBackup(t *testing.T) {
 	t.Parallel()
@@ -58,7 +47,10 @@ func TestDiskFullOfBackup(t *testing.T) {
 			processtest.Must(t, err)
 			processtest.Must(t, r.insert("large", size))
 			backup := filepath.Join(place, "backup.db")
-			leave(t, place, size/2)
+			var disk syscall.Statfs_t
+			processtest.Must(t, syscall.Statfs(place, &disk))
+			filling := make([]byte, int64(disk.Bavail)*disk.Bsize-size/2)
+			processtest.Must(t, os.WriteFile(filepath.Join(place, "filler"), filling, 0o600))
 			err = r.Backup(t.Context(), backup, noProgress, noCheck)
 			if !errors.Is(err, database.ErrFull) || !strings.Contains(err.Error(), "back up to "+backup) {
 				t.Errorf("error is %v", err)

@@ -22,11 +22,7 @@ import (
 
 // checkpoint runs a checkpoint on a connection.
 func checkpoint(t *rapid.T, conn *sql.Conn, mode string) {
-	var busy, frames, copied int
-	err := conn.QueryRowContext(t.Context(), "PRAGMA wal_checkpoint("+mode+")").Scan(&busy, &frames, &copied)
-	if err != nil {
-		t.Fatalf("checkpoint %s: %v", mode, err)
-	}
+	processtest.Must(t, run(t.Context(), conn, "PRAGMA wal_checkpoint("+mode+")"))
 }
 
 // sharedDatabase is a database file with all its users.
@@ -115,6 +111,7 @@ func (d *sharedDatabase) legitimate() map[string]func(t *rapid.T) {
 			processtest.Must(t, d.any(t).Write(t.Context(), func(tx *gorm.DB) error { return insertEntry(tx, slug) }))
 		},
 		"change that fails": func(t *rapid.T) {
+			errOwn := errors.New("own error of the statements")
 			err := d.any(t).Write(t.Context(), func(tx *gorm.DB) error {
 				return errors.Join(executing("UPDATE entries SET name = hex(zeroblob(3000))")(tx), errOwn)
 			})
@@ -135,10 +132,8 @@ func (d *sharedDatabase) legitimate() map[string]func(t *rapid.T) {
 		},
 		"write by another program": func(t *rapid.T) {
 			pages := rapid.SampledFrom([]int{0, 1, 1000}).Draw(t, "autocheckpoint")
-			_, err := d.conn.ExecContext(t.Context(), fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", pages))
-			processtest.Must(t, err)
-			_, err = d.conn.ExecContext(t.Context(), "INSERT INTO entries (slug, name) VALUES (?, '')", d.slug())
-			processtest.Must(t, err)
+			processtest.Must(t, run(t.Context(), d.conn, fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", pages)),
+				run(t.Context(), d.conn, "INSERT INTO entries (slug, name) VALUES (?, '')", d.slug()))
 		},
 		"vacuum": func(t *rapid.T) {
 			if len(d.readers) > 0 {
@@ -147,8 +142,7 @@ func (d *sharedDatabase) legitimate() map[string]func(t *rapid.T) {
 			for _, statement := range []string{"UPDATE entries SET name = ''", "VACUUM"} {
 				checkpoint(t, d.conn, "TRUNCATE")
 				d.check(t)
-				_, err := d.conn.ExecContext(t.Context(), statement)
-				processtest.Must(t, err)
+				processtest.Must(t, run(t.Context(), d.conn, statement))
 			}
 			checkpoint(t, d.conn, "TRUNCATE")
 		},

@@ -17,8 +17,6 @@ import (
 	"example.com/providerd/store/storetest/processtest"
 )
 
-func copyFile(path string) error { return copyTo(path, path+".older") }
-
 func copyTo(from, to string) error {
 	content, err := os.ReadFile(from)
 	return errors.Join(err, os.WriteFile(to, content, 0o600))
@@ -30,7 +28,7 @@ func TestWALOfAnotherDatabaseIsKept(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.fill(t, "a")
-	processtest.Must(t, copyFile(r.path))
+	processtest.Must(t, copyTo(r.path, r.path+".older"))
 	r.fill(t, "b")
 	processtest.Must(t, r.commit(t.Context(), "c"))
 	for name, test := range map[string]struct{ database, want string }{
@@ -74,11 +72,11 @@ type older struct{ database, wal, index []byte }
 // older files are from an earlier generation.
 func (o older) tamperings(t *rapid.T, path string) map[string]tampering {
 	const changed, lengthOfFrame = " does not match what SQLite wrote", 32 + 24 + 4096
-	last := min(sizeOfFile(path+"-wal"), int64(len(o.wal)))
+	last := min(sizeOf(t, path+"-wal"), int64(len(o.wal)))
 	all := map[string]tampering{
 		"database overwritten": {func() error { return os.WriteFile(path, make([]byte, 10_000), 0o600) }, changed},
 		"truncated database": {func() error {
-			return os.Truncate(path, rapid.Int64Range(0, sizeOfFile(path)-1).Draw(t, "size"))
+			return os.Truncate(path, rapid.Int64Range(0, sizeOf(t, path)-1).Draw(t, "size"))
 		}, changed},
 		"older copy":         {func() error { return os.WriteFile(path, o.database, 0o600) }, changed},
 		"older WAL":          {func() error { return os.WriteFile(path+"-wal", o.wal, 0o600) }, "-wal" + changed},
@@ -99,18 +97,10 @@ func (o older) tamperings(t *rapid.T, path string) map[string]tampering {
 		message := suffix + " was removed or replaced"
 		all["removed "+suffix] = tampering{func() error { return os.Remove(path + suffix) }, message}
 		all["replaced "+suffix] = tampering{func() error {
-			return errors.Join(copyFile(path+suffix), os.Rename(path+suffix+".older", path+suffix))
+			return errors.Join(copyTo(path+suffix, path+".older"), os.Rename(path+".older", path+suffix))
 		}, message}
 	}
 	return all
-}
-
-func sizeOfFile(path string) int64 {
-	info, err := os.Stat(path)
-	if err != nil {
-		return 0
-	}
-	return info.Size()
 }
 
 // After any legitimate use and one tampering, every open Database reports the damage and refuses commits.
@@ -158,36 +148,33 @@ func TestDamageIsDetected(t *testing.T) {
 	})
 }
 
-// While a database is moved away, connections that a pool opens create no other one in its place, beside which SQLite
-// would delete the WAL.
+// While a database is moved away, connections that a pool opens create no other one in its place, or in an empty file,
+// beside which SQLite would delete the WAL.
 func TestMovedDatabaseIsNotCreatedAgain(t *testing.T) {
 	t.Parallel()
-	for name, put := range map[string]func(path string) error{
-		"nothing in its place": func(string) error { return nil },
-		"an empty file":        func(path string) error { return os.WriteFile(path, nil, 0o600) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := newRig(t)
-			processtest.Must(t, r.commit(t.Context(), "a"), os.Rename(r.path, r.path+".moved"), put(r.path))
-			before := sizeOfFile(r.path + "-wal")
-			refused := 0
-			for range 4 {
-				reading := r.Reader().WithContext(t.Context()).Begin()
-				if err := reading.Error; errors.Is(err, database.ErrUnavailable) {
-					refused++
-				} else if err != nil {
-					t.Fatal(err)
-				}
-				defer reading.Rollback()
+	for _, isReplaced := range []bool{false, true} {
+		r := newRig(t)
+		processtest.Must(t, r.commit(t.Context(), "a"), os.Rename(r.path, r.path+".moved"))
+		if isReplaced {
+			processtest.Must(t, os.WriteFile(r.path, nil, 0o600))
+		}
+		before, refused := sizeOf(t, r.path+"-wal"), 0
+		for range 4 {
+			reading := r.Reader().WithContext(t.Context()).Begin()
+			if err := reading.Error; errors.Is(err, database.ErrUnavailable) {
+				refused++
+			} else if err != nil {
+				t.Fatal(err)
 			}
-			if after := sizeOfFile(r.path + "-wal"); refused == 0 || before == 0 || after != before || sizeOfFile(r.path) > 0 {
-				t.Errorf("%d connections were refused, and the WAL has %d bytes instead of %d", refused, after, before)
-			}
-			processtest.Must(t, os.Rename(r.path+".moved", r.path))
-			if err := r.commit(t.Context(), "b"); err != nil {
-				t.Error(err)
-			}
-		})
+			defer reading.Rollback()
+		}
+		created, _ := os.ReadFile(r.path)
+		if after := sizeOf(t, r.path+"-wal"); refused == 0 || before == 0 || after != before || len(created) > 0 {
+			t.Errorf("%d connections were refused, and the WAL has %d bytes instead of %d", refused, after, before)
+		}
+		processtest.Must(t, os.Rename(r.path+".moved", r.path))
+		if err := r.commit(t.Context(), "b"); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -8,7 +8,9 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -57,28 +59,18 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	return newLoggedRig(t, slog.New(slog.DiscardHandler))
-}
-
-func newLoggedRig(t *testing.T, logger *slog.Logger) *rig {
-	t.Helper()
-	r, err := createRig(t.Context(), filepath.Join(t.TempDir(), "test.db"), logger)
+	r, err := createRig(t.Context(), filepath.Join(t.TempDir(), "test.db"), slog.New(slog.DiscardHandler))
 	processtest.Must(t, err)
 	return r
 }
 
+// createRig creates a database with a table for Insert, and a keyset.
 func createRig(ctx context.Context, path string, logger *slog.Logger) (*rig, error) {
 	opened, err := sqlite.Create(ctx, path, logger)
 	if err != nil {
 		return nil, err
 	}
-	r := &rig{Database: opened, path: path}
-	return r, r.prepare(ctx)
-}
-
-// prepare creates a table for Insert, and a keyset.
-func (r *rig) prepare(ctx context.Context) error {
-	return r.Write(ctx, executing(
+	return &rig{Database: opened, path: path}, opened.Write(ctx, executing(
 		"CREATE TABLE entries (pk INTEGER PRIMARY KEY, uid TEXT UNIQUE, slug TEXT NOT NULL UNIQUE, name TEXT NOT NULL)",
 		"INSERT INTO keyset VALUES (1, x'01', x'0b', x'0c', x'0d')"))
 }
@@ -157,4 +149,24 @@ func executing(statements ...string) func(tx *gorm.DB) error {
 	}
 }
 
-var errOwn = errors.New("own error of the statements")
+// TestStopWaitsForTransaction stops a program within a transaction, as Ctrl-Z does. It is stopped once others can write.
+func TestStopWaitsForTransaction(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	other := processtest.StartSelf(t, "stop", r.path)
+	var group sync.WaitGroup
+	group.Go(func() { other.End(t) })
+	processtest.WaitUntil(t, "the program is stopped", func() bool {
+		state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", other.Command.Process.Pid))
+		return err == nil && strings.Contains(string(state), ") T ")
+	})
+	if err := r.commit(t.Context(), "beside it"); err != nil {
+		t.Error(err)
+	}
+	processtest.Must(t, other.Command.Process.Signal(syscall.SIGCONT))
+	group.Wait()
+	if slugs := r.slugs(t); !slices.Equal(slugs, []string{"stopped", "beside it"}) {
+		t.Errorf("stored are %v", slugs)
+	}
+	r.close(t)
+}
