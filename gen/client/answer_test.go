@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -52,7 +52,9 @@ func TestAnswersOfOtherServersAreErrors(t *testing.T) {
 		{201, json, record("1"), "the response has the status 201 instead of 200"},
 		{200, json, record("-1"), noRecord},
 	} {
-		newStranger(t, answering(c.status, c.contentType, c.body), client.WithValidateOnly()).expectRefusal(t, c.says)
+		validating := newStranger(t, answering(c.status, c.contentType, c.body))
+		validating.options = []client.CreateOption{client.WithValidateOnly()}
+		validating.expectRefusal(t, c.says)
 	}
 }
 
@@ -81,9 +83,7 @@ func TestAnswersAreReadUpToABound(t *testing.T) {
 	}{
 		"body":       {answering(http.StatusCreated, json, blanks), large},
 		"violations": {answering(http.StatusBadRequest, problem, list(`{"detail":"y"}`, 100_000)), "400 x\uFFFD\uFFFD:  y y"},
-		"list": {
-			answering(http.StatusBadRequest, problem, list("{}", 2_000_000)), large,
-		},
+		"list":       {answering(http.StatusBadRequest, problem, list("{}", 2_000_000)), large},
 		"zip bomb": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", json)
 			w.Header().Set("Content-Encoding", "gzip")
@@ -95,14 +95,10 @@ func TestAnswersAreReadUpToABound(t *testing.T) {
 		"header": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("X-Long", strings.Repeat("hunter2", 10_000))
 		}, "server response headers exceeded"},
-		"other protocol": {func(w http.ResponseWriter, _ *http.Request) {
-			connection, _, err := w.(http.Hijacker).Hijack()
-			if err != nil {
-				return
-			}
-			defer func() { _ = connection.Close() }()
-			_, _ = io.WriteString(connection, "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"+blanks)
-		}, "This is not a response to a create."},
+		"other protocol": {
+			sending("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n" + blanks),
+			"This is not a response to a create.",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -166,53 +162,6 @@ func TestEachTryHasATimeout(t *testing.T) {
 	}
 }
 
-func TestRedirectsAreNotFollowed(t *testing.T) {
-	t.Parallel()
-	none := func(http.ResponseWriter, *http.Request) {}
-	plain, encrypted := newStranger(t, none), startStranger(t, (*httptest.Server).StartTLS, none)
-	otherName := strings.Replace(plain.URL, "127.0.0.1", "localhost", 1)
-	for _, status := range []int{300, 301, 302, 303, 307, 308} {
-		for _, target := range []string{plain.URL, encrypted.URL, otherName} {
-			for name, options := range map[string][]client.Option{
-				"default": nil,
-				"client":  {client.WithDoer(encrypted.Client())},
-				"doer":    {client.WithDoer(doerFunc(http.DefaultTransport.RoundTrip))},
-			} {
-				t.Run(fmt.Sprint(status, target, name), func(t *testing.T) {
-					t.Parallel()
-					scheme, host, _ := strings.Cut(target, "://")
-					from := newStranger(t, redirecting(status, scheme+"://user:hunter2@"+host+"/hunter2?code=hunter2#hunter2"))
-					from.expectRefusal(t, "redirects to "+host+".", options...)
-				})
-			}
-		}
-	}
-	t.Cleanup(func() {
-		if seen := plain.requests.Load() + encrypted.requests.Load(); seen != 0 {
-			t.Errorf("the targets saw %d requests", seen)
-		}
-	})
-}
-
-// Errors quote only the host of a redirect, without control characters and up to a limit.
-func TestRedirectErrorsQuoteHostOnly(t *testing.T) {
-	t.Parallel()
-	for location, host := range map[string]string{
-		"":                                    "an unknown host.",
-		"/hunter2":                            "127.0.0.1:",
-		"?hunter2":                            "127.0.0.1:",
-		"//other.example/hunter2":             "other.example.",
-		"http://[hunter2":                     "an unknown host.",
-		"http://a.example:hunter2":            "an unknown host.",
-		"http://%zz/hunter2":                  "an unknown host.",
-		"data:hunter2":                        "an unknown host.",
-		"https://a%E2%80%AEb.example/hunter2": "a\uFFFDb.example.",
-		"https://" + strings.Repeat("a", 9_000) + ".example": "aaaa…",
-	} {
-		newStranger(t, redirecting(http.StatusTemporaryRedirect, location)).expectRefusal(t, host)
-	}
-}
-
 // A server of a later version sends what this package does not know.
 func TestRecordWithNewMembersOfEnumsIsReturned(t *testing.T) {
 	t.Parallel()
@@ -242,5 +191,22 @@ func TestRefusalWithNewTypeAndCodeIsReturned(t *testing.T) {
 	if !ok || refused.Type != "/problems/new" || len(refused.Violations()) != 1 ||
 		refused.Violations()[0].Code != "too_short" || !strings.Contains(err.Error(), "Name must be longer.") {
 		t.Errorf("error is %v", err)
+	}
+}
+
+// Advice is read from the links of the header, whatever their sentences contain, and other links are ignored.
+func TestAdviceIsReadFromLinks(t *testing.T) {
+	t.Parallel()
+	const link = `</other>; rel="help"; title="x", </advice/#a_b>; rel="help"; anchor="#/x"; title="Say \"no, <yes>\" \\ .", ` +
+		`</advice/#c>; rel="help"; anchor="#/y"; title="", </advice/>; rel="help"`
+	s := newStranger(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header()["Link"] = []string{"</first>; rel=next", link}
+		answering(http.StatusOK, "application/json", fmt.Sprintf(recordText, "0"))(w, r)
+	})
+	var advice []client.Advice
+	_, err := s.providers(t).CreateOAuth2(t.Context(), oauth2Request(), client.WithValidateOnly(), client.WithAdvice(&advice))
+	want := []client.Advice{{Code: "a_b", Pointer: "/x", Detail: `Say "no, <yes>" \ .`}, {Code: "c", Pointer: "/y"}}
+	if err != nil || !slices.Equal(advice, want) {
+		t.Errorf("advice is %+v, %v", advice, err)
 	}
 }

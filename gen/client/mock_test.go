@@ -21,30 +21,22 @@ import (
 	"example.com/providerd/store/storetest/processtest"
 )
 
-const contractPath = "../../openapi.yaml"
-
-// startMock starts a mock server that is generated from the contract, and returns its URL.
-func startMock(t *testing.T) string {
-	t.Helper()
-	const program = "../../.ci/node_modules/.bin/prism"
+// TestExamplesAreUsable posts each example of a request to a mock server that is generated from the contract, and lets it answer each documented status with its
+// example, which the SDK must understand.
+func TestExamplesAreUsable(t *testing.T) {
+	t.Parallel()
+	const program, contract = "../../.ci/node_modules/.bin/prism", "../../openapi.yaml"
 	_, err := os.Stat(program)
 	processtest.Need(t, err, "npm ci in .ci")
 	port := processtest.FreePort(t)
 	mock, err := processtest.Start(exec.CommandContext(t.Context(), program,
-		"mock", "--host", "127.0.0.1", "--port", strconv.Itoa(port), contractPath))
+		"mock", "--host", "127.0.0.1", "--port", strconv.Itoa(port), contract))
 	processtest.Must(t, err)
 	t.Cleanup(func() { _ = mock.Kill() })
 	processtest.WaitUntil(t, "the mock listens", func() bool { return strings.Contains(mock.Stdout.String(), "listening") })
-	return "http://" + processtest.Local(port)
-}
-
-// TestExamplesAreUsable posts each example of a request to the mock, and lets it answer each documented status with its
-// example, which the SDK must understand.
-func TestExamplesAreUsable(t *testing.T) {
-	t.Parallel()
-	document, err := openapi3.NewLoader().LoadFromFile(contractPath)
+	document, err := openapi3.NewLoader().LoadFromFile(contract)
 	processtest.Must(t, err)
-	sdk, err := client.NewClientWithResponses(startMock(t), client.WithRequestEditorFn(
+	sdk, err := client.NewClientWithResponses("http://"+processtest.Local(port), client.WithRequestEditorFn(
 		func(_ context.Context, request *http.Request) error {
 			request.Header.Set("Authorization", "Bearer example")
 			return nil

@@ -4,14 +4,11 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -46,64 +43,44 @@ func startServer(t *testing.T) (baseURL, token string) {
 	return listener.URL, token
 }
 
-// wire forwards requests and checks each response against the contract. It can lose or replace responses.
-type wire struct {
-	http.RoundTripper
-	mutex sync.Mutex
-	// instead has, for each try in turn, a function that replaces the response; nil to keep it.
-	instead []func(*http.Request, *http.Response) (*http.Response, error)
-	keys    []string
-}
-
-func (w *wire) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := w.RoundTripper.RoundTrip(request)
-	if err != nil {
-		return nil, err
-	}
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	w.keys = append(w.keys, request.Header.Get("Idempotency-Key"))
-	if len(w.instead) == 0 {
-		return response, nil
-	}
-	instead := w.instead[0]
-	w.instead = w.instead[1:]
-	if instead == nil {
-		return response, nil
-	}
-	return instead(request, response)
-}
-
-// lost replaces a response that does not arrive, although the server has handled the request.
-func lost(*http.Request, *http.Response) (*http.Response, error) {
-	return nil, &net.OpError{Op: "read", Err: os.NewSyscallError("read", syscall.ECONNRESET)}
-}
-
-// unavailable replaces the response with a refusal.
-func unavailable(status int, retryAfter string) func(*http.Request, *http.Response) (*http.Response, error) {
-	return func(request *http.Request, response *http.Response) (*http.Response, error) {
-		_ = response.Body.Close()
-		return answers(status, retryAfter)(request)
-	}
-}
-
-// rig has Providers of a real server behind a wire.
+// rig has Providers of a real server. Its keys are those of the requests. Each response is checked against the contract,
+// and the first ones can be replaced by others.
 type rig struct {
-	wire      *wire
-	providers *client.Providers
+	*client.Providers
+	keys    []string
+	instead []doerFunc
 }
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	baseURL, token := startServer(t)
-	wire := &wire{RoundTripper: contracttest.Client(t).Transport}
-	providers, err := client.New(baseURL, token, client.WithDoer(&http.Client{Transport: wire}))
+	transport, r := contracttest.Client(t).Transport, &rig{}
+	doer := &http.Client{Transport: doerFunc(func(request *http.Request) (*http.Response, error) {
+		r.keys = append(r.keys, request.Header.Get("Idempotency-Key"))
+		response, err := transport.RoundTrip(request)
+		if err != nil || len(r.instead) == 0 {
+			return response, err
+		}
+		_ = response.Body.Close()
+		instead := r.instead[0]
+		r.instead = r.instead[1:]
+		return instead(request)
+	})}
+	var err error
+	r.Providers, err = client.New(baseURL, token, client.WithDoer(doer))
 	processtest.Must(t, err)
-	return &rig{wire, providers}
+	return r
 }
 
 func oauth2Request() client.OAuth2ProviderRequest {
 	return client.OAuth2ProviderRequest{Name: "x", AuthorizationFlow: uuid.New()}
+}
+
+func directoryRequest() client.WorkspaceDirectoryProviderRequest {
+	return client.WorkspaceDirectoryProviderRequest{
+		Name: "Staff", DelegatedSubject: "admin@example.com", DefaultGroupEmailDomain: "example.com",
+		Credentials: client.NewSecretJSON(`{"a":1}`),
+	}
 }
 
 func TestRefusalHasAllDetails(t *testing.T) {
@@ -111,9 +88,9 @@ func TestRefusalHasAllDetails(t *testing.T) {
 	r := newRig(t)
 	request := oauth2Request()
 	request.Name, request.RedirectUris = " ", new("s")
-	_, err := r.providers.CreateOAuth2(t.Context(), request)
-	var refused *client.Error
-	if !errors.As(err, &refused) {
+	_, err := r.CreateOAuth2(t.Context(), request)
+	refused, ok := errors.AsType[*client.Error](err)
+	if !ok {
 		t.Fatalf("error is %v", err)
 	}
 	if refused.Status != 400 || refused.Type != "/problems/validation-failed" || refused.RequestID == "" ||
@@ -125,23 +102,8 @@ func TestRefusalHasAllDetails(t *testing.T) {
 			t.Errorf("%q is not in %q", part, err)
 		}
 	}
-	if len(r.wire.keys) != 1 {
-		t.Errorf("a permanent refusal was tried %d times", len(r.wire.keys))
-	}
-}
-
-// expectViolation checks the violation of a value.
-func expectViolation(t *testing.T, err error, pointer string, code client.ViolationCode) {
-	t.Helper()
-	refused, ok := errors.AsType[*client.Error](err)
-	if !ok || !errors.Is(err, client.ErrValidationFailed) || errors.Is(err, client.ErrClientIDTaken) {
-		t.Fatalf("error is %v", err)
-	}
-	if violation, ok := refused.Violation(pointer); !ok || violation.Code != code {
-		t.Errorf("the violation at %s is %v, want %s", pointer, violation, code)
-	}
-	if violation, ok := refused.Violation("/elsewhere"); ok {
-		t.Errorf("unexpected violation: %v", violation)
+	if len(r.keys) != 1 {
+		t.Errorf("a permanent refusal was tried %d times", len(r.keys))
 	}
 }
 
@@ -151,16 +113,15 @@ func TestKeyFindsEarlierRecord(t *testing.T) {
 	request := directoryRequest()
 	for _, again := range []bool{false, true} {
 		replayed := !again
-		record, err := r.providers.CreateWorkspaceDirectory(t.Context(), request,
+		record, err := r.CreateWorkspaceDirectory(t.Context(), request,
 			client.WithIdempotencyKey("k"), client.WithLenientHandling(), client.WithReplayed(&replayed))
 		if err != nil || record.PK != 1 || replayed != again {
 			t.Errorf("record is %v, %v; replayed is %t", record, err, replayed)
 		}
 	}
 	request.Name = "Others"
-	_, err := r.providers.CreateWorkspaceDirectory(t.Context(), request, client.WithIdempotencyKey("k"))
-	var refused *client.Error
-	if !errors.As(err, &refused) || refused.Status != 422 || len(refused.Violations()) != 1 {
+	_, err := r.CreateWorkspaceDirectory(t.Context(), request, client.WithIdempotencyKey("k"))
+	if refused, ok := errors.AsType[*client.Error](err); !ok || refused.Status != 422 || len(refused.Violations()) != 1 {
 		t.Errorf("error is %v", err)
 	}
 }
@@ -169,19 +130,9 @@ func TestNewRefusesInvalidArguments(t *testing.T) {
 	t.Parallel()
 	const url = "http://example.com"
 	for _, arguments := range [][2]string{
-		{"", "t"},
-		{"localhost:8080", "t"},
-		{"ftp://example.com", "t"},
-		{"http://", "t"},
-		{"://", "t"},
-		{url + "?hunter2", "t"},
-		{url + "/api/v3/#hunter2", "t"},
-		{url, ""},
-		{url, "hunter2\n"},
-		{url, "hunter2\r\nX-Other: 1"},
-		{url, "hunter2 "},
-		{url, "hunter2\x00"},
-		{url, "hunter2é"},
+		{"", "t"}, {"localhost:8080", "t"}, {"ftp://example.com", "t"}, {"http://", "t"}, {"://", "t"},
+		{url + "?hunter2", "t"}, {url + "/api/v3/#hunter2", "t"},
+		{url, ""}, {url, "hunter2\n"}, {url, "hunter2\r\nX-Other: 1"}, {url, "hunter2 "}, {url, "hunter2\x00"}, {url, "hunter2é"},
 	} {
 		if _, err := client.New(arguments[0], arguments[1]); err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("New with %q: error is %v", arguments, err)
@@ -216,49 +167,76 @@ func TestBaseURLWithAndWithoutAPIPath(t *testing.T) {
 	}
 }
 
-// A flow that is not set is not sent, but the nil UUID can be.
-func TestUnsetFlowIsNotSent(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	request := client.OAuth2ProviderRequest{Name: "x"}
-	_, created := r.providers.CreateOAuth2(t.Context(), request)
-	_, validated := r.providers.CreateOAuth2(t.Context(), request, client.WithValidateOnly())
-	for _, err := range []error{created, validated} {
-		const want = "create provider: AuthorizationFlow is not set; set it to the flow that authorizes this provider"
-		if err == nil || err.Error() != want {
-			t.Errorf("error is %v, want %s", err, want)
-		}
-	}
-	if len(r.wire.keys) != 0 {
-		t.Errorf("%d requests were sent", len(r.wire.keys))
-	}
-	_, err := r.providers.CreateOAuth2(t.Context(), request, client.WithNilAuthorizationFlow(), client.WithValidateOnly())
-	processtest.Must(t, err)
-	record, err := r.providers.CreateOAuth2(t.Context(), request, client.WithNilAuthorizationFlow())
-	if err != nil || record.AuthorizationFlow != uuid.Nil {
-		t.Errorf("record is %v, %v", record, err)
-	}
-}
-
-// An invalid key or body is refused before anything is sent, and not quoted.
+// An invalid key or body, or a flow that is not set, is refused before anything is sent, and not quoted. The nil UUID can
+// be sent as a flow.
 func TestInvalidRequestIsNotSent(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	for _, key := range []string{"", "hunter2 ", "hunter2\n", "hunter2é", strings.Repeat("k", 256)} {
-		_, err := r.providers.CreateOAuth2(t.Context(), oauth2Request(), client.WithIdempotencyKey(key))
+		_, err := r.CreateOAuth2(t.Context(), oauth2Request(), client.WithIdempotencyKey(key))
 		if err == nil || !strings.Contains(err.Error(), "idempotency key") || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("key %q: error is %v", key, err)
 		}
 	}
 	for _, credentials := range []string{"{", "hunter2", `{"a":1}hunter2`, "\xff"} {
-		_, err := r.providers.CreateWorkspaceDirectory(t.Context(), client.WorkspaceDirectoryProviderRequest{
+		_, err := r.CreateWorkspaceDirectory(t.Context(), client.WorkspaceDirectoryProviderRequest{
 			Name: "x", Credentials: client.NewSecretJSON(credentials),
 		})
 		if err == nil || !strings.HasSuffix(err.Error(), "cannot encode the request as JSON; the credentials must be one JSON object") {
 			t.Errorf("credentials %q: error is %v", credentials, err)
 		}
 	}
-	if len(r.wire.keys) != 0 {
-		t.Errorf("%d requests were sent", len(r.wire.keys))
+	request := client.OAuth2ProviderRequest{Name: "x"}
+	for _, options := range [][]client.CreateOption{nil, {client.WithValidateOnly()}} {
+		const want = "create provider: AuthorizationFlow is not set; set it to the flow that authorizes this provider"
+		if _, err := r.CreateOAuth2(t.Context(), request, options...); err == nil || err.Error() != want {
+			t.Errorf("error is %v, want %s", err, want)
+		}
+	}
+	if len(r.keys) != 0 {
+		t.Errorf("%d requests were sent", len(r.keys))
+	}
+	_, err := r.CreateOAuth2(t.Context(), request, client.WithNilAuthorizationFlow(), client.WithValidateOnly())
+	processtest.Must(t, err)
+	record, err := r.CreateOAuth2(t.Context(), request, client.WithNilAuthorizationFlow())
+	if err != nil || record.AuthorizationFlow != uuid.Nil {
+		t.Errorf("record is %v, %v", record, err)
+	}
+}
+
+// A validation returns the record as the create would store it, then the stored one, with advice and without secrets.
+func TestValidationPredictsCreate(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	var replayed bool
+	var advice []client.Advice
+	options := []client.CreateOption{
+		client.WithIdempotencyKey("k"), client.WithReplayed(&replayed), client.WithAdvice(&advice),
+	}
+	validate := append(slices.Clone(options), client.WithValidateOnly())
+	oauth2, directory := oauth2Request(), directoryRequest()
+	oauth2.RedirectUris = new("http://app.example.com/")
+	for _, wantPK := range []int64{0, 1} {
+		record, err := r.CreateOAuth2(t.Context(), oauth2, validate...)
+		if err != nil || record.PK != wantPK || replayed != (wantPK != 0) || record.ClientSecret.Reveal() != "" ||
+			(record.ClientID == "") != (wantPK == 0) || record.AccessTokenValidity != "hours=1" {
+			t.Fatalf("record is %+v, replayed %t, %v", record, replayed, err)
+		}
+		if len(advice) != 1 || advice[0].Code != "redirect_uri_http" || advice[0].Pointer != "/redirect_uris" ||
+			!strings.HasPrefix(advice[0].Detail, "Line 1: ") {
+			t.Errorf("advice is %+v", advice)
+		}
+		if record, err = r.CreateOAuth2(t.Context(), oauth2, options...); err != nil || record.PK != 1 {
+			t.Fatalf("record is %+v, %v", record, err)
+		}
+	}
+	for _, wantPK := range []int64{0, 2} {
+		record, err := r.CreateWorkspaceDirectory(t.Context(), directory, validate...)
+		if err != nil || record.PK != wantPK || string(record.Credentials.Reveal()) != "{}" || len(advice) != 0 {
+			t.Fatalf("record is %+v, %v; advice is %+v", record, err, advice)
+		}
+		if record, err = r.CreateWorkspaceDirectory(t.Context(), directory, options...); err != nil || record.PK != 2 {
+			t.Fatalf("record is %+v, %v", record, err)
+		}
 	}
 }

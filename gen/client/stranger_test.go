@@ -29,11 +29,9 @@ type stranger struct {
 }
 
 // newStranger starts a stranger without TLS.
-func newStranger(t *testing.T, handler http.HandlerFunc, options ...client.CreateOption) *stranger {
+func newStranger(t *testing.T, handler http.HandlerFunc) *stranger {
 	t.Helper()
-	s := startStranger(t, (*httptest.Server).Start, handler)
-	s.options = options
-	return s
+	return startStranger(t, (*httptest.Server).Start, handler)
 }
 
 func startStranger(t *testing.T, start func(*httptest.Server), handler http.HandlerFunc) *stranger {
@@ -64,11 +62,13 @@ func answering(status int, contentType, body string) http.HandlerFunc {
 	}
 }
 
-// withHeader returns a handler that adds a header field to the response of another.
-func withHeader(name, value string, next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Add(name, value)
-		next(w, r)
+// sending returns a handler that sends a text instead of an HTTP response.
+func sending(text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		if connection, _, err := w.(http.Hijacker).Hijack(); err == nil {
+			_, _ = io.WriteString(connection, text)
+			_ = connection.Close()
+		}
 	}
 }
 
@@ -120,3 +120,72 @@ type doerFunc func(*http.Request) (*http.Response, error)
 func (f doerFunc) Do(request *http.Request) (*http.Response, error) { return f(request) }
 
 func (f doerFunc) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
+
+// A request without a complete response is an error of net/http, which quotes neither the token nor the password of the
+// URL, and which IsTemporary judges. Permanent ones are tried once.
+func TestFailedConnections(t *testing.T) {
+	t.Parallel()
+	created, lost := answering(http.StatusCreated, "", ""), func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+	malformed := sending("HTTP/1.1 200 OK\r\nhunter2 Bearer " + secretToken + "\r\n\r\n")
+	for name, c := range map[string]struct {
+		server       *stranger
+		scheme, says string
+		mayPass      bool
+	}{
+		"HTTPS to an HTTP port": {newStranger(t, created), "https", "HTTP response to HTTPS client", false},
+		"untrusted certificate": {startStranger(t, (*httptest.Server).StartTLS, created), "https", "unknown authority", false},
+		"malformed response":    {newStranger(t, malformed), "http", "the response is not HTTP", false},
+		"lost":                  {newStranger(t, lost), "http", "EOF", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, address, _ := strings.Cut(c.server.URL, "://")
+			c.server.URL = c.scheme + "://user:hunter2@" + address
+			_, err := c.server.create(t, client.WithRetries(map[bool]int{false: client.DefaultRetries}[c.mayPass]))
+			if err == nil || !strings.Contains(err.Error(), c.says) || client.IsTemporary(err) != c.mayPass {
+				t.Errorf("error is %v", err)
+			}
+			c.server.expectOneTry(t)
+		})
+	}
+}
+
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	t.Parallel()
+	none := func(http.ResponseWriter, *http.Request) {}
+	plain, encrypted := newStranger(t, none), startStranger(t, (*httptest.Server).StartTLS, none)
+	otherName := strings.Replace(plain.URL, "127.0.0.1", "localhost", 1)
+	for _, status := range []int{300, 301, 302, 303, 307, 308} {
+		for _, target := range []string{plain.URL, encrypted.URL, otherName} {
+			scheme, host, _ := strings.Cut(target, "://")
+			location := scheme + "://user:hunter2@" + host + "/hunter2?code=hunter2#hunter2"
+			for _, options := range [][]client.Option{
+				nil, {client.WithDoer(encrypted.Client())}, {client.WithDoer(doerFunc(http.DefaultTransport.RoundTrip))},
+			} {
+				newStranger(t, redirecting(status, location)).expectRefusal(t, "redirects to "+host+".", options...)
+			}
+		}
+	}
+	if seen := plain.requests.Load() + encrypted.requests.Load(); seen != 0 {
+		t.Errorf("the targets saw %d requests", seen)
+	}
+}
+
+// Errors quote only the host of a redirect, without control characters and up to a limit.
+func TestRedirectErrorsQuoteHostOnly(t *testing.T) {
+	t.Parallel()
+	for location, host := range map[string]string{
+		"":                                    "an unknown host.",
+		"/hunter2":                            "127.0.0.1:",
+		"?hunter2":                            "127.0.0.1:",
+		"//other.example/hunter2":             "other.example.",
+		"http://[hunter2":                     "an unknown host.",
+		"http://a.example:hunter2":            "an unknown host.",
+		"http://%zz/hunter2":                  "an unknown host.",
+		"data:hunter2":                        "an unknown host.",
+		"https://a%E2%80%AEb.example/hunter2": "a\uFFFDb.example.",
+		"https://" + strings.Repeat("a", 9_000) + ".example": "aaaa…",
+	} {
+		newStranger(t, redirecting(http.StatusTemporaryRedirect, location)).expectRefusal(t, host)
+	}
+}

@@ -25,7 +25,7 @@ import (
 
 // pauses sends a create whose tries all end in the same way, on a fake clock, and returns the pauses between the
 // tries and the error.
-func pauses(t *testing.T, retries int, try func(*http.Request) (*http.Response, error)) ([]time.Duration, error) {
+func pauses(t *testing.T, retries int, try doerFunc) ([]time.Duration, error) {
 	t.Helper()
 	var ended time.Time
 	var found []time.Duration
@@ -45,7 +45,7 @@ func pauses(t *testing.T, retries int, try func(*http.Request) (*http.Response, 
 	return found, err
 }
 
-func answers(status int, retryAfter string) func(*http.Request) (*http.Response, error) {
+func answers(status int, retryAfter string) doerFunc {
 	return func(*http.Request) (*http.Response, error) {
 		recorder := httptest.NewRecorder()
 		recorder.Header().Set("Retry-After", retryAfter)
@@ -54,17 +54,22 @@ func answers(status int, retryAfter string) func(*http.Request) (*http.Response,
 	}
 }
 
-func breaks(err error) func(*http.Request) (*http.Response, error) {
+func breaks(err error) doerFunc {
 	return func(*http.Request) (*http.Response, error) { return nil, err }
 }
 
-func dialing(err error) func(*http.Request) (*http.Response, error) {
+func hangs(request *http.Request) (*http.Response, error) {
+	<-request.Context().Done()
+	return nil, request.Context().Err()
+}
+
+func dialing(err error) doerFunc {
 	return breaks(&net.OpError{Op: "dial", Err: err})
 }
 
 func TestOnlyTemporaryErrorsAreRetried(t *testing.T) {
 	t.Parallel()
-	type tries map[string]func(*http.Request) (*http.Response, error)
+	type tries map[string]doerFunc
 	passing := tries{
 		"429":         answers(http.StatusTooManyRequests, ""),
 		"502":         answers(http.StatusBadGateway, ""),
@@ -108,30 +113,29 @@ func TestOnlyTemporaryErrorsAreRetried(t *testing.T) {
 
 func TestRetryAfterWithinLimits(t *testing.T) {
 	t.Parallel()
-	in := func(length time.Duration) string { return time.Now().Add(length).UTC().Format(http.TimeFormat) }
+	// The fake clock begins with the year 2000.
 	for name, c := range map[string]struct {
-		// header runs on the fake clock, which begins at a full second.
-		header  func() string
+		header  string
 		asked   time.Duration
 		retries int
 	}{
-		"seconds":             {func() string { return "3" }, 3 * time.Second, 4},
-		"a minute, twice":     {func() string { return "60" }, time.Minute, 2},
-		"beyond two minutes":  {func() string { return "50" }, 50 * time.Second, 2},
-		"beyond a minute":     {func() string { return "61" }, 61 * time.Second, 0},
-		"beyond a number":     {func() string { return strings.Repeat("9", 99) }, (1<<63 - 1) / 1_000_000_000 * 1_000_000_000, 0},
-		"a date":              {func() string { return in(40 * time.Second) }, 40 * time.Second, 1},
-		"a date of RFC 850":   {func() string { return "Saturday, 01-Jan-00 00:00:40 GMT" }, 40 * time.Second, 1},
-		"a date of asctime":   {func() string { return "Sat Jan  1 00:00:40 2000" }, 40 * time.Second, 1},
-		"a date in a year":    {func() string { return in(8760 * time.Hour) }, 8760 * time.Hour, 0},
-		"a date that is over": {func() string { return in(-time.Hour) }, 0, 4},
-		"nothing":             {func() string { return "" }, 0, 4},
-		"neither form":        {func() string { return "5 minutes" }, 0, 4},
+		"seconds":             {"3", 3 * time.Second, 4},
+		"a minute, twice":     {"60", time.Minute, 2},
+		"beyond two minutes":  {"50", 50 * time.Second, 2},
+		"beyond a minute":     {"61", 61 * time.Second, 0},
+		"beyond a number":     {strings.Repeat("9", 99), (1<<63 - 1) / 1_000_000_000 * 1_000_000_000, 0},
+		"a date":              {"Sat, 01 Jan 2000 00:00:40 GMT", 40 * time.Second, 1},
+		"a date of RFC 850":   {"Saturday, 01-Jan-00 00:00:40 GMT", 40 * time.Second, 1},
+		"a date of asctime":   {"Sat Jan  1 00:00:40 2000", 40 * time.Second, 1},
+		"a date in a year":    {"Sun, 31 Dec 2000 00:00:00 GMT", 8760 * time.Hour, 0},
+		"a date that is over": {"Fri, 31 Dec 1999 23:00:00 GMT", 0, 4},
+		"nothing":             {"", 0, 4},
+		"neither form":        {"5 minutes", 0, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				found, err := pauses(t, client.DefaultRetries, answers(http.StatusServiceUnavailable, c.header()))
+				found, err := pauses(t, client.DefaultRetries, answers(http.StatusServiceUnavailable, c.header))
 				refused, ok := errors.AsType[*client.Error](err)
 				if !ok || (c.retries == 0 && refused.RetryAfter != c.asked) {
 					t.Errorf("error is %v, want it to ask for %s", err, c.asked)
@@ -171,25 +175,23 @@ func TestPausesAreSpread(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const creates = 200
-		for i := range 3 {
-			step := 250 * time.Millisecond << i
-			low, high := 0, 0
-			for range creates {
-				found, err := pauses(t, 3, breaks(io.EOF))
-				if len(found) != 3 {
-					t.Fatalf("%d retries: %v", len(found), err)
-				}
-				switch pause := found[i]; {
-				case pause < 0 || pause > step:
-					t.Fatalf("pause %d is %s, want at most %s", i, pause, step)
-				case pause < step/3:
-					low++
-				case pause > step*2/3:
-					high++
-				}
+		var thirds [3][3]int
+		for range creates {
+			found, err := pauses(t, 3, breaks(io.EOF))
+			if len(found) != 3 {
+				t.Fatalf("%d retries: %v", len(found), err)
 			}
-			if low < creates/10 || high < creates/10 {
-				t.Errorf("of %d pauses, %d are in the lowest third of %s and %d in the highest", creates, low, step, high)
+			for i, pause := range found {
+				step := 250 * time.Millisecond << i
+				if pause < 0 || pause > step {
+					t.Fatalf("pause %d is %s, want at most %s", i, pause, step)
+				}
+				thirds[i][min(2, pause*3/step)]++
+			}
+		}
+		for i, counts := range thirds {
+			if counts[0] < creates/10 || counts[2] < creates/10 {
+				t.Errorf("of %d pauses %d, %v are in each third of the step", creates, i, counts)
 			}
 		}
 	})
@@ -199,10 +201,7 @@ func TestTryEndsAfterThirtySeconds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
-		found, err := pauses(t, 1, func(request *http.Request) (*http.Response, error) {
-			<-request.Context().Done()
-			return nil, request.Context().Err()
-		})
+		found, err := pauses(t, 1, hangs)
 		if took := time.Since(begun) - found[0]; took != time.Minute || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("two tries took %s: %v", took, err)
 		}
@@ -212,11 +211,8 @@ func TestTryEndsAfterThirtySeconds(t *testing.T) {
 // The end of the caller's context ends a create, in a try or in the wait after a refusal, which the error has.
 func TestCallersContextEndsCreate(t *testing.T) {
 	t.Parallel()
-	for name, try := range map[string]func(*http.Request) (*http.Response, error){
-		"in a try": func(request *http.Request) (*http.Response, error) {
-			<-request.Context().Done()
-			return nil, request.Context().Err()
-		},
+	for name, try := range map[string]doerFunc{
+		"in a try":    hangs,
 		"in the wait": answers(http.StatusServiceUnavailable, "60"),
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -242,11 +238,10 @@ func TestCallersContextEndsCreate(t *testing.T) {
 func TestTemporaryFaultsAreRetriedWithOneKey(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.wire.instead = []func(*http.Request, *http.Response) (*http.Response, error){
-		lost, unavailable(http.StatusServiceUnavailable, "1"), unavailable(http.StatusTooManyRequests, "1"),
-	}
+	lost := breaks(&net.OpError{Op: "read", Err: os.NewSyscallError("read", syscall.ECONNRESET)})
+	r.instead = []doerFunc{lost, answers(http.StatusServiceUnavailable, "1"), answers(http.StatusTooManyRequests, "1")}
 	begun := time.Now()
-	record, err := r.providers.CreateOAuth2(t.Context(), oauth2Request())
+	record, err := r.CreateOAuth2(t.Context(), oauth2Request())
 	processtest.Must(t, err)
 	if waited := time.Since(begun); waited < 2*time.Second {
 		t.Errorf("the two Retry-After of a second took %s", waited)
@@ -254,16 +249,16 @@ func TestTemporaryFaultsAreRetriedWithOneKey(t *testing.T) {
 	if record.PK != 1 {
 		t.Errorf("pk is %d: the lost create was stored twice", record.PK)
 	}
-	if keys := slices.Compact(slices.Clone(r.wire.keys)); len(r.wire.keys) != 4 || len(keys) != 1 || keys[0] == "" {
-		t.Errorf("keys are %v", r.wire.keys)
+	if keys := slices.Compact(slices.Clone(r.keys)); len(r.keys) != 4 || len(keys) != 1 || keys[0] == "" {
+		t.Errorf("keys are %v", r.keys)
 	}
-	if next, err := r.providers.CreateOAuth2(t.Context(), oauth2Request()); err != nil || next.PK != 2 {
+	if next, err := r.CreateOAuth2(t.Context(), oauth2Request()); err != nil || next.PK != 2 {
 		t.Errorf("the next create gives %v, %v", next, err)
 	}
-	r.wire.instead = []func(*http.Request, *http.Response) (*http.Response, error){lost, unavailable(503, "0")}
-	_, err = r.providers.CreateOAuth2(t.Context(), oauth2Request(), client.WithValidateOnly())
+	r.instead = []doerFunc{lost, answers(http.StatusServiceUnavailable, "0")}
+	_, err = r.CreateOAuth2(t.Context(), oauth2Request(), client.WithValidateOnly())
 	processtest.Must(t, err)
-	if keys := slices.Compact(r.wire.keys[5:]); len(r.wire.keys) != 8 || len(keys) != 1 {
-		t.Errorf("keys are %q", r.wire.keys)
+	if keys := slices.Compact(r.keys[5:]); len(r.keys) != 8 || len(keys) != 1 {
+		t.Errorf("keys are %q", r.keys)
 	}
 }
