@@ -35,33 +35,30 @@ func smallDisk(t *testing.T) string {
 func TestDiskFullOfBackup(t *testing.T) {
 	t.Parallel()
 	const size = 16 << 20
-	for name, isApart := range map[string]bool{"one disk": false, "two disks": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			dir := smallDisk(t)
-			place := dir
-			if isApart {
-				place = smallDisk(t)
-			}
-			r, err := createRig(t.Context(), filepath.Join(dir, "test.db"), slog.New(slog.DiscardHandler))
-			processtest.Must(t, err)
-			processtest.Must(t, r.insert("large", size))
-			backup := filepath.Join(place, "backup.db")
-			var disk syscall.Statfs_t
-			processtest.Must(t, syscall.Statfs(place, &disk))
-			filling := make([]byte, int64(disk.Bavail)*disk.Bsize-size/2)
-			processtest.Must(t, os.WriteFile(filepath.Join(place, "filler"), filling, 0o600))
-			err = r.Backup(t.Context(), backup, noProgress, noCheck)
-			if !errors.Is(err, database.ErrFull) || !strings.Contains(err.Error(), "back up to "+backup) {
-				t.Errorf("error is %v", err)
-			}
-			if left, err := filepath.Glob(backup + "*"); err != nil || len(left) > 0 {
-				t.Errorf("files are %v, %v", left, err)
-			}
-			if err := r.commit(t.Context(), "after it"); err != nil {
-				t.Error(err)
-			}
-			r.close(t)
-		})
+	for _, isApart := range []bool{false, true} {
+		dir := smallDisk(t)
+		place := dir
+		if isApart {
+			place = smallDisk(t)
+		}
+		r, err := createRig(t.Context(), filepath.Join(dir, "test.db"), slog.New(slog.DiscardHandler))
+		processtest.Must(t, err)
+		processtest.Must(t, r.insert("large", size))
+		backup := filepath.Join(place, "backup.db")
+		var disk syscall.Statfs_t
+		processtest.Must(t, syscall.Statfs(place, &disk))
+		filling := make([]byte, int64(disk.Bavail)*disk.Bsize-size/2)
+		processtest.Must(t, os.WriteFile(filepath.Join(place, "filler"), filling, 0o600))
+		err = r.Backup(t.Context(), backup, noProgress, noCheck)
+		if !errors.Is(err, database.ErrFull) || !strings.Contains(err.Error(), "back up to "+backup) {
+			t.Errorf("error is %v", err)
+		}
+		if left, err := filepath.Glob(backup + "*"); err != nil || len(left) > 0 {
+			t.Errorf("files are %v, %v", left, err)
+		}
+		if err := r.commit(t.Context(), "after it"); err != nil {
+			t.Error(err)
+		}
+		r.close(t)
 	}
 }

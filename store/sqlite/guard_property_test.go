@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -48,7 +47,6 @@ func sharedDatabases(t *testing.T) func(t *rapid.T) *sharedDatabase {
 		d := &sharedDatabase{path: filepath.Join(t.TempDir(), "test.db")}
 		processtest.Must(rt, copyTo(whole, d.path))
 		d.connect(rt)
-		d.open(rt)
 		return d
 	}
 }
@@ -65,6 +63,7 @@ func (d *sharedDatabase) connect(t *rapid.T) {
 	processtest.Must(t, err)
 	d.conn, err = d.other.Conn(t.Context())
 	processtest.Must(t, err)
+	d.open(t)
 }
 
 func (d *sharedDatabase) close(t *rapid.T) {
@@ -160,7 +159,6 @@ func (d *sharedDatabase) legitimate() map[string]func(t *rapid.T) {
 		"all close, and one opens": func(t *rapid.T) {
 			d.close(t)
 			d.connect(t)
-			d.open(t)
 		},
 		"reader opens": func(t *rapid.T) {
 			reader, err := d.other.BeginTx(context.Background(), nil)
@@ -176,13 +174,6 @@ func (d *sharedDatabase) legitimate() map[string]func(t *rapid.T) {
 			}
 		},
 	}
-}
-
-// read returns the content of one of the files.
-func (d *sharedDatabase) read(t *rapid.T, suffix string) []byte {
-	content, err := os.ReadFile(d.path + suffix)
-	processtest.Must(t, err)
-	return content
 }
 
 // live takes up to so many legitimate actions.

@@ -109,9 +109,14 @@ func TestDamageIsDetected(t *testing.T) {
 	newDatabase := sharedDatabases(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		d := newDatabase(rt)
+		read := func(suffix string) []byte {
+			content, err := os.ReadFile(d.path + suffix)
+			processtest.Must(rt, err)
+			return content
+		}
 		d.commit(rt)
 		checkpoint(rt, d.conn, "PASSIVE")
-		before := older{database: d.read(rt, ""), wal: d.read(rt, "-wal")}
+		before := older{database: read(""), wal: read("-wal")}
 		d.live(rt, 4)
 		for _, reader := range d.readers {
 			processtest.Must(rt, reader.Rollback())
@@ -121,7 +126,7 @@ func TestDamageIsDetected(t *testing.T) {
 			checkpoint(rt, d.conn, "RESTART")
 			d.commit(rt)
 		}
-		before.index = d.read(rt, "-shm")
+		before.index = read("-shm")
 		d.commit(rt)
 		d.check(rt)
 		all := before.tamperings(rt, d.path)
@@ -143,8 +148,7 @@ func TestDamageIsDetected(t *testing.T) {
 			}
 			r.Abandon()
 		}
-		_ = d.conn.Close()
-		_ = d.other.Close()
+		_, _ = d.conn.Close(), d.other.Close()
 	})
 }
 

@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,10 +14,12 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/rogpeppe/go-internal/testscript"
 	"gorm.io/gorm"
+	"pgregory.net/rapid"
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/sqlite"
@@ -167,6 +170,78 @@ func TestStopWaitsForTransaction(t *testing.T) {
 	group.Wait()
 	if slugs := r.slugs(t); !slices.Equal(slugs, []string{"stopped", "beside it"}) {
 		t.Errorf("stored are %v", slugs)
+	}
+	r.close(t)
+}
+
+// Under a constant load of commits and checks, the WAL does not keep growing, unless another program reads an old
+// snapshot. Once that program is done, the WAL is truncated.
+func TestWALIsBoundedUnderLoad(t *testing.T) {
+	t.Parallel()
+	var log processtest.Buffer
+	r, err := createRig(t.Context(), filepath.Join(t.TempDir(), "test.db"), slog.New(slog.NewTextHandler(&log, nil)))
+	processtest.Must(t, err)
+	const commits = 300
+	load := func(slug string, longest time.Duration) (wal int64) {
+		for i := range commits {
+			start := time.Now()
+			processtest.Must(t, r.Check(t.Context()), r.insert(fmt.Sprint(slug, i), 1<<20))
+			if took := time.Since(start); took > longest {
+				t.Errorf("commit %d and its maintenance took %s", i, took)
+			}
+		}
+		return sizeOf(t, r.path+"-wal")
+	}
+	if wal, content := load("before", time.Minute), sizeOf(t, r.path); wal > 200<<20 || content < commits/2<<20 {
+		t.Errorf("the WAL has %d bytes, the database %d", wal, content)
+	}
+	db, err := sql.Open("sqlite3", r.path)
+	reader, connErr := processtest.Closing(t, db, err).Conn(t.Context())
+	processtest.Closing(t, reader, connErr)
+	processtest.Must(t, run(t.Context(), reader, "BEGIN; SELECT count(*) FROM entries"))
+	// A checkpoint that waits for the reader would take as long as the busy timeout.
+	if wal := load("meanwhile", 5*time.Second); wal < commits<<20 {
+		t.Errorf("the WAL has %d bytes, although it has a reader", wal)
+	}
+	processtest.Must(t, run(t.Context(), reader, "ROLLBACK"))
+	r.fill(t, "a")
+	if wal := sizeOf(t, r.path+"-wal"); wal > 128<<20 {
+		t.Errorf("the WAL has %d bytes, although it has no reader", wal)
+	}
+	r.close(t)
+	if !strings.Contains(log.String(), "WAL cannot be reset while another program reads an old snapshot") {
+		t.Errorf("log: %s", log.String())
+	}
+}
+
+func sizeOf(t rapid.TB, path string) int64 {
+	t.Helper()
+	info, err := os.Stat(path)
+	processtest.Must(t, err)
+	return info.Size()
+}
+
+// run runs a statement on a connection.
+func run(ctx context.Context, conn *sql.Conn, statement string, arguments ...any) error {
+	_, err := conn.ExecContext(ctx, statement, arguments...)
+	return err
+}
+
+// A server that becomes ready after a failed insert has enough space for the largest create.
+func TestCheckEnsuresSpaceForLargestCreate(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	const largest = 1 << 20
+	processtest.Must(t, r.commit(t.Context(), "before"))
+	processtest.Must(t, run(t.Context(), r.Inserter(), "PRAGMA query_only = on"))
+	if err := r.commit(t.Context(), "lost"); err == nil {
+		t.Fatal("it did not fail")
+	}
+	processtest.Must(t, run(t.Context(), r.Inserter(), "PRAGMA query_only = off"), r.Check(t.Context()))
+	ready := sizeOf(t, r.path+"-wal")
+	processtest.Must(t, r.insert("largest", largest))
+	if grown := sizeOf(t, r.path+"-wal"); grown != ready || len(r.slugs(t)) != 2 {
+		t.Errorf("the WAL has %d bytes, and then %d; stored: %v", ready, grown, r.slugs(t))
 	}
 	r.close(t)
 }
