@@ -151,6 +151,8 @@ test("accepts a record from any server", async () => {
   }
 });
 
+const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024, " "));
+
 /** Writes until the client disconnects or 64 MiB are written. */
 function flood(response: ServerResponse): void {
   Readable.from(Array(64).fill(blanks)).pipe(response);
@@ -160,10 +162,7 @@ test.each<[string, RequestListener, RegExp]>([
   ["body", (_, response) => flood(response.writeHead(201, { "Content-Type": json })), /larger than 16 MiB/],
   [
     "zip bomb",
-    (_, response) => {
-      const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024, " "));
-      response.writeHead(201, { "Content-Type": json, "Content-Encoding": "gzip" }).end(bomb);
-    },
+    (_, response) => response.writeHead(201, { "Content-Type": json, "Content-Encoding": "gzip" }).end(bomb),
     /larger than 16 MiB/,
   ],
   ["header", (_, response) => response.writeHead(201, { "X-Long": "hunter2".repeat(20_000) }).end(), /^fetch failed$/],
@@ -244,36 +243,20 @@ function newer(status: number, contentType: string, answer: object): Client {
 }
 
 test("returns a record with new enum values unchanged", async () => {
-  const oauth2 = {
-    pk: 1,
-    meta_model_name: "providers_oauth2.oauth2provider",
-    component: "a-new-form",
-    client_type: "new_type",
-    sub_mode: "new_mode",
-    issuer_mode: "new_issuer",
-    verbose_name: "New",
-    a_new_field: {},
-  };
+  const modes = { client_type: "new_type", sub_mode: "new_mode", issuer_mode: "new_issuer" };
+  const model = { meta_model_name: "providers_oauth2.oauth2provider", component: "a-new-form", verbose_name: "New" };
+  const oauth2 = { pk: 1, ...model, ...modes, a_new_field: {} };
   expect(await newer(201, "application/json", oauth2).createOAuth2(request)).toEqual(oauth2);
-  const directory = {
-    pk: 1,
-    meta_model_name: "providers_workspace_directory.workspacedirectoryprovider",
-    user_delete_action: "archive",
-  };
+  const meta_model_name = "providers_workspace_directory.workspacedirectoryprovider";
+  const directory = { pk: 1, meta_model_name, user_delete_action: "archive" };
   const requested = { name: "x", delegated_subject: "admin@example.com", credentials: {}, default_group_email_domain: "example.com" };
   expect(await newer(201, "application/json", directory).createWorkspaceDirectory(requested)).toEqual(directory);
 });
 
 test("returns a refusal with a new type and code unchanged", async () => {
-  const problem = {
-    type: "/problems/new",
-    title: "New",
-    status: 400,
-    detail: "Something new.",
-    request_id: "r",
-    errors: [{ pointer: "/name", code: "too_short", detail: "`name` must be longer." }],
-    a_new_member: [],
-  };
+  const errors = [{ pointer: "/name", code: "too_short", detail: "`name` must be longer." }];
+  const known = { type: "/problems/new", title: "New", status: 400, detail: "Something new.", request_id: "r", errors };
+  const problem = { ...known, a_new_member: [] };
   const refused = newer(400, "application/problem+json", problem).createOAuth2(request);
   const error: unknown = await refused.catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(ProblemError);

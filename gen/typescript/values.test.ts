@@ -1,15 +1,7 @@
 import { inspect } from "node:util";
 
-import {
-  createClient,
-  duration,
-  redirectUris,
-  Secret,
-  ValidationFailedError,
-  type Duration,
-  type OAuth2ProviderRequest,
-  type WorkspaceDirectoryProviderRequest,
-} from "./client.js";
+import { createClient, duration, redirectUris, Secret, ValidationFailedError } from "./client.js";
+import type { Duration, OAuth2ProviderRequest, WorkspaceDirectoryProviderRequest } from "./client.js";
 import { startServer } from "./testdata/server.js";
 
 const flow = "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01";
