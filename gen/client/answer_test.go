@@ -210,3 +210,40 @@ func TestAdviceIsReadFromLinks(t *testing.T) {
 		t.Errorf("advice is %+v, %v", advice, err)
 	}
 }
+
+// A validation returns the record as the create would store it, then the stored one, with advice and without secrets.
+func TestValidationPredictsCreate(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	var replayed bool
+	var advice []client.Advice
+	options := []client.CreateOption{
+		client.WithIdempotencyKey("k"), client.WithReplayed(&replayed), client.WithAdvice(&advice),
+	}
+	validate := append(slices.Clone(options), client.WithValidateOnly())
+	oauth2, directory := oauth2Request(), directoryRequest()
+	oauth2.RedirectUris = new("http://app.example.com/")
+	for _, wantPK := range []int64{0, 1} {
+		record, err := r.CreateOAuth2(t.Context(), oauth2, validate...)
+		if err != nil || record.PK != wantPK || replayed != (wantPK != 0) || record.ClientSecret.Reveal() != "" ||
+			(record.ClientID == "") != (wantPK == 0) || record.AccessTokenValidity != "hours=1" {
+			t.Fatalf("record is %+v, replayed %t, %v", record, replayed, err)
+		}
+		if len(advice) != 1 || advice[0].Code != "redirect_uri_http" || advice[0].Pointer != "/redirect_uris" ||
+			!strings.HasPrefix(advice[0].Detail, "Line 1: ") {
+			t.Errorf("advice is %+v", advice)
+		}
+		if record, err = r.CreateOAuth2(t.Context(), oauth2, options...); err != nil || record.PK != 1 {
+			t.Fatalf("record is %+v, %v", record, err)
+		}
+	}
+	for _, wantPK := range []int64{0, 2} {
+		record, err := r.CreateWorkspaceDirectory(t.Context(), directory, validate...)
+		if err != nil || record.PK != wantPK || string(record.Credentials.Reveal()) != "{}" || len(advice) != 0 {
+			t.Fatalf("record is %+v, %v; advice is %+v", record, err, advice)
+		}
+		if record, err = r.CreateWorkspaceDirectory(t.Context(), directory, options...); err != nil || record.PK != 2 {
+			t.Fatalf("record is %+v, %v", record, err)
+		}
+	}
+}

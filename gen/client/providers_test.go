@@ -2,11 +2,15 @@ package client_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -129,14 +133,18 @@ func TestKeyFindsEarlierRecord(t *testing.T) {
 func TestNewRefusesInvalidArguments(t *testing.T) {
 	t.Parallel()
 	const url = "http://example.com"
-	for _, arguments := range [][2]string{
-		{"", "t"}, {"localhost:8080", "t"}, {"ftp://example.com", "t"}, {"http://", "t"}, {"://", "t"},
-		{url + "?hunter2", "t"}, {url + "/api/v3/#hunter2", "t"},
-		{url, ""}, {url, "hunter2\n"}, {url, "hunter2\r\nX-Other: 1"}, {url, "hunter2 "}, {url, "hunter2\x00"}, {url, "hunter2é"},
-	} {
-		if _, err := client.New(arguments[0], arguments[1]); err == nil || strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("New with %q: error is %v", arguments, err)
+	expectRefusal := func(baseURL, token string) {
+		if _, err := client.New(baseURL, token); err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("New with %q and %q: error is %v", baseURL, token, err)
 		}
+	}
+	for _, baseURL := range []string{
+		"", "localhost:8080", "ftp://example.com", "http://", "://", url + "?hunter2", url + "/api/v3/#hunter2",
+	} {
+		expectRefusal(baseURL, "t")
+	}
+	for _, token := range []string{"", "hunter2\n", "hunter2\r\nX-Other: 1", "hunter2 ", "hunter2\x00", "hunter2é"} {
+		expectRefusal(url, token)
 	}
 	if _, err := client.New(url, "t", client.WithTryTimeout(0)); err == nil {
 		t.Error("New accepts a try timeout of zero")
@@ -204,39 +212,76 @@ func TestInvalidRequestIsNotSent(t *testing.T) {
 	}
 }
 
-// A validation returns the record as the create would store it, then the stored one, with advice and without secrets.
-func TestValidationPredictsCreate(t *testing.T) {
+// blockFrame makes a program of a block of the README.
+const blockFrame = `package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"time"
+
+	"github.com/google/uuid"
+
+	"example.com/providerd/gen/client"
+)
+
+var _, _, _, _, _ = context.Background, errors.Is, log.Fatal, os.Exit, time.Hour
+var _, err = uuid.Nil, error(nil)
+
+func main() {
+	%s
+}
+`
+
+// The first block of the README is a program that prints what follows it; the other ones compile and run.
+func TestBlocksOfTheREADMEAreRun(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	var replayed bool
-	var advice []client.Advice
-	options := []client.CreateOption{
-		client.WithIdempotencyKey("k"), client.WithReplayed(&replayed), client.WithAdvice(&advice),
-	}
-	validate := append(slices.Clone(options), client.WithValidateOnly())
-	oauth2, directory := oauth2Request(), directoryRequest()
-	oauth2.RedirectUris = new("http://app.example.com/")
-	for _, wantPK := range []int64{0, 1} {
-		record, err := r.CreateOAuth2(t.Context(), oauth2, validate...)
-		if err != nil || record.PK != wantPK || replayed != (wantPK != 0) || record.ClientSecret.Reveal() != "" ||
-			(record.ClientID == "") != (wantPK == 0) || record.AccessTokenValidity != "hours=1" {
-			t.Fatalf("record is %+v, replayed %t, %v", record, replayed, err)
+	readme, err := os.ReadFile("../README.md")
+	processtest.Must(t, err)
+	baseURL, token := startServer(t)
+	blocks := regexp.MustCompile("(?s)```go\n(.*?)```\n").FindAllStringSubmatch(string(readme), -1)
+	for i, block := range blocks {
+		program := filepath.Join(t.TempDir(), "main.go")
+		source := strings.ReplaceAll(block[1], "http://127.0.0.1:8080", baseURL)
+		if i > 0 {
+			source = fmt.Sprintf(blockFrame, source)
 		}
-		if len(advice) != 1 || advice[0].Code != "redirect_uri_http" || advice[0].Pointer != "/redirect_uris" ||
-			!strings.HasPrefix(advice[0].Detail, "Line 1: ") {
-			t.Errorf("advice is %+v", advice)
-		}
-		if record, err = r.CreateOAuth2(t.Context(), oauth2, options...); err != nil || record.PK != 1 {
-			t.Fatalf("record is %+v, %v", record, err)
+		processtest.Must(t, os.WriteFile(program, []byte(source), 0o600))
+		command := exec.CommandContext(t.Context(), "go", "run", program)
+		command.Env = append(os.Environ(), "PROVIDERD_TOKEN="+token)
+		output, err := command.CombinedOutput()
+		if err != nil || i == 0 && !regexp.MustCompile(`^1 \w{40} \*{8}\n$`).Match(output) {
+			t.Errorf("%s%v: %s", block[1], err, output)
 		}
 	}
-	for _, wantPK := range []int64{0, 2} {
-		record, err := r.CreateWorkspaceDirectory(t.Context(), directory, validate...)
-		if err != nil || record.PK != wantPK || string(record.Credentials.Reveal()) != "{}" || len(advice) != 0 {
-			t.Fatalf("record is %+v, %v; advice is %+v", record, err, advice)
+	if !regexp.MustCompile("```text\n1 \\w{40} \\*{8}\n```").Match(readme) || len(blocks) < 3 {
+		t.Error("the README lacks the output of its first block, or the other blocks")
+	}
+}
+
+// The constants match the server's index of problems.
+func TestProblemTypesMatchServer(t *testing.T) {
+	t.Parallel()
+	source, err := os.ReadFile("problem_types.go")
+	processtest.Must(t, err)
+	baseURL, _ := startServer(t)
+	response, err := http.Get(baseURL + "/problems/")
+	processtest.Must(t, err)
+	defer func() { _ = response.Body.Close() }()
+	page, err := io.ReadAll(response.Body)
+	processtest.Must(t, err)
+	types := func(pattern string, text []byte) (found []string) {
+		for _, match := range regexp.MustCompile(pattern).FindAllSubmatch(text, -1) {
+			found = append(found, string(match[1]))
 		}
-		if record, err = r.CreateWorkspaceDirectory(t.Context(), directory, options...); err != nil || record.PK != 2 {
-			t.Fatalf("record is %+v, %v", record, err)
-		}
+		slices.Sort(found)
+		return found
+	}
+	declared, served := types(`"(/problems/[^"]+)"`, source), types(`href="(/problems/[^"]+)"`, page)
+	if !slices.Equal(declared, served) {
+		t.Errorf("the server has the problems %q, the SDK %q", served, declared)
 	}
 }

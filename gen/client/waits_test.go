@@ -69,45 +69,41 @@ func dialing(err error) doerFunc {
 
 func TestOnlyTemporaryErrorsAreRetried(t *testing.T) {
 	t.Parallel()
-	type tries map[string]doerFunc
-	passing := tries{
-		"429":         answers(http.StatusTooManyRequests, ""),
-		"502":         answers(http.StatusBadGateway, ""),
-		"503":         answers(http.StatusServiceUnavailable, ""),
-		"504":         answers(http.StatusGatewayTimeout, ""),
-		"refused":     dialing(os.NewSyscallError("connect", syscall.ECONNREFUSED)),
-		"reset":       breaks(&net.OpError{Op: "read", Err: os.NewSyscallError("read", syscall.ECONNRESET)}),
-		"closed":      breaks(fmt.Errorf("read: %w", io.EOF)),
-		"cut":         breaks(io.ErrUnexpectedEOF),
-		"name server": dialing(&net.DNSError{IsTemporary: true}),
-		"own timeout": breaks(os.ErrDeadlineExceeded),
-		"client's":    breaks(context.DeadlineExceeded),
-		"body that stops": func(*http.Request) (*http.Response, error) {
+	for name, c := range map[string]struct {
+		try     doerFunc
+		retries int
+	}{
+		"429":         {answers(http.StatusTooManyRequests, ""), 3},
+		"502":         {answers(http.StatusBadGateway, ""), 3},
+		"503":         {answers(http.StatusServiceUnavailable, ""), 3},
+		"504":         {answers(http.StatusGatewayTimeout, ""), 3},
+		"refused":     {dialing(os.NewSyscallError("connect", syscall.ECONNREFUSED)), 3},
+		"reset":       {breaks(&net.OpError{Op: "read", Err: os.NewSyscallError("read", syscall.ECONNRESET)}), 3},
+		"closed":      {breaks(fmt.Errorf("read: %w", io.EOF)), 3},
+		"cut":         {breaks(io.ErrUnexpectedEOF), 3},
+		"name server": {dialing(&net.DNSError{IsTemporary: true}), 3},
+		"own timeout": {breaks(os.ErrDeadlineExceeded), 3},
+		"client's":    {breaks(context.DeadlineExceeded), 3},
+		"body that stops": {func(*http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: http.StatusCreated, Body: io.NopCloser(io.MultiReader(
 				strings.NewReader("{"), iotest.ErrReader(io.ErrUnexpectedEOF)))}, nil
-		},
-	}
-	lasting := tries{
-		"400":                  answers(http.StatusBadRequest, "1"),
-		"500":                  answers(http.StatusInternalServerError, "1"),
-		"redirect":             answers(http.StatusTemporaryRedirect, "1"),
-		"unknown host":         dialing(&net.DNSError{IsNotFound: true}),
-		"certificate":          breaks(&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}),
-		"alert":                breaks(&net.OpError{Op: "remote error", Err: tls.AlertError(40)}),
-		"unsupported protocol": breaks(errors.New("unsupported protocol scheme")),
-	}
-	for again, group := range map[bool]tries{true: passing, false: lasting} {
-		for name, try := range group {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
-					found, err := pauses(t, 3, try)
-					if again && len(found) != 3 || !again && len(found) != 0 {
-						t.Errorf("%d retries after %v", len(found), err)
-					}
-				})
+		}, 3},
+		"400":                  {answers(http.StatusBadRequest, "1"), 0},
+		"500":                  {answers(http.StatusInternalServerError, "1"), 0},
+		"redirect":             {answers(http.StatusTemporaryRedirect, "1"), 0},
+		"unknown host":         {dialing(&net.DNSError{IsNotFound: true}), 0},
+		"certificate":          {breaks(&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}), 0},
+		"alert":                {breaks(&net.OpError{Op: "remote error", Err: tls.AlertError(40)}), 0},
+		"unsupported protocol": {breaks(errors.New("unsupported protocol scheme")), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				if found, err := pauses(t, 3, c.try); len(found) != c.retries {
+					t.Errorf("%d retries after %v", len(found), err)
+				}
 			})
-		}
+		})
 	}
 }
 
