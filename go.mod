@@ -36,7 +36,7 @@ require (
 	go.opentelemetry.io/proto/otlp v1.11.1 // tests of the export
 	go.yaml.in/yaml/v4 v4.0.0 // apply files, with the position of each value
 	golang.org/x/sync v0.24.0 // bounded concurrency
-	golang.org/x/sys v0.49.0 // how benchmarks read a database into memory
+	golang.org/x/sys v0.49.0 // the width of a terminal, and system calls that fail in tests
 	golang.org/x/time v0.16.0 // rate limits of invalid tokens, of --rate-limit, and of logs of failed exports
 	google.golang.org/protobuf v1.36.12 // tests of the export
 	gorm.io/driver/postgres v1.6.3 // PostgreSQL for GORM
