@@ -151,10 +151,9 @@ fuzz: ## Run each fuzz target for FUZZ_TIME (30s).
 
 cover: ## Report test coverage.
 	.ci/install postgres
-	go test -tags slow -coverpkg=./server/...,./store/...,./cmd/... -coverprofile=coverage.out ./...
-	go tool cover -func=coverage.out | tail -1
+	.ci/cover -timeout 30m -tags slow
 
-bench: build ## Measure the server under load, with BENCH=-postgres over PostgreSQL, with BENCH=-telemetry observed.
+bench: build ## Measure the server under load, with BENCH=-postgres over PostgreSQL; also -telemetry, and -profile.
 	.ci/install postgres wrk
 	go build -o bin/bench ./cmd/bench
-	TMPDIR=/var/tmp bin/bench $(BENCH)
+	TMPDIR=/var/tmp $(if $(filter -profile,$(BENCH)),.ci/profile,bin/bench $(BENCH))

@@ -8,34 +8,40 @@ import (
 	"example.com/providerd/cmd/bench/figures"
 )
 
-// table renders the figures in Markdown: for each server the rate, its ratio to that of the first, and the CPU time, and
-// the latency and memory of the last.
+// table renders the figures in Markdown: for each server the rate, its ratio to that of the first, and the CPU time.
+// Beside the yardstick, it also has the latency and memory of the last.
 func table(servers []server, rows []row) string {
-	var text strings.Builder
-	text.WriteString("| connections |")
+	header, last := "|connections|", len(servers)-1
 	for i, server := range servers {
-		fmt.Fprintf(&text, " %s, creates/s |", server.name)
+		header += server.name + ", creates/s|"
 		if i > 0 {
-			fmt.Fprintf(&text, " / %s |", servers[0].name)
+			header += "/ " + servers[0].name + "|"
 		}
-		text.WriteString(" CPU µs |")
+		header += "CPU µs|"
 	}
-	text.WriteString(" p50 ms | p95 ms | p99 ms | peak MiB |\n" + strings.Repeat("| --- ", 3*len(servers)+4) + "|\n")
+	isCompared := last == 1
+	if isCompared {
+		header += "p50 ms|p95 ms|p99 ms|peak MiB|"
+	}
+	var text strings.Builder
+	text.WriteString(header + "\n|" + strings.Repeat("-|", strings.Count(header, "|")-1) + "\n")
 	for _, row := range rows {
-		fmt.Fprintf(&text, "| %d |", row.connections)
+		fmt.Fprintf(&text, "|%d|", row.connections)
 		for i := range servers {
-			fmt.Fprintf(&text, " %.0f |", row.median(i, result.perSecond))
+			fmt.Fprintf(&text, "%.0f|", row.median(i, result.perSecond))
 			if i > 0 {
-				fmt.Fprintf(&text, " %.2f |", row.ratio(i))
+				fmt.Fprintf(&text, "%.2f|", row.ratio(i))
 			}
-			fmt.Fprintf(&text, " %.0f |", row.median(i, result.cpuPerCreate))
+			fmt.Fprintf(&text, "%.0f|", row.median(i, result.cpuPerCreate))
 		}
-		last := len(servers) - 1
-		fmt.Fprintf(&text, " %.2f | %.2f | %.2f | %.0f |\n",
-			row.median(last, func(r result) float64 { return r.P50 / 1000 }),
-			row.median(last, func(r result) float64 { return r.P95 / 1000 }),
-			row.median(last, func(r result) float64 { return r.P99 / 1000 }),
-			row.median(last, func(r result) float64 { return r.PeakMiB }))
+		if isCompared {
+			fmt.Fprintf(&text, "%.2f|%.2f|%.2f|%.0f|",
+				row.median(last, func(r result) float64 { return r.P50 / 1000 }),
+				row.median(last, func(r result) float64 { return r.P95 / 1000 }),
+				row.median(last, func(r result) float64 { return r.P99 / 1000 }),
+				row.median(last, func(r result) float64 { return r.PeakMiB }))
+		}
+		text.WriteString("\n")
 	}
 	return text.String()
 }
