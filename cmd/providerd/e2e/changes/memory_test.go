@@ -81,7 +81,7 @@ func TestListsInLittleMemory(t *testing.T) {
 	rows := processtest.ProofSize(t, "rows", defaultRows)
 	dir := t.TempDir()
 	providerdtest.Fill(t, dir, rows)
-	// Of a list of any length, and of commands that read all events.
+	// maxListKiB limits the memory of a list of any length, and of commands that read all events.
 	const maxListKiB = 64 << 10
 	for _, line := range []string{"audit list --output jsonl >events.jsonl", "audit verify events.jsonl >ignored"} {
 		line, output, _ := strings.Cut(line, " >")

@@ -12,7 +12,7 @@ import (
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// underLoad calls during while callers create at a server in dir, and returns what they created. No create may fail.
+// underLoad runs a function while callers create at a server in dir, and returns what they created. No create may fail.
 func underLoad(t *testing.T, dir string, callers int, during func(made *providerdtest.Journal)) *providerdtest.Journal {
 	t.Helper()
 	server, made := providerdtest.Serve(t, dir), providerdtest.NewJournal()

@@ -22,8 +22,8 @@ func newOtherUserDir(t *testing.T) string {
 	t.Helper()
 	processtest.NeedRoot(t)
 	dir := t.TempDir()
-	const make = "chmod 755 .. .; install --directory --mode=700 --owner=%d --group=%d data"
-	providerdtest.RunShell(t, dir, fmt.Sprintf(make, servingUser, servingGroup))
+	const prepare = "chmod 755 .. .; install --directory --mode=700 --owner=%d --group=%d data"
+	providerdtest.RunShell(t, dir, fmt.Sprintf(prepare, servingUser, servingGroup))
 	return dir
 }
 

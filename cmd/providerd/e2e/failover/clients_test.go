@@ -107,8 +107,8 @@ func (f *failover) create(e *entry, number int) (name string, pk int64, err erro
 		// With one retry, the next try soon goes to another replica.
 		retries = 1
 	}
-	ctx, way := context.Background(), doer{f, e.way != byKey}
-	providers, err := client.New(f.fleet.Replica(number).URL, f.token, client.WithDoer(way), client.WithRetries(retries))
+	ctx, sender := context.Background(), doer{f, e.way != byKey}
+	providers, err := client.New(f.fleet.Replica(number).URL, f.token, client.WithDoer(sender), client.WithRetries(retries))
 	if err != nil {
 		return "", 0, err
 	}

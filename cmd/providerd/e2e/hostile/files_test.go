@@ -39,8 +39,8 @@ func overwrite(to, from string) error {
 
 func overwriteWithOlder(file string) error { return overwrite(file, file+".older") }
 
-// A file of a server without other requests is damaged. Everything acknowledged must be stored when the file is
-// restored, whatever the server did in between and when it was stopped.
+// TestDamagedFilesStopCreates damages a file of a server that has no other requests. Everything acknowledged must be
+// stored when the file is restored, whatever the server did in between and when it was stopped.
 func TestDamagedFilesStopCreates(t *testing.T) {
 	t.Parallel()
 	empty := func(file string) error { return os.Truncate(file, 0) }

@@ -44,7 +44,7 @@ func expectStatus(t *testing.T, connection net.Conn, text string, want int) {
 	}
 }
 
-// readStatus reads the only response to its end.
+// readStatus reads a response to its end. No other may follow at once.
 func readStatus(t *testing.T, connection net.Conn) int {
 	t.Helper()
 	response, err := http.ReadResponse(bufio.NewReader(connection), nil)

@@ -83,6 +83,7 @@ func sendCostlyBodies(t *testing.T, callers int) {
 			}
 		})
 	}
+	// Others have connections of their own.
 	client = contracttest.Client(t)
 	for range 10 {
 		server.Create(t, client)
@@ -127,7 +128,7 @@ func newHostileCrowd(t *testing.T, url string) *hostileCrowd {
 	t.Helper()
 	transport := &http.Transport{MaxIdleConnsPerHost: 1_000}
 	t.Cleanup(transport.CloseIdleConnections)
-	crowd := &hostileCrowd{url: url, client: &http.Client{Transport: transport}, statuses: map[int]int{}}
+	crowd := &hostileCrowd{url: url, client: &http.Client{Transport: transport, Timeout: time.Minute}, statuses: map[int]int{}}
 	shapes := hostileShapes()
 	for _, name := range slices.Sorted(maps.Keys(shapes)) {
 		crowd.paths = append(crowd.paths, shapes[name].path)

@@ -153,8 +153,8 @@ func TestUnwritableServerOutputs(t *testing.T) {
 			client := contracttest.Client(t)
 			client.Timeout = 20 * time.Second
 			processtest.WaitUntil(t, "the server is ready", func() bool {
-				_, _, err := server.Do(client, http.MethodGet, "/readyz", "", "", nil)
-				return err == nil
+				status, _, err := server.Do(client, http.MethodGet, "/readyz", "", "", nil)
+				return err == nil && status == http.StatusOK
 			})
 			for range 10 {
 				server.Create(t, client)

@@ -154,7 +154,7 @@ func errorsOfTraces(t *testing.T, log string) []string {
 // have few errors, without the path and the header of the collector, which may be secret and are in its responses.
 func TestTracesFailingCollector(t *testing.T) {
 	t.Parallel()
-	// Then the limit of one per minute applies.
+	// So many errors are logged before the limit of one per minute applies.
 	const firstErrors = 3
 	elsewhere := providerdtest.StartCollectorFunc(t, func(_ http.ResponseWriter, r *http.Request) {
 		t.Errorf("another host got the key %s", r.Header.Get("Api-Key"))

@@ -2,7 +2,6 @@ package serving_test
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/hex"
 	"encoding/json"
 	"maps"
@@ -58,7 +57,14 @@ func textsOf(attributes []*commonpb.KeyValue) map[string]string {
 	texts := map[string]string{}
 	for _, attribute := range attributes {
 		value := attribute.GetValue()
-		texts[attribute.GetKey()] = cmp.Or(value.GetStringValue(), strings.TrimPrefix(value.String(), "int_value:"))
+		text := value.GetStringValue()
+		switch value := value.GetValue().(type) {
+		case *commonpb.AnyValue_IntValue:
+			text = strconv.FormatInt(value.IntValue, 10)
+		case *commonpb.AnyValue_BoolValue:
+			text = strconv.FormatBool(value.BoolValue)
+		}
+		texts[attribute.GetKey()] = text
 	}
 	return texts
 }
@@ -168,9 +174,9 @@ func TestTracesOfRequests(t *testing.T) {
 	given := []string{traceparent}
 	calls := []tracedCall{
 		{"made", http.MethodPost, providerdtest.OAuth2Path, token, "key", providerdtest.OAuth2Body, given, 201, clientTrace, "validate queue commit ", nil},
-		{"replayed", http.MethodPost, providerdtest.OAuth2Path, token, "key", providerdtest.OAuth2Body, given, 201, clientTrace, "validate ", map[string]string{"providerd.replayed": "bool_value:true"}},
+		{"replayed", http.MethodPost, providerdtest.OAuth2Path, token, "key", providerdtest.OAuth2Body, given, 201, clientTrace, "validate ", map[string]string{"providerd.replayed": "true"}},
 		{"reused", http.MethodPost, providerdtest.OAuth2Path, token, "key", `{"name":"canary","authorization_flow":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"}`, nil, 422, "new", "validate ", problem("idempotency-key-reused")},
-		{"validated", http.MethodPost, providerdtest.OAuth2Path + "?validate_only=true", token, "", providerdtest.OAuth2Body, nil, 200, "new", "validate ", map[string]string{"providerd.validate_only": "bool_value:true"}},
+		{"validated", http.MethodPost, providerdtest.OAuth2Path + "?validate_only=true", token, "", providerdtest.OAuth2Body, nil, 200, "new", "validate ", map[string]string{"providerd.validate_only": "true"}},
 		{"refused", http.MethodPost, providerdtest.OAuth2Path, token, "", `{"canary":"canary"}`, given, 400, clientTrace, "validate ", problem("validation-failed")},
 		{"unread", http.MethodPost, providerdtest.OAuth2Path + "?canary=canary", token, "", "{}", given, 400, clientTrace, "", problem("invalid-parameter")},
 		{"forbidden", http.MethodPost, providerdtest.DirectoryPath, token, "", "{}", nil, 403, "new", "", problem("forbidden")},

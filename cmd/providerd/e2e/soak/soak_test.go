@@ -77,9 +77,11 @@ func TestSoak(t *testing.T) {
 	}
 	processtest.WaitUntil(t, "callers get the new certificate", func() bool { return s.certificate.Load() == 2 })
 	await(0.44)
-	s.log.reading.Lock()
-	s.awaitDroppedLines(t)
-	s.log.reading.Unlock()
+	func() {
+		s.log.reading.Lock()
+		defer s.log.reading.Unlock()
+		s.awaitDroppedLines(t)
+	}()
 	await(0.60)
 	s.restart(t)
 	await(0.85)

@@ -150,8 +150,8 @@ func valuesOf(samples []soakSample, value string) (values []float64) {
 	return values
 }
 
-// minJudgedTime is how many seconds a process must run to be judged. In an ordinary run, that is only the first process: after
-// the restart, callers need seconds to reconnect.
+// minJudgedTime is how many seconds a process must run to be judged. In an ordinary run, that is only the first process:
+// after the restart, callers need seconds to reconnect.
 const minJudgedTime = 10
 
 // report checks that nothing grew, and writes the resources that the server used in a whole run.

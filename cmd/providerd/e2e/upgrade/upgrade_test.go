@@ -82,10 +82,11 @@ func TestRollingUpgrade(t *testing.T) {
 		for number := range replicas {
 			inUse[number].Lock()
 			f.Replicas[number].Stop(t)
-			if f.Start(t, number); t.Failed() {
+			f.Start(t, number)
+			inUse[number].Unlock()
+			if t.Failed() {
 				t.FailNow()
 			}
-			inUse[number].Unlock()
 			journal.WaitForMore(t, creates)
 			if follower == nil {
 				follower = providerdtest.StartFollower(t, f.Dir, f.Command)
