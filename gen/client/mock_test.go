@@ -21,8 +21,8 @@ import (
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// TestExamplesAreUsable posts each example of a request to a mock server that is generated from the contract, and lets it answer each documented status with its
-// example, which the SDK must understand.
+// TestExamplesAreUsable posts each example of a request to a mock server that is generated from the contract, and lets
+// it answer each documented status with its example, which the SDK must understand.
 func TestExamplesAreUsable(t *testing.T) {
 	t.Parallel()
 	const program, contract = "../../.ci/node_modules/.bin/prism", "../../openapi.yaml"

@@ -173,7 +173,7 @@ func TestKilledFirstStart(t *testing.T) {
 }
 
 // A user who plants links to files of root as their database and keyset does not get those files.
-func TestRootChownsOnlyNewFiles(t *testing.T) {
+func TestRootChownsNoLinkedFiles(t *testing.T) {
 	t.Parallel()
 	processtest.NeedRoot(t)
 	link, ofRoot := filepath.Join(t.TempDir(), "link"), filepath.Join(t.TempDir(), "elsewhere")

@@ -124,8 +124,8 @@ func concurrently(count int, work func(i int)) {
 	for i := range count {
 		free <- struct{}{}
 		group.Go(func() {
+			defer func() { <-free }()
 			work(i)
-			<-free
 		})
 	}
 	group.Wait()
