@@ -71,7 +71,7 @@ func plans(of subject) (valid, broken *rapid.Generator[plan]) {
 	return valid, broken
 }
 
-// inspector sends plans for one operation and finds deviations from the contract.
+// inspector sends plans and finds deviations from the contract.
 type inspector struct {
 	*harness
 	// accepted has the stored values of fields. The repetition of a unique one is the only reason for a conflict.

@@ -27,7 +27,11 @@ func TestMistakesAreExplained(t *testing.T) {
 	processtest.Must(t, err)
 	var got strings.Builder
 	block := regexp.MustCompile(`(?ms)^(# .*?\n(\S+) (\S+)\n(?:([\w-]+): (.*?)\n)?(.*?)\n)\d{3} .*?\n\n`)
-	for _, sent := range block.FindAllStringSubmatch(string(want), -1) {
+	mistakes := block.FindAllStringSubmatch(string(want), -1)
+	if count := strings.Count("\n"+string(want), "\n# "); len(mistakes) != count || count == 0 {
+		t.Fatalf("%d of %d blocks have the form of a mistake", len(mistakes), count)
+	}
+	for _, sent := range mistakes {
 		answer := h.post(t, sent[3], sent[6], func(request *http.Request) {
 			request.Method = sent[2]
 			if sent[4] != "" {

@@ -68,12 +68,13 @@ func pageResponse(t *testing.T, page []byte) []byte {
 }
 
 // withoutIDs returns the members of a problem, without the ids of the request and of a record.
-func withoutIDs(t *testing.T, text []byte) (problem model.Problem) {
+func withoutIDs(t *testing.T, text []byte) (members map[string]any) {
 	t.Helper()
 	text = regexp.MustCompile(`provider \d+`).ReplaceAll(text, []byte("provider"))
-	processtest.Must(t, json.Unmarshal(text, &problem))
-	problem.RequestID, problem.PK = "", nil
-	return problem
+	processtest.Must(t, json.Unmarshal(text, &members))
+	delete(members, "request_id")
+	delete(members, "pk")
+	return members
 }
 
 // sendExample sends a create in which the example replaces the request line, a header, the body or the token.
