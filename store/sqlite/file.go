@@ -25,7 +25,7 @@ const magic = "SQLite format 3\x00"
 // system error.
 func isBlank(file *os.File) (bool, error) {
 	const pageSize, idTill = 16, 72
-	// The size comes first: the checkpoint that enlarges the file writes the header before the other pages.
+	// The size comes first: identify writes the header before a checkpoint enlarges the file.
 	info, err := file.Stat()
 	if err != nil {
 		return false, fmt.Errorf("read %s: %w", file.Name(), err)

@@ -35,20 +35,32 @@ func Migrate(ctx context.Context, path string, logger *slog.Logger) error {
 // migrate migrates the database to the schema version of this program.
 func migrate(ctx context.Context, db *sql.DB, path string) error {
 	schema, err := readSchema(ctx, db, path)
-	switch {
-	case errors.Is(err, database.ErrNoDatabase):
-		if _, err := db.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d", applicationID)); err != nil {
+	if err != nil && !errors.Is(err, database.ErrNoDatabase) {
+		return err
+	}
+	if schema.Version == 0 {
+		if err := identify(ctx, db); err != nil {
 			return fmt.Errorf("set the application_id of %s: %w", path, classify(err))
 		}
-	case err != nil:
-		return err
-	default:
-		err = schema.Check()
-		if !errors.Is(err, database.ErrOlder) {
-			return wrapPath(path, err)
-		}
+	} else if err := schema.Check(); !errors.Is(err, database.ErrOlder) {
+		return wrapPath(path, err)
 	}
 	return migrateUp(ctx, db, path)
+}
+
+// identify sets the application_id and copies it into the file, where isBlank reads it. The first checkpoint might
+// otherwise copy other pages but not this one, if it changed after a reader had begun.
+func identify(ctx context.Context, db *sql.DB) error {
+	if _, err := db.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d", applicationID)); err != nil {
+		return err //nolint:wrapcheck // The caller does.
+	}
+	var isBusy bool
+	var frames, copied int
+	err := db.QueryRowContext(ctx, "PRAGMA wal_checkpoint(FULL)").Scan(&isBusy, &frames, &copied)
+	if err == nil && isBusy {
+		err = fmt.Errorf("%w: another program reads the new database", database.ErrUnavailable)
+	}
+	return err
 }
 
 func migrateUp(ctx context.Context, db *sql.DB, path string) error {

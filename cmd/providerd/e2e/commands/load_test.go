@@ -1,8 +1,11 @@
 package commands_test
 
 import (
+	"database/sql"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -27,6 +30,33 @@ func underLoad(t *testing.T, dir string, callers int, during func(made *provider
 		t.Errorf("%d creates succeeded, %d failed, such as %v", len(made.Creates), len(made.Failures), providerdtest.Sample(made.Failures))
 	}
 	return made
+}
+
+// TestCommandAfterPartialCheckpoint runs a command after the first checkpoint of a database that a program was reading.
+// Such a checkpoint copies only what has not changed since.
+func TestCommandAfterPartialCheckpoint(t *testing.T) {
+	t.Parallel()
+	// walTransactions of the store, after which a checkpoint is due, and some more.
+	const creates = 512 + 50
+	dir := t.TempDir()
+	file := filepath.Join(dir, "data", "providerd.db")
+	underLoad(t, dir, 1, func(made *providerdtest.Journal) {
+		db, err := sql.Open("sqlite3", file)
+		processtest.Must(t, err)
+		reader, err := db.BeginTx(t.Context(), nil)
+		processtest.Must(t, err)
+		var count int
+		processtest.Must(t, reader.QueryRow("SELECT count(*) FROM providers").Scan(&count))
+		before, err := os.Stat(file)
+		processtest.Must(t, err)
+		made.WaitForMore(t, creates)
+		after, err := os.Stat(file)
+		if processtest.Must(t, err); after.Size() == before.Size() {
+			t.Error("no checkpoint enlarged the file")
+		}
+		providerdtest.RunCommand(t, dir, "provider", "list", "--limit", "1")
+		processtest.Must(t, reader.Rollback(), db.Close())
+	})
 }
 
 // TestTokenRenewedUnderLoad renews the token of callers that pick the new one up from a file; no request is refused.
