@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"gorm.io/gorm"
 )
 
 // The WAL grows this far before a checkpoint. The longer it grows, the more transactions have changed the same page,
@@ -161,12 +163,18 @@ func (c *checkpointer) checkpoint(ctx context.Context, conn *sql.Conn) error {
 	if err := c.files.check(); err != nil {
 		return err
 	}
-	var busy, frames, copied int
-	err := conn.QueryRowContext(ctx, "PRAGMA wal_checkpoint(PASSIVE)").Scan(&busy, &frames, &copied)
+	_, err := copyWAL(ctx, conn, "PASSIVE")
+	return err
+}
+
+// copyWAL runs a checkpoint in one of SQLite's modes, and reports whether other connections kept it from completing.
+func copyWAL(ctx context.Context, conn gorm.ConnPool, mode string) (isBusy bool, err error) {
+	var frames, copied int
+	err = conn.QueryRowContext(ctx, "PRAGMA wal_checkpoint("+mode+")").Scan(&isBusy, &frames, &copied)
 	if err != nil {
-		return fmt.Errorf("checkpoint: %w", classify(err))
+		return false, fmt.Errorf("checkpoint: %w", classify(err))
 	}
-	return nil
+	return isBusy, nil
 }
 
 // close waits for a running copy and closes the connection.

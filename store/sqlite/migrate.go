@@ -40,7 +40,7 @@ func migrate(ctx context.Context, db *sql.DB, path string) error {
 	}
 	if schema.Version == 0 {
 		if err := identify(ctx, db); err != nil {
-			return fmt.Errorf("set the application_id of %s: %w", path, classify(err))
+			return fmt.Errorf("set the application_id of %s: %w", path, err)
 		}
 	} else if err := schema.Check(); !errors.Is(err, database.ErrOlder) {
 		return wrapPath(path, err)
@@ -52,13 +52,11 @@ func migrate(ctx context.Context, db *sql.DB, path string) error {
 // otherwise copy other pages but not this one, if it changed after a reader had begun.
 func identify(ctx context.Context, db *sql.DB) error {
 	if _, err := db.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d", applicationID)); err != nil {
-		return err //nolint:wrapcheck // The caller does.
+		return classify(err)
 	}
-	var isBusy bool
-	var frames, copied int
-	err := db.QueryRowContext(ctx, "PRAGMA wal_checkpoint(FULL)").Scan(&isBusy, &frames, &copied)
-	if err == nil && isBusy {
-		err = fmt.Errorf("%w: another program reads the new database", database.ErrUnavailable)
+	isBusy, err := copyWAL(ctx, db, "FULL")
+	if isBusy {
+		return fmt.Errorf("%w: another program reads the new database", database.ErrUnavailable)
 	}
 	return err
 }
