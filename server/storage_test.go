@@ -60,7 +60,7 @@ func TestSlowDatabase(t *testing.T) {
 	got := h.post(t, oauth2Path, body)
 	got.problem(t, http.StatusServiceUnavailable, "storage-unavailable")
 	if got.header.Get("Retry-After") == "" {
-		t.Error("there is no Retry-After")
+		t.Error("Retry-After is missing")
 	}
 	unlock()
 	h.url = patient

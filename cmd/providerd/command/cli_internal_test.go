@@ -141,7 +141,7 @@ func TestExamplesAreCommandLines(t *testing.T) {
 	}
 	for command, lines := range examples() {
 		if !known[command] {
-			t.Errorf("there is no command %s", command)
+			t.Errorf("%s is not a command", command)
 		}
 		for _, line := range lines {
 			_, arguments, found := strings.Cut(line, "providerd ")
@@ -194,7 +194,7 @@ func TestManualPageHasEveryFlag(t *testing.T) {
 	for line := range strings.SplitSeq(page.String(), "\n") {
 		request, _, _ := strings.Cut(line, " ")
 		if strings.HasPrefix(line, ".") && !slices.Contains(requests, request) {
-			t.Errorf("%q is no request of this page", line)
+			t.Errorf("%q is not a request of this page", line)
 		}
 	}
 }

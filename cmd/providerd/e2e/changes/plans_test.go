@@ -142,7 +142,7 @@ func TestPlansBesideOthers(t *testing.T) {
 	})
 }
 
-// apply applies the file until the plan is written, and returns how often it was another one than shown. Entries that CI
+// apply applies the file until the plan is written, and returns how often it differed from what was shown. Entries that CI
 // created meanwhile are refused.
 func (s *site) apply(t *testing.T) (conflicts int) {
 	t.Helper()

@@ -36,7 +36,7 @@ func underLoad(t *testing.T, dir string, callers int, during func(made *provider
 // Such a checkpoint copies only what has not changed since.
 func TestCommandAfterPartialCheckpoint(t *testing.T) {
 	t.Parallel()
-	// walTransactions of the store, after which a checkpoint is due, and some more.
+	// A checkpoint is due after 512 transactions (walTransactions of store/sqlite), and runs beside the next ones.
 	const creates = 512 + 50
 	dir := t.TempDir()
 	file := filepath.Join(dir, "data", "providerd.db")
