@@ -101,6 +101,8 @@ type reader struct {
 	kinds  []Kind
 	values Values
 	used   usage
+	// lists is the number of lists that were read.
+	lists int
 	// file is the current file.
 	file    File
 	outside map[string]bool
@@ -127,24 +129,30 @@ func (r *reader) readDocuments() error {
 	if err != nil {
 		return fmt.Errorf("read YAML: %w", err)
 	}
-	for isEmpty := true; !r.used.isOver(); {
+	problems, lists, cause := len(r.Problems), r.lists, "is empty"
+	for !r.used.isOver() {
 		var document yaml.Node
 		err := loader.Load(&document)
-		switch {
-		case errors.Is(err, io.EOF) && isEmpty:
-			r.report(&yaml.Node{}, "is empty; write "+r.kinds[0].Name+": [] if it should list no providers")
-			return nil
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
 			return fmt.Errorf("read YAML: %w", err)
 		}
 		if root := resolve(document.Content[0]); !isNull(root) {
-			isEmpty = false
+			cause = "has no list of providers"
 			r.readDocument(root)
 		}
 	}
+	if len(r.Problems) == problems && r.lists == lists {
+		r.reportEmpty(&yaml.Node{}, cause, r.kinds[0])
+	}
 	return nil
+}
+
+// reportEmpty reports a file or kind that may list no providers by mistake: --prune would delete their records.
+func (r *reader) reportEmpty(node *yaml.Node, cause string, kind Kind) {
+	r.report(node, cause+"; write "+kind.Name+": [] if it should list no providers")
 }
 
 // readDocument reads a mapping from kinds to lists of entries.
@@ -169,7 +177,7 @@ func (r *reader) readDocument(root *yaml.Node) {
 		case seen[key.Value]:
 			r.report(key, key.Value+" occurs twice")
 		default:
-			r.readList(r.kinds[at], resolve(value))
+			r.readList(r.kinds[at], key, resolve(value))
 		}
 		seen[key.Value] = true
 	}
@@ -183,11 +191,16 @@ func (r *reader) kindNames() string {
 	return strings.Join(names, " and ")
 }
 
-func (r *reader) readList(kind Kind, list *yaml.Node) {
-	if list.Kind != yaml.SequenceNode && !isNull(list) {
+func (r *reader) readList(kind Kind, key, list *yaml.Node) {
+	if isNull(list) {
+		r.reportEmpty(key, kind.Name+" is empty", kind)
+		return
+	}
+	if list.Kind != yaml.SequenceNode {
 		r.report(list, kind.Name+" must be a list of providers, each beginning with a hyphen")
 		return
 	}
+	r.lists++
 	for _, node := range list.Content {
 		if r.used.isOver() {
 			return

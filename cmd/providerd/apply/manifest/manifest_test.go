@@ -84,8 +84,12 @@ oauth2: &list
     client_id: c
   - <<: *defaults
     id: b
-workspace_directory:
+workspace_directory: []
 ---
+---
+{}
+---
+x-other: null
 ---
 # another one
 workspace_directory: [{name: c}, {id: d}]
@@ -99,7 +103,7 @@ oauth2: []
 	for _, entry := range read.Entries {
 		got = append(got, fmt.Sprintf("%s/%s at %v", entry.Kind, entry.ID, entry.At("")))
 	}
-	want := "oauth2/s3cret-id at a.yaml:4:5, oauth2/b at a.yaml:7:5, workspace_directory/c at a.yaml:13:23, workspace_directory/d at a.yaml:13:34"
+	want := "oauth2/s3cret-id at a.yaml:4:5, oauth2/b at a.yaml:7:5, workspace_directory/c at a.yaml:17:23, workspace_directory/d at a.yaml:17:34"
 	if text := strings.Join(got, ", "); text != want {
 		t.Errorf("entries are\n%s, want\n%s", text, want)
 	}
@@ -119,15 +123,23 @@ func TestFaultsSayWhereAndWhat(t *testing.T) {
 	known := kinds(t)
 	deep := strings.Repeat("[", 70) + strings.Repeat("]", 70)
 	for text, want := range map[string][]string{
-		"":                                     {"0:0 is empty"},
-		"# nothing\n---\n":                     {"0:0 is empty"},
-		"- a":                                  {"1:1 must be a mapping from oauth2 and workspace_directory"},
-		"oauth2: []\noauth2: []":               {"2:1 oauth2 occurs twice"},
-		"oauth2: {name: a}":                    {"1:9 oauth2 must be a list"},
-		"oauth2: [a, ~]":                       {"1:10 oauth2 must be a mapping with the fields", "1:13 oauth2 must be a mapping"},
-		"oauth2: [{name: a, was: 7}]":          {"1:25 oauth2/a was must be a string"},
-		"oauth2: [{name: a, was: a}]":          {"1:10 oauth2/a `was` is already the id or a former id of the entry in a.yaml:1:10"},
-		"oauth2: [{name: a}, {id: b, was: a}]": {"1:21 oauth2/b `was` is already the id or a former id of the entry in a.yaml:1:10"},
+		"":                                    {"0:0 is empty"},
+		"# nothing\n---\n":                    {"0:0 is empty; write oauth2: [] if it should list no providers"},
+		"null":                                {"0:0 is empty; write oauth2: [] if"},
+		"{}\n---\n---\n":                      {"0:0 has no list of providers; write oauth2: [] if it should list no providers"},
+		"$schema: a\nx-a: &a [{name: a}]":     {"0:0 has no list of providers; write oauth2: [] if"},
+		"---\n# x\n---\noauth2:\n# - name: a": {"4:1 oauth2 is empty; write oauth2: [] if it should list no providers"},
+		"{\"oauth2\": [], \"workspace_directory\": null}": {
+			"1:16 workspace_directory is empty; write workspace_directory: [] if it should list no providers",
+		},
+		"x-a: &a ~\noauth2: *a\n---\noauth2: []": {"2:1 oauth2 is empty; write oauth2: [] if"},
+		"- a":                                    {"1:1 must be a mapping from oauth2 and workspace_directory"},
+		"oauth2: []\noauth2: []":                 {"2:1 oauth2 occurs twice"},
+		"oauth2: {name: a}":                      {"1:9 oauth2 must be a list"},
+		"oauth2: [a, ~]":                         {"1:10 oauth2 must be a mapping with the fields", "1:13 oauth2 must be a mapping"},
+		"oauth2: [{name: a, was: 7}]":            {"1:25 oauth2/a was must be a string"},
+		"oauth2: [{name: a, was: a}]":            {"1:10 oauth2/a `was` is already the id or a former id of the entry in a.yaml:1:10"},
+		"oauth2: [{name: a}, {id: b, was: a}]":   {"1:21 oauth2/b `was` is already the id or a former id of the entry in a.yaml:1:10"},
 		"oauth2: [{id: a, was: c}, {id: b, was: c}]": {
 			"1:27 oauth2/b `was` is already the id or a former id of the entry in a.yaml:1:10",
 		},

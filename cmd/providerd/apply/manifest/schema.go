@@ -14,7 +14,7 @@ func Schema(kinds []Kind) ([]byte, error) {
 	lists := map[string]any{}
 	for _, kind := range kinds {
 		lists[kind.Name] = map[string]any{
-			"description": kind.Schema.Description, "type": []string{"array", "null"}, "items": entrySchema(kind.Schema),
+			"description": kind.Schema.Description, "type": "array", "items": entrySchema(kind.Schema),
 		}
 	}
 	text, err := json.Marshal(map[string]any{

@@ -54,7 +54,7 @@ func TestSchemaTellsGoodFromBad(t *testing.T) {
 	for text, valid := range map[string]bool{
 		`{}`:             true,
 		`{"x-any": [1]}`: true,
-		`{"oauth2": null, "workspace_directory": []}`:                                     true,
+		`{"oauth2": [], "workspace_directory": []}`:                                       true,
 		`{"oauth2": [{"id": "a", "name": "b", ` + flow + `}]}`:                            true,
 		`{"oauth2": [{"name": "${NAME}", "authorization_flow": "${FLOW}"}]}`:              true,
 		`{"oauth2": [{"name": "a", ` + flow + `, "include_claims_in_id_token": "${A}"}]}`: true,
@@ -64,6 +64,7 @@ func TestSchemaTellsGoodFromBad(t *testing.T) {
 		`{"oauth2": [{"name": "a", ` + flow + `, "redirect_uris": "a:b\nc:d"}]}`:          true,
 		`{"saml": []}`:                                                                false,
 		`{"oauth2": {}}`:                                                              false,
+		`{"oauth2": null}`:                                                            false,
 		`{"oauth2": [{"name": "a"}]}`:                                                 false,
 		`{"oauth2": [{"name": "", ` + flow + `}]}`:                                    false,
 		`{"oauth2": [{"id": 7, "name": "a", ` + flow + `}]}`:                          false,
