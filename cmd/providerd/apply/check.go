@@ -9,6 +9,7 @@ import (
 
 	"example.com/providerd/cmd/providerd/apply/manifest"
 	"example.com/providerd/cmd/providerd/console"
+	"example.com/providerd/server/advice"
 	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
 )
@@ -56,7 +57,7 @@ func findViolations(
 		return entry.IsBroken(violation.Pointer) || isMasked && violation.Pointer == secret
 	})
 	for i := range violations {
-		violations[i].Detail += remedyInYAML(violations[i].Pointer, fieldOf(entry, violations[i].Pointer))
+		violations[i].Detail += remedyInYAML(entry, violations[i].Pointer)
 	}
 	if isMasked {
 		violations = append(violations, contract.Violation{Pointer: secret, Detail: manifest.FieldName(secret) +
@@ -74,11 +75,29 @@ func fieldOf(entry manifest.Entry, pointer string) any {
 	return fields[strings.TrimPrefix(pointer, "/")]
 }
 
-// remedyInYAML returns what to write if a value has another type than it seems to have.
-func remedyInYAML(pointer string, value any) string {
+// adviseOnID returns advice for an entry whose id may be meant as the client_id, as in other systems: a client with a
+// chosen secret is configured elsewhere.
+func adviseOnID(entry manifest.Entry) []advice.Advice {
+	if !entry.Has("/id") || !entry.Has("/client_secret") || entry.Has("/client_id") {
+		return nil
+	}
+	return []advice.Advice{{
+		Code: "id_without_client_id", Pointer: "/id", Section: "RFC 6749, section 2.2",
+		Detail: "Identifies the entry, not the client. Without client_id, a random one is generated, and the client cannot " +
+			"log in with the id. Write client_id, too.",
+	}}
+}
+
+// remedyInYAML returns what to write if a value has another type than it seems to have, or a field is that of a system
+// in which id is the client_id.
+func remedyInYAML(entry manifest.Entry, pointer string) string {
+	value := fieldOf(entry, pointer)
 	text, isText := value.(string)
 	_, isNumber := value.(float64)
+	isForeign := slices.Contains([]string{"/secret", "/redirectURIs", "/public"}, pointer)
 	switch {
+	case isForeign && entry.Has("/id") && !entry.Has("/client_id"):
+		return " `id` identifies the entry, not the client; write client_id, too."
 	case isNumber:
 		return " Quote a number to make it a string."
 	case isText && slices.Contains([]string{"yes", "no", "on", "off"}, strings.ToLower(text)):

@@ -132,7 +132,7 @@ func newReport(c *Command, out *console.Output, messages *console.Messages, entr
 		}
 		a := applied{
 			Entry: entry, Position: entry.At(""), kind: KindOf(store.Kind(entry.Kind)), Outcome: outcomePending,
-			Advice: Advise(record),
+			Advice: append(Advise(record), adviseOnID(entry)...),
 		}
 		a.clientID, _ = fieldOf(entry, "client_id").(string)
 		report.applied = append(report.applied, a)

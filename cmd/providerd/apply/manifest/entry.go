@@ -37,6 +37,12 @@ func (e Entry) At(pointer string) Position { return e.place(jsontext.Pointer(poi
 // IsBroken reports whether a problem was reported for a value of the body, or for one that contains it.
 func (e Entry) IsBroken(pointer string) bool { return e.place(jsontext.Pointer(pointer)).isBroken }
 
+// Has reports whether the entry has a field or, for /id, an id other than its name.
+func (e Entry) Has(pointer string) bool {
+	_, ok := e.places[jsontext.Pointer(pointer)]
+	return ok
+}
+
 func (e Entry) place(pointer jsontext.Pointer) place {
 	for {
 		if at, ok := e.places[pointer]; ok || pointer == "" {
@@ -134,6 +140,7 @@ func (e *entryReader) readID(members map[string]*yaml.Node, name string) string 
 		return ""
 	}
 	node = resolve(node)
+	e.places[jsontext.Pointer("/"+name)] = place{Position: e.position(node)}
 	if node.Kind != yaml.ScalarNode || node.ShortTag() != stringTag {
 		e.report(node, name+" must be a string; quote a number")
 		return ""
