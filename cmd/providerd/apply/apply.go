@@ -50,9 +50,11 @@ type Command struct {
 	token string
 }
 
-// ErrDiffers means that nothing failed, but stored records differ from the files. With --detailed-exitcode,
+// DiffersError means that nothing failed, but stored records differ from the files. With --detailed-exitcode,
 // a dry run also returns it if entries would be created.
-var ErrDiffers = errors.New("stored records differ from the files")
+type DiffersError string
+
+func (e DiffersError) Error() string { return string(e) }
 
 // TokenVariable is the environment variable with the access token.
 const TokenVariable = "PROVIDERD_TOKEN"

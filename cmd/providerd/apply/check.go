@@ -17,20 +17,19 @@ import (
 // findProblems returns the problems of the files, ordered by position: invalid YAML, and violations of the contract.
 // There are at most manifest.MaxProblems.
 func findProblems(ctx context.Context, document *contract.Document, list manifest.Manifest) []manifest.Problem {
-	problems, clientIDs := list.Problems, map[any]manifest.Position{}
+	problems, clientIDs := list.Problems, map[string]manifest.Position{}
 	for _, entry := range list.Entries {
 		if len(problems) >= manifest.MaxProblems {
 			break
 		}
 		violations := findViolations(ctx, document, entry)
 		const pointer = "/client_id"
-		if clientID, ok := fieldOf(entry, pointer).(string); ok && clientID != "" {
-			if first, ok := clientIDs[clientID]; ok {
-				detail := fmt.Sprintf("%s is already used in %s", manifest.FieldName(pointer), first)
-				violations = append(violations, contract.Violation{Pointer: pointer, Detail: detail})
-			} else {
-				clientIDs[clientID] = entry.At(pointer)
-			}
+		clientID, _ := fieldOf(entry, pointer).(string)
+		if first, isUsed := clientIDs[clientID]; isUsed && clientID != "" {
+			detail := fmt.Sprintf("%s is already used in %s", manifest.FieldName(pointer), first)
+			violations = append(violations, contract.Violation{Pointer: pointer, Detail: detail})
+		} else {
+			clientIDs[clientID] = entry.At(pointer)
 		}
 		for _, violation := range violations {
 			problems = append(problems, manifest.Problem{
@@ -122,5 +121,5 @@ func printProblems(out *console.Output, messages *console.Messages, format strin
 	if format != console.FormatJSON {
 		return nil
 	}
-	return printJSON(out, list)
+	return out.JSON(list)
 }

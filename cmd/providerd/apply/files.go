@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 
 	"example.com/providerd/cmd/providerd/apply/manifest"
@@ -84,18 +83,19 @@ func find(name string, isRecursive bool) (paths []string, unread string, err err
 func walk(root string, isRecursive bool) (paths []string, unread string, err error) {
 	// With a separator at its end, the root may be a symbolic link.
 	root += string(filepath.Separator)
+	isRead := regexp.MustCompile(`(?is)^[^.].*\.(ya?ml|json)$`).MatchString
 	isYAML := regexp.MustCompile(`(?i)\.ya?ml(\W|$)`).MatchString
 	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || path == root {
 			return err
 		}
-		isDir := isDirectory(path)
-		switch isRead := isRead(entry, isDir, isRecursive); {
-		case isRead && isDir:
+		isDir, isHidden := isDirectory(path), strings.HasPrefix(entry.Name(), ".")
+		switch {
+		case entry.IsDir() && isRecursive && !isHidden:
 			return nil
-		case isRead:
+		case !isDir && isRead(entry.Name()):
 			paths = append(paths, path)
-		case isDir && !isHidden(entry), !isDir && isYAML(entry.Name()):
+		case isDir && !isHidden, !isDir && isYAML(entry.Name()):
 			unread = path
 		}
 		if entry.IsDir() {
@@ -104,17 +104,6 @@ func walk(root string, isRecursive bool) (paths []string, unread string, err err
 		return nil
 	})
 	return paths, unread, err //nolint:wrapcheck // The caller wraps it.
-}
-
-func isHidden(entry fs.DirEntry) bool { return strings.HasPrefix(entry.Name(), ".") }
-
-// isRead reports whether a file is read, or a directory with its files.
-func isRead(entry fs.DirEntry, isDir, isRecursive bool) bool {
-	if isDir {
-		return isRecursive && entry.IsDir() && !isHidden(entry)
-	}
-	extensions := []string{".yaml", ".yml", ".json"}
-	return slices.Contains(extensions, strings.ToLower(filepath.Ext(entry.Name()))) && !isHidden(entry)
 }
 
 // isDirectory reports whether a path is a directory or a symbolic link to one.

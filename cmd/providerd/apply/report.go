@@ -1,7 +1,6 @@
 package apply
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -146,7 +145,7 @@ func newReport(c *Command, out *console.Output, messages *console.Messages, entr
 		return report, nil
 	}
 	if c.Output == console.FormatJSON {
-		if err := printJSON(out, report.applied); err != nil {
+		if err := out.JSON(report.applied); err != nil {
 			return nil, err
 		}
 	}
@@ -156,7 +155,7 @@ func newReport(c *Command, out *console.Output, messages *console.Messages, entr
 // print prints the entries with their outcomes. The list has unchanged ones only in a dry run.
 func (r *report) print() error {
 	if r.Output == console.FormatJSON {
-		return printJSON(r.out, r.applied)
+		return r.out.JSON(r.applied)
 	}
 	list := console.NewTable(r.out)
 	for i := range r.applied {
@@ -185,7 +184,7 @@ func (r *report) counts() map[outcome]int {
 }
 
 // finish prints a summary and returns an error unless every entry is, or in a plan would be, stored as the files say.
-// It is ErrDiffers if nothing failed.
+// It is a DiffersError if nothing failed.
 func (r *report) finish() error {
 	counts := r.counts()
 	r.summarize(counts)
@@ -202,22 +201,15 @@ func (r *report) finish() error {
 	case counts[outcomeRefused] > 0:
 		return errors.New(text)
 	case bad > 0:
-		return differs{text}
+		return DiffersError(text)
 	case changes > 0:
-		return differs{console.Count(changes, "record") + " would be changed"}
+		return DiffersError(console.Count(changes, "record") + " would be changed")
 	case r.DetailedExitcode && counts[outcomeCreate] > 0:
-		return differs{console.Count(counts[outcomeCreate], "entry", "entries") + " would be created"}
+		return DiffersError(console.Count(counts[outcomeCreate], "entry", "entries") + " would be created")
 	default:
 		return nil
 	}
 }
-
-// differs is an ErrDiffers with a message of its own.
-type differs struct{ text string }
-
-func (d differs) Error() string { return d.text }
-
-func (differs) Unwrap() error { return ErrDiffers }
 
 // summarize prints how many entries have which outcome, in the order of the changes.
 func (r *report) summarize(counts map[outcome]int) {
@@ -237,12 +229,4 @@ func (r *report) summarize(counts map[outcome]int) {
 	}
 	records := counts[outcomeDelete] + counts[outcomeDeleted] + counts[outcomeOrphan]
 	r.messages.Note("%s: %s%s", console.Count(len(r.applied)-records, "entry", "entries"), strings.Join(parts, ", "), end)
-}
-
-func printJSON(out *console.Output, entries any) error {
-	text, err := json.MarshalIndent(entries, "", "  ")
-	if err != nil {
-		return fmt.Errorf("render entries: %w", err)
-	}
-	return out.Line(string(console.EscapeJSON(text)))
 }

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -10,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 
@@ -50,7 +52,8 @@ func (r *report) send(ctx context.Context, to *client.Providers) error {
 	case ctx.Err() != nil:
 		return errInterrupted()
 	case err != nil:
-		return errors.New(console.Printable(reasonOf(err)) + runAgain(err))
+		text := strings.TrimSuffix(console.Truncate(err.Error(), maxErrorBytes), ".")
+		return errors.New(console.Printable(text) + remedyFor(err) + runAgain(err))
 	default:
 		return nil
 	}
@@ -71,23 +74,12 @@ func (r *report) warnOfPlainHTTP() {
 
 // warnOfAnotherName warns if each client_id in the files is taken although no entry is stored.
 func (r *report) warnOfAnotherName() {
-	isStored, isTaken := false, false
-	for _, a := range r.applied {
-		isStored = isStored || a.Outcome != outcomeRefused && (a.PK != 0 || a.clientID != "")
-		isTaken = isTaken || a.isClientIDTaken
-	}
-	if isTaken && !isStored {
+	isStored := func(a applied) bool { return a.Outcome != outcomeRefused && (a.PK != 0 || a.clientID != "") }
+	isTaken := func(a applied) bool { return a.isClientIDTaken }
+	if slices.ContainsFunc(r.applied, isTaken) && !slices.ContainsFunc(r.applied, isStored) {
 		r.messages.Warn("every client_id is already taken, but no entry was applied with a token of this name; use a " +
 			"token of the same name as before, or take the providers over with --as and --adopt")
 	}
-}
-
-// maxErrorBytes limits the text of an error, which may come from a server other than providerd.
-const maxErrorBytes = 4096
-
-// reasonOf returns the text of an error, shortened.
-func reasonOf(err error) string {
-	return strings.TrimSuffix(console.Truncate(err.Error(), maxErrorBytes), ".") + remedyFor(err)
 }
 
 // remedyFor returns what to do if there was no response to a request; "" for other errors.
@@ -159,27 +151,23 @@ func (a *applied) send(
 	}
 	if a.Kind == string(store.KindOAuth2) {
 		record, err := send(ctx, to.CreateOAuth2, a.Body, options)
-		if err != nil {
-			return 0, "", err
-		}
-		return record.PK, console.Truncate(record.ClientID, maxClientIDBytes), nil
+		return record.PK, console.Truncate(record.ClientID, maxClientIDBytes), err
 	}
 	record, err := send(ctx, to.CreateWorkspaceDirectory, a.Body, options)
-	if err != nil {
-		return 0, "", err
-	}
-	return record.PK, "", nil
+	return record.PK, "", err
 }
 
+// send returns an empty record with an error.
 func send[Request, Record any](
 	ctx context.Context, create func(context.Context, Request, ...client.CreateOption) (*Record, error),
 	body []byte, options []client.CreateOption,
 ) (*Record, error) {
 	var request Request
 	if err := json.Unmarshal(body, &request); err != nil {
-		return nil, fmt.Errorf("read entry: %w", err)
+		return new(Record), fmt.Errorf("read entry: %w", err)
 	}
-	return create(ctx, request, options...)
+	record, err := create(ctx, request, options...)
+	return cmp.Or(record, new(Record)), err
 }
 
 // findRenamed reports whether a record is stored under the former id of an entry, and none under its id.
@@ -220,6 +208,7 @@ func (a *applied) storedUnder(ctx context.Context, to *client.Providers, id stri
 
 // Limits for responses, which may come from a server other than providerd.
 const (
+	maxErrorBytes  = 4096
 	maxReasonBytes = 100
 	maxDiffers     = 20
 	// maxClientIDBytes is the length of the longest client_id, which has 255 characters.

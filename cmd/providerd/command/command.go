@@ -77,7 +77,7 @@ func failure(err error) int {
 		return 0
 	case errors.Is(err, console.ErrReported), console.IsBrokenPipe(err):
 		return exitFailed
-	case errors.Is(err, apply.ErrDiffers), errors.Is(err, errAuditDiffers):
+	case errors.As(err, new(apply.DiffersError)), errors.Is(err, errAuditDiffers):
 		return printError(err, exitDiffers)
 	default:
 		return printError(console.Explain(err), exitFailed)

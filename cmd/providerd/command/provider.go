@@ -128,11 +128,7 @@ func (c *providerShowCommand) Run(ctx context.Context, out *console.Output) erro
 func (c *providerShowCommand) show(out *console.Output, record store.Record) error {
 	rendered := contract.ToAPI(record, c.Reveal)
 	if c.Output == console.FormatJSON {
-		text, err := json.MarshalIndent(rendered, "", "  ")
-		if err != nil {
-			return fmt.Errorf("render provider: %w", err)
-		}
-		return out.Line(string(console.EscapeJSON(text)))
+		return out.JSON(rendered)
 	}
 	var fields map[string]json.RawMessage
 	text, err := json.Marshal(rendered)

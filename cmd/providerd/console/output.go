@@ -6,6 +6,7 @@ package console
 
 import (
 	"bufio"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -35,6 +36,15 @@ func (o *Output) Write(text []byte) (int, error) {
 func (o *Output) Line(text string) error {
 	_, err := o.Write([]byte(text + "\n"))
 	return err
+}
+
+// JSON prints a value as indented JSON with hidden characters escaped.
+func (o *Output) JSON(value any) error {
+	text, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return fmt.Errorf("render JSON: %w", err)
+	}
+	return o.Line(string(EscapeJSON(text)))
 }
 
 // FlushLine prints a line immediately.

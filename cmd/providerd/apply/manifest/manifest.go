@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"maps"
 	"regexp"
 	"slices"
@@ -167,7 +166,8 @@ func (r *reader) readDocument(root *yaml.Node) {
 		return
 	}
 	seen := map[string]bool{}
-	for key, value := range pairs(root) {
+	for pair := range slices.Chunk(root.Content, 2) {
+		key, value := pair[0], pair[1]
 		at := slices.IndexFunc(r.kinds, func(kind Kind) bool { return kind.Name == key.Value })
 		switch {
 		case strings.HasPrefix(key.Value, "x-"), key.Value == "$schema":
@@ -235,17 +235,6 @@ func (r *reader) findRepeatedIDs() {
 				r.Problems = append(r.Problems, Problem{Position: place, Kind: entry.Kind, ID: entry.ID, Detail: detail})
 			} else if id != "" {
 				places[id] = place
-			}
-		}
-	}
-}
-
-// pairs returns the keys and values of a mapping.
-func pairs(mapping *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
-	return func(yield func(key, value *yaml.Node) bool) {
-		for pair := range slices.Chunk(mapping.Content, 2) {
-			if !yield(pair[0], pair[1]) {
-				return
 			}
 		}
 	}

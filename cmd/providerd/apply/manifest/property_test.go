@@ -48,6 +48,7 @@ func TestWrittenEntriesComeBack(t *testing.T) {
 		for number := range rapid.IntRange(0, 3).Draw(t, "entries") {
 			body := rapid.MapOf(anyName(), anyJSON(4)).Draw(t, "body")
 			body["id"], body["ref"] = fmt.Sprint("oauth2-", number), "${SECRET}"
+			body["literal"] = map[string]any{"${SECRET}": "${SECRET}"}
 			text, err := json.Marshal(body)
 			processtest.Must(t, err)
 			err = writer.Entry("oauth2", text, func(at jsontext.Pointer) bool { return at == "/ref" })

@@ -45,8 +45,7 @@ func entrySchema(request *openapi3.Schema) *openapi3.Schema {
 	for name, property := range request.Properties {
 		entry.Properties[name] = withReference(property.Value).NewRef()
 	}
-	uris := entry.Properties[redirectURIs]
-	if uris != nil {
+	if uris := entry.Properties[redirectURIs]; uris != nil {
 		lines := openapi3.NewArraySchema().WithItems(openapi3.NewStringSchema())
 		entry.Properties[redirectURIs] = openapi3.NewAnyOfSchema(uris.Value, lines).NewRef()
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -61,8 +62,8 @@ func (r *reader) line(number int) string {
 // otherFormat describes a document of another system; "" if it is none.
 func otherFormat(root *yaml.Node) string {
 	names := map[string]bool{}
-	for key := range pairs(root) {
-		names[key.Value] = true
+	for pair := range slices.Chunk(root.Content, 2) {
+		names[pair[0].Value] = true
 	}
 	switch {
 	case names["apiVersion"] && names["kind"]:

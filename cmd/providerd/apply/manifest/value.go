@@ -19,8 +19,8 @@ import (
 func (e *entryReader) addMembers(members map[string]*yaml.Node, mapping *yaml.Node, depth int) {
 	own := map[string]bool{}
 	var merged []*yaml.Node
-	for key, value := range pairs(mapping) {
-		name := resolve(key)
+	for pair := range slices.Chunk(mapping.Content, 2) {
+		key, name, value := pair[0], resolve(pair[0]), pair[1]
 		switch {
 		case name.Kind != yaml.ScalarNode:
 			e.report(key, "the name of a member must be a string; quote it, or render templates such as {{ x }} first")

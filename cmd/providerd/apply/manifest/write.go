@@ -77,10 +77,14 @@ func (r *elementReader) read() (*yaml.Node, error) {
 		return r.readAll(yaml.SequenceNode)
 	case '"':
 		text := token.String()
-		if !r.isReference(r.StackPointer()) {
+		r.hasHidden = r.hasHidden || strings.ContainsFunc(text, console.IsHidden)
+		// In an object, the number of tokens is odd after a name.
+		container, count := r.StackIndex(r.StackDepth())
+		isName := container == '{' && count%2 == 1
+		if !isName && !r.isReference(r.StackPointer()) {
 			text = strings.ReplaceAll(text, "${", "$${")
 		}
-		return r.textNode(text), nil
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: stringTag, Value: text}, nil
 	default:
 		return &yaml.Node{Kind: yaml.ScalarNode, Value: token.String()}, nil
 	}
@@ -90,13 +94,6 @@ func (r *elementReader) read() (*yaml.Node, error) {
 func (r *elementReader) readAll(kind yaml.Kind) (*yaml.Node, error) {
 	node := &yaml.Node{Kind: kind}
 	for r.PeekKind() != '}' && r.PeekKind() != ']' {
-		if kind == yaml.MappingNode {
-			name, err := r.ReadToken()
-			if err != nil {
-				return nil, err //nolint:wrapcheck // It is wrapped above.
-			}
-			node.Content = append(node.Content, r.textNode(name.String()))
-		}
 		inner, err := r.read()
 		if err != nil {
 			return nil, err
@@ -105,9 +102,4 @@ func (r *elementReader) readAll(kind yaml.Kind) (*yaml.Node, error) {
 	}
 	_, err := r.ReadToken()
 	return node, err //nolint:wrapcheck // It is wrapped above.
-}
-
-func (r *elementReader) textNode(text string) *yaml.Node {
-	r.hasHidden = r.hasHidden || strings.ContainsFunc(text, console.IsHidden)
-	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}
 }
