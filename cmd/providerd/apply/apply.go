@@ -159,6 +159,8 @@ func (c *Command) Run(
 	ctx context.Context, contract *contract.Document, out *console.Output,
 	messages *console.Messages,
 ) error {
+	// Without a database or a server, the output is all there is.
+	out.IsReport = !c.Schema && (c.As != nil || c.needsServer())
 	if c.Schema {
 		text, err := manifest.Schema(manifestKinds(contract))
 		if err == nil {

@@ -130,14 +130,11 @@ func (p *plan) checkCaller(ctx context.Context) error {
 
 // ask asks before anything is written.
 func (p *plan) ask() error {
-	if err := p.out.Flush(); err != nil {
-		return err
-	}
 	question := "write " + console.Count(len(p.changed()), "change")
 	if deleted := p.counts()[outcomeDelete]; deleted > 0 {
 		question += fmt.Sprintf(", %d of them deletions", deleted)
 	}
-	return console.ConsentFlag{Yes: p.Yes}.Ask(question)
+	return console.ConsentFlag{Yes: p.Yes}.Ask(p.out, question)
 }
 
 // write makes the changes of the plan if it is still the same.

@@ -11,10 +11,10 @@ import (
 )
 
 type applicationCommands struct {
-	Create applicationCreateCommand `cmd:"" help:"Create an application and link providers to it."`
+	Create applicationCreateCommand `cmd:"" report:"" help:"Create an application and link providers to it."`
 	List   applicationListCommand   `cmd:"" aliases:"ls" help:"List all applications with their providers."`
-	Link   applicationLinkCommand   `cmd:"" usage:"<slug> [--provider=PK] [--backchannel=PK ...] [flags]" help:"Link more providers to an application."`
-	Unlink applicationUnlinkCommand `cmd:"" usage:"<slug> [--provider=PK] [--backchannel=PK ...] [flags]" help:"Remove links to providers from an application."`
+	Link   applicationLinkCommand   `cmd:"" report:"" usage:"<slug> [--provider=PK] [--backchannel=PK ...] [flags]" help:"Link more providers to an application."`
+	Unlink applicationUnlinkCommand `cmd:"" report:"" usage:"<slug> [--provider=PK] [--backchannel=PK ...] [flags]" help:"Remove links to providers from an application."`
 	Delete applicationDeleteCommand `cmd:"" aliases:"rm" help:"Delete applications, but not their providers."`
 }
 
@@ -114,14 +114,14 @@ type applicationDeleteCommand struct {
 }
 
 // Run deletes the applications.
-func (c *applicationDeleteCommand) Run(ctx context.Context, messages *console.Messages) error {
+func (c *applicationDeleteCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	var slugs []string
 	for _, slug := range c.Slugs {
 		slugs = append(slugs, string(slug))
 	}
 	return c.WithStore(ctx, func(database *store.Store) error {
 		what := console.Count(len(slugs), "application") + ": " + strings.Join(slugs, ", ")
-		if err := c.Ask("delete " + what); err != nil {
+		if err := c.Ask(out, "delete "+what); err != nil {
 			return err
 		}
 		if err := database.DeleteApplications(ctx, slugs); err != nil {

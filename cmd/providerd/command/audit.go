@@ -14,7 +14,7 @@ import (
 
 type auditCommands struct {
 	List   auditCommand       `cmd:"" aliases:"ls" default:"withargs" help:"Show events as a table or as JSON lines, or follow them."`
-	Verify auditVerifyCommand `cmd:"" help:"Compare the database with audit lines saved elsewhere."`
+	Verify auditVerifyCommand `cmd:"" report:"" help:"Compare the database with audit lines saved elsewhere."`
 }
 
 type auditCommand struct {

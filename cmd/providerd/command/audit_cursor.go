@@ -42,7 +42,7 @@ func (c *cursor) read() error {
 	if err != nil || !info.Mode().IsRegular() {
 		return errors.Join(fmt.Errorf("%s is not a regular file; use another file", c.Name()), err)
 	}
-	if output, err := os.Stdout.Stat(); err != nil || os.SameFile(info, output) || console.IsNullDevice(os.Stdout) {
+	if output, err := os.Stdout.Stat(); err != nil || os.SameFile(info, output) || console.IsOutputUnread() {
 		return errors.New("standard output is closed, or is the null device or the cursor file, so the events would be " +
 			"lost; redirect it to another file")
 	}

@@ -12,6 +12,8 @@ import (
 	"example.com/providerd/cmd/providerd/serve"
 )
 
+// cli has the commands. The output of those with the tag "report" only reports on a result: what they change, or what
+// their exit status says. apply decides for itself.
 type cli struct {
 	Serve       serve.Command       `cmd:"" group:"Serve" help:"Serve the API until a signal arrives."`
 	Migrate     migrateCommand      `cmd:"" group:"Serve" help:"Migrate the database to the schema version of this program."`
@@ -21,11 +23,11 @@ type cli struct {
 	Token       tokenCommands       `cmd:"" group:"Access" help:"Create, list, renew and revoke access tokens."`
 	Audit       auditCommands       `cmd:"" group:"Access" help:"Show, follow and verify the audit trail of providers, tokens and keys."`
 	Key         keyCommands         `cmd:"" group:"Keys" help:"Manage the keys that encrypt secrets at rest."`
-	Backup      backupCommand       `cmd:"" group:"Data" help:"Back up a SQLite database, and verify the backup."`
+	Backup      backupCommand       `cmd:"" report:"" group:"Data" help:"Back up a SQLite database, and verify the backup."`
 	Restore     restoreCommand      `cmd:"" group:"Data" help:"Restore a SQLite database from a backup."`
-	Copy        copyCommand         `cmd:"" group:"Data" help:"Copy a database, for example from SQLite to PostgreSQL."`
-	Doctor      doctorCommand       `cmd:"" group:"Diagnose" help:"Check configuration, files, database and disk."`
-	Health      healthCommand       `cmd:"" group:"Diagnose" help:"Check whether the server on this host is ready."`
+	Copy        copyCommand         `cmd:"" report:"" group:"Data" help:"Copy a database, for example from SQLite to PostgreSQL."`
+	Doctor      doctorCommand       `cmd:"" report:"" group:"Diagnose" help:"Check configuration, files, database and disk."`
+	Health      healthCommand       `cmd:"" report:"" group:"Diagnose" help:"Check whether the server on this host is ready."`
 	Version     versionCommand      `cmd:"" group:"Diagnose" help:"Print the versions of the program and its parts."`
 	Help        helpCommand         `cmd:"" group:"Help" help:"Show the help of a command."`
 	Man         manCommand          `cmd:"" hidden:"" help:"Print the manual page."`

@@ -87,16 +87,14 @@ func failure(err error) int {
 // runCommand runs a parsed command and prints its output.
 func runCommand(ctx context.Context, command *kong.Context) error {
 	out := console.NewOutput(os.Stdout)
+	out.IsReport = selected(command).Tag.Has("report")
 	// Most commands need neither, and a contract takes longer to parse than they take to run.
 	loadContract := func() (*contract.Document, error) { return contract.Load(ctx) }
 	err := command.BindToProvider(loadContract)
 	if err == nil {
 		err = command.Run(out)
 	}
-	if flushErr := out.Flush(); err == nil {
-		err = flushErr
-	}
-	return err
+	return out.End(err)
 }
 
 func printError(err error, status int) int {

@@ -20,8 +20,8 @@ type providerCommands struct {
 	List   providerListCommand   `cmd:"" aliases:"ls" help:"List providers, ordered by pk."`
 	Show   providerShowCommand   `cmd:"" usage:"(<pk> | --client-id=ID) [flags]" help:"Show one provider with all its fields."`
 	Export providerExportCommand `cmd:"" help:"Write providers to a file for \"providerd apply\"."`
-	Create providerCreateCommand `cmd:"" help:"Create a provider."`
-	Update providerUpdateCommand `cmd:"" help:"Change fields of a provider."`
+	Create providerCreateCommand `cmd:"" report:"" help:"Create a provider."`
+	Update providerUpdateCommand `cmd:"" report:"" help:"Change fields of a provider."`
 	Delete providerDeleteCommand `cmd:"" aliases:"rm" help:"Delete providers."`
 }
 

@@ -42,9 +42,6 @@ func (c *providerCreateCommand) Run(
 		}
 		noteAdvice(messages, requested)
 		messages.Note("created provider %d (%s)", pks[0], console.Printable(requested.Common().Name))
-		if err := out.Line(fmt.Sprint(pks[0])); err != nil {
-			return err
-		}
-		return out.Flush()
+		return out.Line(fmt.Sprint(pks[0]))
 	})
 }

@@ -36,7 +36,7 @@ func (c *providerDeleteCommand) Validate() error {
 }
 
 // Run deletes the providers.
-func (c *providerDeleteCommand) Run(ctx context.Context, messages *console.Messages) error {
+func (c *providerDeleteCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	pks := make([]int64, len(c.PKs))
 	for i, pk := range c.PKs {
 		pks[i] = int64(pk)
@@ -46,7 +46,7 @@ func (c *providerDeleteCommand) Run(ctx context.Context, messages *console.Messa
 		if err != nil {
 			return console.SuggestList(err, listOfProviders)
 		}
-		if err := c.Ask("delete " + nameProviders(providers)); err != nil {
+		if err := c.Ask(out, "delete "+nameProviders(providers)); err != nil {
 			return err
 		}
 		if err := database.DeleteProviders(ctx, pks); err != nil {

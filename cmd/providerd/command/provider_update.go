@@ -52,9 +52,7 @@ func (c *providerUpdateCommand) Run(
 		noteAdvice(messages, requested)
 		for _, diff := range diffs {
 			for _, line := range diff.Lines() {
-				if err := out.Line(console.Printable(line)); err != nil {
-					return err
-				}
+				_ = out.Line(console.Printable(line))
 			}
 		}
 		if len(diffs) == 0 {
@@ -70,10 +68,7 @@ func (c *providerUpdateCommand) Run(
 func (c *providerUpdateCommand) write(
 	ctx context.Context, database *store.Store, out *console.Output, messages *console.Messages, change store.Change,
 ) error {
-	if err := out.Flush(); err != nil {
-		return err
-	}
-	if err := c.Ask(fmt.Sprintf("update provider %d (%s)", c.PK, change.Planned.Common().Name)); err != nil {
+	if err := c.Ask(out, fmt.Sprintf("update provider %d (%s)", c.PK, change.Planned.Common().Name)); err != nil {
 		return err
 	}
 	if err := database.ChangeProviders(ctx, []store.Change{change}); err != nil {

@@ -69,7 +69,7 @@ func (c *tokenCreateCommand) Run(ctx context.Context, out *console.Output, messa
 
 // checkTokenKept refuses to create a token whose text would be lost.
 func checkTokenKept() error {
-	if console.IsNullDevice(os.Stdout) {
+	if console.IsOutputUnread() {
 		return errors.New("standard output is closed or " + os.DevNull + ", so the token would be lost; nothing was " +
 			"created; redirect standard output to a file")
 	}

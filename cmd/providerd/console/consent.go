@@ -28,10 +28,16 @@ func (f ConsentFlag) Validate() error {
 // maxAnswerBytes limits the answer that is read.
 const maxAnswerBytes = 100
 
-// Ask asks for confirmation. It returns an error unless the answer is yes.
-func (f ConsentFlag) Ask(what string) error {
+// Ask asks for confirmation of what was printed. It returns an error unless the answer is yes.
+func (f ConsentFlag) Ask(out *Output, what string) error {
+	lost := out.Lost()
 	if f.Yes {
 		return nil
+	}
+	if lost != nil {
+		// Not wrapped, because a broken pipe would not be reported.
+		return fmt.Errorf("cannot show what would change: %s; nothing was stored; pass --yes to store it without "+
+			"confirmation", lost.Error())
 	}
 	fmt.Fprintf(os.Stderr, "%s? [y/N] ", Printable(what))
 	// An answer that cannot be read is not yes.

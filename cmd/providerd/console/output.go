@@ -12,15 +12,19 @@ import (
 	"io"
 	"os"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // ErrPrint means that output was lost: the disk is full, or the reader of the pipe is gone.
 var ErrPrint = errors.New("print")
 
-// Output buffers standard output. After a write has failed, all later ones fail, including Flush.
+// Output buffers standard output. After a write has failed, all later ones fail, including Flush, except in a report.
 type Output struct {
 	to     io.Writer
 	buffer *bufio.Writer
+	// IsReport means that a command does more than print: no write fails, so that it continues without a reader.
+	IsReport bool
 }
 
 // NewOutput returns a new Output that writes to a writer.
@@ -29,6 +33,9 @@ func NewOutput(to io.Writer) *Output { return &Output{to: to, buffer: bufio.NewW
 // Write prints text when the buffer is full or Flush is called. It returns ErrPrint.
 func (o *Output) Write(text []byte) (int, error) {
 	count, err := o.buffer.Write(text)
+	if o.IsReport {
+		return len(text), nil
+	}
 	return count, WrapPrintError(err)
 }
 
@@ -49,14 +56,35 @@ func (o *Output) JSON(value any) error {
 
 // FlushLine prints a line immediately.
 func (o *Output) FlushLine(text string) error {
-	if err := o.Line(text); err != nil {
-		return err
-	}
+	_ = o.Line(text)
 	return o.Flush()
 }
 
-// Flush writes the buffer. It returns nil only if all output was written.
-func (o *Output) Flush() error { return WrapPrintError(o.buffer.Flush()) }
+// Flush writes the buffer. It returns nil only if all output was written, except in a report.
+func (o *Output) Flush() error {
+	if err := o.Lost(); !o.IsReport {
+		return err
+	}
+	return nil
+}
+
+// Lost writes the buffer, and returns why output was lost; nil if all was written.
+func (o *Output) Lost() error { return WrapPrintError(o.buffer.Flush()) }
+
+// End is Lost after a command has returned err. It returns the error of the command; a report may remain unread.
+func (o *Output) End(err error) error {
+	switch lost := o.Lost(); {
+	case lost == nil, err != nil && !o.IsReport, o.IsReport && IsBrokenPipe(lost):
+		return err
+	case !o.IsReport:
+		return lost
+	case err == nil:
+		return fmt.Errorf("the command is done, but output was lost: %w", lost)
+	default:
+		// Not wrapped, because a script that gets the status of a difference relies on the output.
+		return fmt.Errorf("%s; output was lost: %w", err.Error(), lost)
+	}
+}
 
 // Sync is Flush, and returns nil only once the output is on disk, if it goes to a regular file.
 func (o *Output) Sync() error {
@@ -84,12 +112,14 @@ func WrapPrintError(err error) error {
 // IsBrokenPipe reports whether standard output is a pipe without a reader, as after head has ended.
 func IsBrokenPipe(err error) bool { return errors.Is(err, ErrPrint) && errors.Is(err, syscall.EPIPE) }
 
-// IsNullDevice reports whether a file is the null device. Go replaces a closed standard output by it.
-func IsNullDevice(file *os.File) bool {
-	info, err := file.Stat()
-	if err != nil {
-		return false
+// IsOutputUnread reports whether standard output is a pipe without a reader, or the null device, by which Go replaces a
+// closed one.
+func IsOutputUnread() bool {
+	stdout := []unix.PollFd{{Fd: 1}}
+	if _, err := unix.Poll(stdout, 0); err == nil && stdout[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0 {
+		return true
 	}
-	null, err := os.Stat(os.DevNull)
-	return err == nil && os.SameFile(info, null)
+	info, err := os.Stdout.Stat()
+	null, nullErr := os.Stat(os.DevNull)
+	return err == nil && nullErr == nil && os.SameFile(info, null)
 }
