@@ -93,10 +93,9 @@ func ToAPI(record store.Record, reveal bool) any {
 	}
 }
 
-// Fields returns the members of a record as the API returns it, with its secret. It returns an error for a record that
-// cannot be written as JSON.
-func Fields(record store.Record) (fields map[string]json.RawMessage, err error) {
-	text, err := json.Marshal(ToAPI(record, true))
+// Fields returns the members of what ToAPI returns. It returns an error for a record that cannot be written as JSON.
+func Fields(record store.Record, reveal bool) (fields map[string]json.RawMessage, err error) {
+	text, err := json.Marshal(ToAPI(record, reveal))
 	if err == nil {
 		err = json.Unmarshal(text, &fields)
 	}

@@ -121,5 +121,5 @@ func printProblems(out *console.Output, messages *console.Messages, format strin
 	if format != console.FormatJSON {
 		return nil
 	}
-	return out.JSON(list)
+	return out.JSON(list, indent)
 }

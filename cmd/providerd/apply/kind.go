@@ -100,11 +100,11 @@ func FieldNames(diffs []FieldDiff) []string {
 // Diff returns the fields whose values differ between two records of a kind, in the order of the contract. The values
 // of the secret field are masked.
 func (k Kind) Diff(document *contract.Document, before, after store.Record) ([]FieldDiff, error) {
-	was, err := contract.Fields(before)
+	was, err := contract.Fields(before, true)
 	if err != nil {
 		return nil, err
 	}
-	is, err := contract.Fields(after)
+	is, err := contract.Fields(after, true)
 	if err != nil {
 		return nil, err
 	}

@@ -113,6 +113,9 @@ func (a *applied) title() string {
 	return title
 }
 
+// indent is the indent of JSON.
+const indent = "  "
+
 // report holds the entries of all files in order.
 type report struct {
 	*Command
@@ -145,7 +148,7 @@ func newReport(c *Command, out *console.Output, messages *console.Messages, entr
 		return report, nil
 	}
 	if c.Output == console.FormatJSON {
-		if err := out.JSON(report.applied); err != nil {
+		if err := out.JSON(report.applied, indent); err != nil {
 			return nil, err
 		}
 	}
@@ -155,7 +158,7 @@ func newReport(c *Command, out *console.Output, messages *console.Messages, entr
 // print prints the entries with their outcomes. The list has unchanged ones only in a dry run.
 func (r *report) print() error {
 	if r.Output == console.FormatJSON {
-		return r.out.JSON(r.applied)
+		return r.out.JSON(r.applied, indent)
 	}
 	list := console.NewTable(r.out)
 	for i := range r.applied {

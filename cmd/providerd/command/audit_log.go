@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -110,11 +109,7 @@ func (l *eventLog) printPage(page store.LogPage) error {
 			l.unreadable++
 			l.messages.Error(entry.Damaged)
 		}
-		text, err := json.Marshal(entry)
-		if err != nil {
-			return fmt.Errorf("render event: %w", err)
-		}
-		if err := l.out.Line(string(console.EscapeJSON(text))); err != nil {
+		if err := l.out.JSON(entry, ""); err != nil {
 			return err
 		}
 	}

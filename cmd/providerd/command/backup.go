@@ -120,7 +120,8 @@ func (c *backupCommand) backUp(
 	if err != nil {
 		return err
 	}
-	if err := out.FlushLine(path); err != nil {
+	_ = out.Line(path)
+	if err := out.Flush(); err != nil {
 		return err
 	}
 	if damaged != nil {

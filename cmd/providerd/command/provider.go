@@ -126,17 +126,12 @@ func (c *providerShowCommand) Run(ctx context.Context, out *console.Output) erro
 }
 
 func (c *providerShowCommand) show(out *console.Output, record store.Record) error {
-	rendered := contract.ToAPI(record, c.Reveal)
 	if c.Output == console.FormatJSON {
-		return out.JSON(rendered)
+		return out.JSON(contract.ToAPI(record, c.Reveal), "  ")
 	}
-	var fields map[string]json.RawMessage
-	text, err := json.Marshal(rendered)
-	if err == nil {
-		err = json.Unmarshal(text, &fields)
-	}
+	fields, err := contract.Fields(record, c.Reveal)
 	if err != nil {
-		return fmt.Errorf("render provider: %w", err)
+		return err
 	}
 	common := record.Common()
 	list := console.NewTable(out)
@@ -182,7 +177,7 @@ func identify(rendered any) (identity, secret string) {
 func requestFields(
 	document *contract.Document, kind apply.Kind, record store.Record,
 ) (map[string]json.RawMessage, error) {
-	fields, err := contract.Fields(record)
+	fields, err := contract.Fields(record, true)
 	if err != nil {
 		return nil, err
 	}

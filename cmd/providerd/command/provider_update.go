@@ -60,20 +60,13 @@ func (c *providerUpdateCommand) Run(
 			return nil
 		}
 		change := store.Change{Planned: planned, Requested: requested, Fields: apply.FieldNames(diffs)}
-		return c.write(ctx, database, out, messages, change)
+		if err := c.Ask(out, fmt.Sprintf("update provider %d (%s)", c.PK, planned.Common().Name)); err != nil {
+			return err
+		}
+		if err := database.ChangeProviders(ctx, []store.Change{change}); err != nil {
+			return err
+		}
+		messages.Note("updated provider %d", c.PK)
+		return nil
 	})
-}
-
-// write makes the change once it is confirmed.
-func (c *providerUpdateCommand) write(
-	ctx context.Context, database *store.Store, out *console.Output, messages *console.Messages, change store.Change,
-) error {
-	if err := c.Ask(out, fmt.Sprintf("update provider %d (%s)", c.PK, change.Planned.Common().Name)); err != nil {
-		return err
-	}
-	if err := database.ChangeProviders(ctx, []store.Change{change}); err != nil {
-		return err
-	}
-	messages.Note("updated provider %d", c.PK)
-	return nil
 }

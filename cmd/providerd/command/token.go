@@ -1,8 +1,8 @@
 package command
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -89,15 +89,13 @@ func (f tokenFlags) print(
 	ctx context.Context, database *store.Store, out *console.Output, messages *console.Messages, text string,
 	token store.Token,
 ) error {
-	line := text
+	var err error
 	if f.Output == console.FormatJSON {
-		object, err := json.Marshal(newToken{token.ID, token.Name, token.ExpiresAt.Time, text})
-		if err != nil {
-			return fmt.Errorf("render token: %w", err)
-		}
-		line = string(console.EscapeJSON(object))
+		err = out.JSON(newToken{token.ID, token.Name, token.ExpiresAt.Time, text}, "")
+	} else {
+		err = out.Line(text)
 	}
-	if err := out.FlushLine(line); err != nil {
+	if err = cmp.Or(err, out.Flush()); err != nil {
 		messages.Error(revokeUnprinted(ctx, database, token.ID, err))
 		return console.ErrReported
 	}

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"encoding/json"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -43,11 +42,7 @@ func (c versionCommand) Run(out *console.Output) error {
 		postgresSchema,
 	}
 	if c.Output == console.FormatJSON {
-		text, err := json.Marshal(all)
-		if err != nil {
-			return fmt.Errorf("render versions: %w", err)
-		}
-		return out.Line(string(text))
+		return out.JSON(all, "")
 	}
 	return out.Line(fmt.Sprintf("providerd %s %s %s\ncommit %s\nSQLite %s\nschema version %d (SQLite), %d (PostgreSQL)",
 		all.Version, all.Go, all.Platform, all.Commit, all.SQLite, all.SQLiteSchema, all.PostgresSchema))

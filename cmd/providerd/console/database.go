@@ -59,11 +59,7 @@ func (f DatabaseFlags) WithStore(ctx context.Context, work func(database *store.
 	if err != nil {
 		return f.NameSource(err)
 	}
-	defer func() {
-		if closeErr := opened.Close(); err == nil {
-			err = closeErr
-		}
-	}()
+	defer func() { err = errors.Join(err, opened.Close()) }()
 	return work(opened)
 }
 

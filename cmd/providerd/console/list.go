@@ -39,20 +39,18 @@ func (l List[T]) Print(out *Output, messages *Messages, format string, elements 
 			separator = ","
 		case err == nil:
 			l.addTo(table, element)
-			err = table.err
+			// It returns the error of an earlier write.
+			_, err = out.Write(nil)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	var err error
-	switch {
-	case format != FormatJSON:
+	if format == FormatJSON {
+		err = out.Line(strings.TrimSuffix(separator, ",") + "\n]")
+	} else {
 		err = table.Flush()
-	case separator == "[":
-		err = out.Line("[\n]")
-	default:
-		err = out.Line("\n]")
 	}
 	if err != nil {
 		return err
@@ -102,11 +100,9 @@ func Limit[T any](elements iter.Seq2[T, error], limit int64, more func(last T)) 
 				more(last)
 				return
 			}
-			if !yield(element, err) {
+			if yielded, last = yielded+1, element; !yield(element, err) {
 				return
 			}
-			yielded++
-			last = element
 		}
 	}
 }

@@ -45,19 +45,17 @@ func (o *Output) Line(text string) error {
 	return err
 }
 
-// JSON prints a value as indented JSON with hidden characters escaped.
-func (o *Output) JSON(value any) error {
-	text, err := json.MarshalIndent(value, "", "  ")
+// JSON prints a value, escaped like EscapeJSON, in one line or with an indent.
+func (o *Output) JSON(value any, indent string) error {
+	marshal := json.Marshal
+	if indent != "" {
+		marshal = func(value any) ([]byte, error) { return json.MarshalIndent(value, "", indent) }
+	}
+	text, err := marshal(value)
 	if err != nil {
-		return fmt.Errorf("render JSON: %w", err)
+		return fmt.Errorf("render output: %w", err)
 	}
 	return o.Line(string(EscapeJSON(text)))
-}
-
-// FlushLine prints a line immediately.
-func (o *Output) FlushLine(text string) error {
-	_ = o.Line(text)
-	return o.Flush()
 }
 
 // Flush writes the buffer. It returns nil only if all output was written, except in a report.

@@ -1,8 +1,6 @@
 package console
 
 import (
-	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -27,13 +25,11 @@ const (
 // table aligns columns of text for people. It shortens cells and wraps the last column if a terminal is too narrow, and
 // omits columns without any text if all rows fit in memory.
 type table struct {
-	output io.Writer
+	output *Output
 	// limit is the width of the terminal; 0 for output that is not a terminal.
 	limit  int
 	widths []int
 	rows   []tableRow
-	// err is the first error of the output.
-	err error
 }
 
 type tableRow struct {
@@ -42,7 +38,7 @@ type tableRow struct {
 }
 
 // NewTable returns a new table, with a line of headings if there are any. All its rows have equally many cells.
-func NewTable(output io.Writer, headings ...string) *table {
+func NewTable(output *Output, headings ...string) *table {
 	result := &table{output: output, limit: terminalWidth()}
 	if len(headings) > 0 {
 		result.Row(slices.Clone(headings)...)
@@ -62,7 +58,7 @@ func terminalWidth() int {
 	return int(size.Col)
 }
 
-// Row adds a row, and prints buffered rows when there are many. Flush returns the error.
+// Row adds a row, and prints buffered rows when there are many. Later writes to the output return the error.
 func (t *table) Row(cells ...string) { t.ColoredRow(NoColor, cells...) }
 
 // ColoredRow adds a row whose first cell has a color, if standard output shows colors.
@@ -75,13 +71,13 @@ func (t *table) ColoredRow(color Color, cells ...string) {
 	}
 }
 
-// Flush prints the buffered rows.
+// Flush prints the buffered rows, and is Output.Flush.
 func (t *table) Flush() error {
 	if t.widths == nil && len(t.rows) > 1 {
 		t.omitEmpty()
 	}
 	t.print()
-	return t.err
+	return t.output.Flush()
 }
 
 // omitEmpty removes the columns that have only a heading, or nothing.
@@ -120,9 +116,7 @@ func (t *table) print() {
 		if last == 0 {
 			line = row.color.paint(os.Stdout, line)
 		}
-		if _, err := io.WriteString(t.output, line+"\n"); err != nil && t.err == nil {
-			t.err = fmt.Errorf("write table: %w", err)
-		}
+		_ = t.output.Line(line)
 	}
 	t.rows = t.rows[:0]
 }

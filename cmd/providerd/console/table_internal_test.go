@@ -22,7 +22,7 @@ func TestTablesFitTheTerminal(t *testing.T) {
 			"                            seven eight\n"},
 	} {
 		var printed strings.Builder
-		list := NewTable(&printed, "ID", "EMPTY", "TIME", "NAME", "TEXT")
+		list := NewTable(NewOutput(&printed), "ID", "EMPTY", "TIME", "NAME", "TEXT")
 		list.limit = test.limit
 		list.Row("1", "", "2026-01-31T08:00:00Z", "Twelve chars", "one two three four five six seven eight")
 		if err := list.Flush(); err != nil || printed.String() != test.want {
