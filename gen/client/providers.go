@@ -64,8 +64,8 @@ func WithTryTimeout(length time.Duration) Option { return func(p *Providers) { p
 
 // New returns Providers of the server at baseURL, such as "http://127.0.0.1:8080", with or without /api/v3, with an
 // access token. It returns an error if baseURL is not an absolute HTTP or HTTPS URL or has a query or a fragment, if
-// the token is empty or has characters other than visible ASCII, or if the timeout of an attempt is not positive. The
-// error quotes none of them.
+// the token is empty or has characters other than visible ASCII, or if the number of retries is negative or the timeout
+// of an attempt is not positive. The error quotes none of them.
 func New(baseURL, token string, options ...Option) (*Providers, error) {
 	p := &Providers{
 		token: NewSecret(token), retries: DefaultRetries, tryTimeout: DefaultTryTimeout, large: make(chan struct{}, 1),
@@ -84,6 +84,8 @@ func New(baseURL, token string, options ...Option) (*Providers, error) {
 	case !isVisibleASCII(token):
 		return nil, errors.New("the access token contains white space, line breaks or other invalid characters; " +
 			"pass it as it was issued")
+	case p.retries < 0:
+		return nil, errors.New("the number of retries is negative")
 	case p.tryTimeout <= 0:
 		return nil, errors.New("the timeout of an attempt is not positive")
 	}

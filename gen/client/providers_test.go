@@ -146,8 +146,13 @@ func TestNewRefusesInvalidArguments(t *testing.T) {
 	for _, token := range []string{"", "hunter2\n", "hunter2\r\nX-Other: 1", "hunter2 ", "hunter2\x00", "hunter2é"} {
 		expectRefusal(url, token)
 	}
-	if _, err := client.New(url, "t", client.WithTryTimeout(0)); err == nil {
-		t.Error("New accepts a try timeout of zero")
+	for want, option := range map[string]client.Option{
+		"the timeout of an attempt is not positive": client.WithTryTimeout(0),
+		"the number of retries is negative":         client.WithRetries(-1),
+	} {
+		if _, err := client.New(url, "t", option); err == nil || err.Error() != want {
+			t.Errorf("error is %v, want %s", err, want)
+		}
 	}
 }
 

@@ -148,9 +148,6 @@ test("refuses invalid arguments", () => {
   for (const token of ["", undefined, 1, ...["\n", "\r\nX-Other: 1", " ", "\0", "é"].map((ending) => `hunter2${ending}`)]) {
     expect(() => createClient(server.baseUrl, token as string)).toThrow(/^the access token is not a string of(?!.*hunter2)/);
   }
-  for (const tryTimeoutSeconds of [0, -1, NaN, 1e9]) {
-    expect(() => createClient(server.baseUrl, "t", { tryTimeoutSeconds })).toThrow(/timeout/);
-  }
 });
 
 test.each([
@@ -170,11 +167,6 @@ test.each([
 
 test("does not send invalid requests", async () => {
   const none = counting(() => Promise.reject(new TypeError("fetch failed")));
-  for (const idempotencyKey of [null as unknown as string, 1 as unknown as string, "", "hunter2 ", "hunter2\n", "hunter2é", "k".repeat(256)]) {
-    await expect(none.client.createOAuth2(request("x"), { idempotencyKey })).rejects.toThrow(
-      /^the idempotency key is not 1 to 255 visible ASCII characters$/,
-    );
-  }
   const circle: Record<string, unknown> = {};
   circle["hunter2"] = circle;
   for (const credentials of [circle, { hunter2: 1n }]) {

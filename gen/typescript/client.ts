@@ -1,4 +1,5 @@
 import { exchange, recordOf, type Created } from "./answer.js";
+import { checkOptions, InvalidArgument } from "./options.js";
 import { refusalOf } from "./refusal.js";
 import { retry } from "./retry.js";
 import type { components, paths } from "./schema.gen.js";
@@ -24,7 +25,7 @@ export interface ClientOptions {
    * is the global fetch.
    */
   fetch?: (request: Request) => Promise<Response>;
-  /** How often a create is retried; 0 for never. The default is 4. */
+  /** How often a create is retried: a whole number, 0 for never. The default is 4. */
   retries?: number;
   /**
    * How many seconds one attempt may take, from connecting to the last byte of the response: more than 0, up to a day. The
@@ -38,6 +39,7 @@ export interface CreateOptions {
   /**
    * The key by which a later call, of this program or another, finds the record of this one. It must be 1 to 255 visible
    * ASCII characters; otherwise nothing is sent. The default is a random key, which covers only the retries of this call.
+   * undefined is an error, because the key of a program could be in a variable that is not set.
    */
   idempotencyKey?: string;
   /**
@@ -71,7 +73,7 @@ export interface CreateOptions {
 export interface Client {
   /**
    * Creates an OAuth2 provider and returns the record, including secrets. Throws a ProblemError if it is refused, and a
-   * TypeError if the request has no authorization_flow.
+   * TypeError, without sending it, if the request has no authorization_flow or an option is unknown or invalid.
    */
   createOAuth2(
     request: WithSecrets<OAuth2ProviderRequest>,
@@ -87,62 +89,64 @@ export interface Client {
   ): Promise<Created<WorkspaceDirectoryProvider>>;
 }
 
+const clientTypes: Record<keyof ClientOptions, string> = { fetch: "function", retries: "number", tryTimeoutSeconds: "number" };
+const createTypes: Record<keyof CreateOptions, string> = {
+  idempotencyKey: "string", validateOnly: "boolean", lenient: "boolean", signal: "object", nilAuthorizationFlow: "boolean",
+};
+
 /**
  * Returns a client of the server at baseUrl, such as "http://127.0.0.1:8080", with or without /api/v3, with an access
  * token. Throws a TypeError if an argument is invalid. The error quotes none of them.
  */
 export function createClient(baseUrl: string, token: string, options: ClientOptions = {}): Client {
+  checkOptions(options, clientTypes);
   const { fetch: send = fetch, retries = 4, tryTimeoutSeconds = 30 } = options;
   // fetch rejects a URL with a user name.
   if (typeof baseUrl !== "string" || !/^https?:\/\/[^/?#@]+(\/[^?#]*)?$/.test(baseUrl) || !URL.canParse(baseUrl)) {
-    throw new TypeError("the base URL is not a string of the form http://HOST:PORT or https://HOST");
+    throw new InvalidArgument("the base URL is not a string of the form http://HOST:PORT or https://HOST");
   }
   if (typeof token !== "string" || !/^[\x21-\x7e]+$/.test(token)) {
-    throw new TypeError("the access token is not a string of visible ASCII characters without white space");
+    throw new InvalidArgument("the access token is not a string of visible ASCII characters without white space");
   }
   if (!(tryTimeoutSeconds > 0 && tryTimeoutSeconds <= 24 * 60 * 60)) {
-    throw new TypeError("the timeout of an attempt is not positive or is longer than a day");
+    throw new InvalidArgument("the timeout of an attempt is not positive or is longer than a day");
+  }
+  if (!Number.isSafeInteger(retries) || retries < 0) {
+    throw new InvalidArgument("the number of retries is not a whole number of at least 0");
   }
   const url = `${baseUrl.replace(/\/*(?:\/api\/v3)?\/*$/, "")}/api/v3`;
   const server = { url, token, fetch: send, retries, tryTimeoutSeconds };
   return {
-    createOAuth2: async (body, chosen = {}) => {
-      if (!chosen.nilAuthorizationFlow && /^[0-]*$/.test(body.authorization_flow ?? "")) {
-        throw new TypeError("authorization_flow is not set; set it to the flow that authorizes this provider");
-      }
-      return create<OAuth2Provider>(server, "/providers/oauth2/", body, chosen);
-    },
-    createWorkspaceDirectory: async (body, chosen = {}) =>
-      create<WorkspaceDirectoryProvider>(server, "/providers/workspace_directory/", body, chosen),
+    createOAuth2: async (body, chosen) =>
+      create(server, "/providers/oauth2/", "providers_oauth2.oauth2provider", body, chosen),
+    createWorkspaceDirectory: async (body, chosen) =>
+      create(server, "/providers/workspace_directory/", "providers_workspace_directory.workspacedirectoryprovider", body, chosen),
   };
 }
 
-/** The path of each create, and the meta_model_name of its records. */
-const models = {
-  "/providers/oauth2/": "providers_oauth2.oauth2provider",
-  "/providers/workspace_directory/": "providers_workspace_directory.workspacedirectoryprovider",
-} satisfies Record<keyof paths, string>;
-
-interface Server extends Required<ClientOptions> {
-  url: string;
-  token: string;
-}
-
-/** Sends a create, with retries. */
+/** Sends a create, with retries, and returns the record of a model. */
 async function create<Provider extends OAuth2Provider | WorkspaceDirectoryProvider>(
-  { url, token, fetch: send, retries, tryTimeoutSeconds }: Server,
+  { url, token, fetch: send, retries, tryTimeoutSeconds }: Required<ClientOptions> & { url: string; token: string },
   path: keyof paths,
-  body: unknown,
-  { idempotencyKey = crypto.randomUUID(), validateOnly = false, lenient, signal: callers }: CreateOptions,
+  model: string,
+  body: object,
+  options: CreateOptions = {},
 ): Promise<Created<Provider>> {
-  if (typeof idempotencyKey !== "string" || !/^[\x21-\x7e]{1,255}$/.test(idempotencyKey)) {
-    throw new TypeError("the idempotency key is not 1 to 255 visible ASCII characters");
+  checkOptions(options, createTypes);
+  const { idempotencyKey: key = "idempotencyKey" in options ? "" : crypto.randomUUID() } = options;
+  if (!/^[\x21-\x7e]{1,255}$/.test(key)) {
+    throw new InvalidArgument("the idempotency key is not 1 to 255 visible ASCII characters");
+  }
+  const { validateOnly = false, lenient, signal: callers } = options;
+  const { authorization_flow: flow } = body as Partial<OAuth2ProviderRequest>;
+  if (path === "/providers/oauth2/" && !options.nilAuthorizationFlow && /^[0-]*$/.test(flow ?? "")) {
+    throw new InvalidArgument("authorization_flow is not set; set it to the flow that authorizes this provider");
   }
   const target = `${url}${path}${validateOnly ? "?validate_only=true" : ""}`;
   const headers = {
     Authorization: `Bearer ${token}`,
     "Content-Type": "application/json",
-    "Idempotency-Key": idempotencyKey,
+    "Idempotency-Key": key,
     ...(lenient && { Prefer: "handling=lenient" }),
   };
   const text = encode(body);
@@ -154,6 +158,6 @@ async function create<Provider extends OAuth2Provider | WorkspaceDirectoryProvid
     if (!response.ok) {
       throw refusalOf(answer, response);
     }
-    return recordOf<Provider>(answer, response, models[path], validateOnly);
+    return recordOf<Provider>(answer, response, model, validateOnly);
   });
 }

@@ -1,3 +1,5 @@
+import { runInNewContext } from "node:vm";
+
 import { createClient, isTemporary, ProblemError } from "./client.js";
 
 const request = { name: "x", authorization_flow: "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01" };
@@ -42,6 +44,12 @@ function faulting(code: string): () => Promise<Response> {
   return failing(new TypeError("fetch failed", { cause: Object.assign(new Error(code), { code }) }));
 }
 
+/** A constructor of another realm, such as the one that Jest gives its tests: instanceof fails for what it creates. */
+function foreign<Type>(name: string): Type {
+  return runInNewContext(name) as Type;
+}
+const ForeignTypeError = foreign<TypeErrorConstructor>("TypeError");
+
 test.each<[string, number, () => Promise<Response>]>([
   ["429", 3, answering(429)],
   ["502", 3, answering(502)],
@@ -54,6 +62,11 @@ test.each<[string, number, () => Promise<Response>]>([
   ["a name server without an answer", 3, faulting("EAI_AGAIN")],
   ["a fault of a browser", 3, failing(new TypeError("Failed to fetch"))],
   ["a timeout", 3, failing(new DOMException("late", "TimeoutError"))],
+  ["a refused connection of another realm", 3, failing(new ForeignTypeError("fetch failed", { cause: { code: "ECONNREFUSED" } }))],
+  ["a fault of a browser of another realm", 3, failing(new ForeignTypeError("Failed to fetch"))],
+  ["a timeout of another realm", 3, failing(Object.assign(new (foreign<ErrorConstructor>("Error"))("late"), { name: "TimeoutError" }))],
+  ["an unknown host of another realm", 0, failing(new ForeignTypeError("fetch failed", { cause: { code: "ENOTFOUND" } }))],
+  ["a cause that is null", 0, failing(new TypeError("fetch failed", { cause: null }))],
   ["400", 0, answering(400, "1")],
   ["500", 0, answering(500, "1")],
   ["501", 0, answering(501, "1")],

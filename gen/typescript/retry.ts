@@ -1,3 +1,4 @@
+import { InvalidArgument } from "./options.js";
 import { ProblemError } from "./problems.js";
 
 /** The wait before a retry is a random part of a step, which begins at the first and doubles up to the longest. */
@@ -27,7 +28,7 @@ export async function retry<Result>(
       if (tries >= retries || !isTemporary(error) || seconds === undefined) {
         throw error;
       }
-      await wait(seconds, signal);
+      await within(seconds, signal, () => new Promise(() => undefined)).catch(() => signal?.throwIfAborted());
       secondsLeft -= seconds;
     }
   }
@@ -47,12 +48,13 @@ export function isTemporary(error: unknown): boolean {
   if (error instanceof ProblemError) {
     return [429, 502, 503, 504].includes(error.status);
   }
-  if (error instanceof DOMException) {
-    return error.name === "TimeoutError";
+  // instanceof fails for errors of another realm, which a test runner may have for its tests.
+  const { name, cause } = (error ?? {}) as { name?: unknown; cause?: { code?: string } | null };
+  if (name !== "TypeError" || error instanceof InvalidArgument) {
+    return name === "TimeoutError";
   }
   // A browser gives no cause, so a lost connection cannot be distinguished from other network errors there.
-  const cause = error instanceof TypeError ? (error.cause as { code?: string } | undefined) : { code: "" };
-  return cause === undefined || temporaryFaults.has(cause.code ?? "");
+  return cause === undefined || temporaryFaults.has(cause?.code ?? "");
 }
 
 /**
@@ -66,12 +68,6 @@ function delayOf(error: unknown, tries: number, longestSeconds: number): number 
   }
   const step = Math.min(firstStepSeconds * 2 ** tries, maxStepSeconds);
   return Math.min(requested + Math.random() * step, longestSeconds);
-}
-
-/** Waits. Throws the signal's reason as soon as that is aborted. */
-async function wait(seconds: number, signal: AbortSignal | undefined): Promise<void> {
-  const never = new Promise<never>(() => undefined);
-  await within(seconds, signal, () => never).catch(() => signal?.throwIfAborted());
 }
 
 /**

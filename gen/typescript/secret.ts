@@ -1,3 +1,5 @@
+import { InvalidArgument } from "./options.js";
+
 /** Replaces every secret that is printed. */
 const mask = "********";
 
@@ -49,7 +51,7 @@ export function encode(request: unknown): string {
     });
   } catch {
     // The error of JSON.stringify may quote names of the request.
-    throw new TypeError("the request cannot be encoded as JSON");
+    throw new InvalidArgument("the request cannot be encoded as JSON");
   }
 }
 

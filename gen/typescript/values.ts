@@ -1,3 +1,5 @@
+import { InvalidArgument } from "./options.js";
+
 /**
  * Returns the value of redirect_uris for URIs or a list of them, one per line. Line breaks in a URI become spaces, so the
  * server refuses it: it cannot add another URI.
@@ -5,7 +7,7 @@
 export function redirectUris(...uris: (string | readonly string[])[]): string {
   const lines = uris.flat();
   if (!lines.every((uri) => typeof uri === "string")) {
-    throw new TypeError("a redirect URI is not a string");
+    throw new InvalidArgument("a redirect URI is not a string");
   }
   return lines.map((uri) => uri.replace(/[\r\n]/g, " ")).join("\n");
 }
@@ -24,10 +26,10 @@ export function duration(length: Duration): string {
   const sent = Object.entries(length ?? {}).filter(([, number]) => number !== undefined);
   const wrong = sent.find(([unit, number]) => !(units as readonly string[]).includes(unit) || typeof number !== "number");
   if (wrong !== undefined) {
-    throw new TypeError(`"${wrong[0]}" of the duration is not a number of ${units.join(", ")}`);
+    throw new InvalidArgument(`"${wrong[0]}" of the duration is not a number of ${units.join(", ")}`);
   }
   if (sent.length === 0) {
-    throw new TypeError("the duration has no part; write one such as { hours: 1, minutes: 30 }");
+    throw new InvalidArgument("the duration has no part; write one such as { hours: 1, minutes: 30 }");
   }
   return units
     .flatMap((unit) => (length[unit] === undefined ? [] : [`${unit}=${length[unit].toFixed(9).replace(/\.?0+$/, "")}`]))
