@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -216,11 +217,23 @@ func TestContractIsServed(t *testing.T) {
 	if err := document.Validate(t.Context()); err != nil {
 		t.Error(err)
 	}
-	for name, parameter := range document.Components.Parameters {
-		value := parameter.Value
-		isPrefilled := value.Schema.Value.Default != nil && value.Schema.Value.Default != false
-		if value.Example != nil || len(value.Examples) > 0 || value.Schema.Value.Example != nil || isPrefilled {
-			t.Errorf("%s is prefilled", name)
+	if bytes.Contains(inYAML.body, []byte("\t")) {
+		t.Error("the contract has tabs, for which some programs refuse it")
+	}
+	for _, item := range document.Paths.Map() {
+		parameters := item.Post.Parameters
+		if len(parameters) != 3 {
+			t.Errorf("an operation has %d parameters", len(parameters))
+		}
+		for _, parameter := range parameters {
+			value := parameter.Value
+			if parameter.Ref != "" {
+				t.Errorf("%s is a reference, which some programs take for a header", value.Name)
+			}
+			isPrefilled := value.Schema.Value.Default != nil && value.Schema.Value.Default != false
+			if value.Example != nil || len(value.Examples) > 0 || value.Schema.Value.Example != nil || isPrefilled {
+				t.Errorf("%s is prefilled", value.Name)
+			}
 		}
 	}
 }

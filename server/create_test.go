@@ -136,19 +136,22 @@ func TestOneRequestHasOneAnswer(t *testing.T) {
 	put := func(request *http.Request) { request.Method = http.MethodPut }
 	wrongType, html := set("Content-Type", "text/plain"), set("Accept", "text/html")
 	none, forbidden := set("Authorization"), set("Authorization", "Bearer "+other)
+	misplaced := set("Validate_only", "true")
 	for _, test := range []struct {
 		path, body string
 		changes    []func(*http.Request)
 		status     int
 		slug       string
 	}{
-		{"/nowhere", large, []func(*http.Request){put, none, html, wrongType}, 404, "not-found"},
-		{oauth2Path, large, []func(*http.Request){put, none, html, wrongType}, 405, "method-not-allowed"},
-		{oauth2Path, large, []func(*http.Request){none, html, wrongType}, 401, "unauthorized"},
-		{oauth2Path, large, []func(*http.Request){forbidden, html, wrongType}, 403, "forbidden"},
-		{oauth2Path, large, []func(*http.Request){html, wrongType}, 406, "not-acceptable"},
-		{oauth2Path, large, []func(*http.Request){wrongType}, 415, "unsupported-media-type"},
-		{oauth2Path, large, nil, 413, "too-large"},
+		{"/nowhere", large, []func(*http.Request){put, none, html, wrongType, misplaced}, 404, "not-found"},
+		{oauth2Path, large, []func(*http.Request){put, none, html, wrongType, misplaced}, 405, "method-not-allowed"},
+		{oauth2Path, large, []func(*http.Request){none, html, wrongType, misplaced}, 401, "unauthorized"},
+		{oauth2Path, large, []func(*http.Request){forbidden, html, wrongType, misplaced}, 403, "forbidden"},
+		{oauth2Path, large, []func(*http.Request){html, wrongType, misplaced}, 406, "not-acceptable"},
+		{oauth2Path, large, []func(*http.Request){wrongType, misplaced}, 415, "unsupported-media-type"},
+		{oauth2Path, large, []func(*http.Request){misplaced}, 413, "too-large"},
+		{oauth2Path + "?x", "{", []func(*http.Request){misplaced}, 400, "invalid-parameter"},
+		{oauth2Path, "{", []func(*http.Request){misplaced}, 400, "invalid-header"},
 		{oauth2Path, `{"client_id":"taken-value"`, nil, 400, "malformed-json"},
 		{oauth2Path, `{"client_id":"taken-value"}`, nil, 400, "validation-failed"},
 		{oauth2Path, `{"client_id":"taken-value"}`, []func(*http.Request){used}, 400, "validation-failed"},

@@ -129,9 +129,6 @@ func parseWeight(parameters map[string]string) (float64, bool) {
 	return weight, err == nil && weight >= 0 && weight <= 1
 }
 
-// validateOnlyParameter is the only query parameter of the contract.
-const validateOnlyParameter = "validate_only"
-
 // maxQuotedName is how many bytes of a parameter name a problem quotes.
 const maxQuotedName = 64
 
@@ -151,10 +148,10 @@ func validateQuery(next echo.HandlerFunc) echo.HandlerFunc {
 				return &refusal{slug: invalidParameter, detail: detail}
 			}
 		}
-		if value, ok := parseBool(query[validateOnlyParameter]); ok {
+		if value, ok := parseBool(query[contract.ValidateOnly]); ok {
 			exchangeOf(c.Request().Context()).validateOnly = value
 			// The generated code knows fewer letter cases.
-			c.Request().URL.RawQuery = validateOnlyParameter + "=" + strconv.FormatBool(value)
+			c.Request().URL.RawQuery = contract.ValidateOnly + "=" + strconv.FormatBool(value)
 		}
 		return next(c)
 	}
@@ -162,17 +159,22 @@ func validateQuery(next echo.HandlerFunc) echo.HandlerFunc {
 
 // wrongParameter returns what is wrong with a query parameter; "" if nothing is.
 func wrongParameter(name string, values []string) string {
-	if name == validateOnlyParameter {
+	if name == contract.ValidateOnly {
 		if _, ok := parseBool(values); ok {
 			return ""
 		}
 		return fmt.Sprintf("The query parameter %s must appear at most once, as %s=true or %s=false.", name, name, name)
 	}
 	unknown := fmt.Sprintf("%q is not a query parameter of this operation.", truncate(name, maxQuotedName))
-	if meant := contract.MostSimilar(name, []string{validateOnlyParameter}); meant != "" {
+	parameters := []string{contract.ValidateOnly, contract.IdempotencyKey, preferHeader}
+	switch meant := contract.MostSimilar(name, parameters); meant {
+	case "":
+		return unknown + " Remove it. To validate without storing, use validate_only=true."
+	case contract.ValidateOnly:
 		return unknown + " Did you mean " + meant + "?"
+	default:
+		return unknown + " Did you mean the header " + meant + "?"
 	}
-	return unknown + " Remove it. To validate without storing, use validate_only=true."
 }
 
 // parseBool parses the value of a parameter that appears once: true or false, in any letter case.
@@ -184,20 +186,35 @@ func parseBool(values []string) (value, ok bool) {
 	return text == "true", text == "true" || text == "false"
 }
 
-const idempotencyKeyHeader = "Idempotency-Key"
-
-// validateIdempotencyKey refuses a key that the contract does not allow, before the body is read.
-func validateIdempotencyKey(op *contract.Operation) echo.MiddlewareFunc {
-	isAllowed := op.HeaderRule(idempotencyKeyHeader)
+// validateHeader refuses an idempotency key that the contract does not allow, and headers that are meant as parameters,
+// before the body is read.
+func validateHeader(op *contract.Operation) echo.MiddlewareFunc {
+	isAllowed := op.HeaderRule(contract.IdempotencyKey)
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
-			keys := c.Request().Header.Values(idempotencyKeyHeader)
+			keys := c.Request().Header.Values(contract.IdempotencyKey)
 			if len(keys) > 1 || len(keys) == 1 && !isAllowed(keys[0]) {
 				return &refusal{slug: invalidHeader}
+			}
+			if detail := misplacedHeader(c.Request().Header); detail != "" {
+				return &refusal{slug: invalidHeader, detail: detail}
 			}
 			return next(c)
 		}
 	}
+}
+
+// misplacedHeader returns what is wrong with the first header, by name, that is meant as a parameter that the request
+// does not have; "" if there is none.
+func misplacedHeader(header http.Header) (detail string) {
+	first := ""
+	for name := range header {
+		parameter, remedy := contract.MisplacedParameter(name)
+		if remedy != "" && header[parameter] == nil && (first == "" || name < first) {
+			first, detail = name, fmt.Sprintf("%q is not a header of this operation; %s.", name, remedy)
+		}
+	}
+	return detail
 }
 
 const (

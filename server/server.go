@@ -2,7 +2,7 @@
 // is the only package that uses Echo.
 //
 // A request passes, in this order: request id and log, route, trace, authenticate, rate limit, authorize, negotiate,
-// validate (query, Idempotency-Key, body), handler, store. Errors travel up as Go errors and become problem documents
+// validate (query, header, body), handler, store. Errors travel up as Go errors and become problem documents
 // (RFC 9457) in one place, Server.handleError.
 //
 // Package server/contract validates bodies, server/listener limits connections, server/advice checks settings against
@@ -110,7 +110,7 @@ func (s *Server) operationMiddlewares() map[string][]echo.MiddlewareFunc {
 			chain = append(chain, s.config.Traces.begin(op))
 		}
 		chains[op.ID] = append(chain, s.authenticate, limitRate(s.callers), authorize(op), negotiate, validateQuery,
-			validateIdempotencyKey(op), prefer, validateBody(op, s.bodies))
+			validateHeader(op), prefer, validateBody(op, s.bodies))
 	}
 	return chains
 }

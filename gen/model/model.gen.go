@@ -424,15 +424,6 @@ type WorkspaceDirectoryProviderRequest struct {
 	UserDeleteAction *OutgoingSyncDeleteAction `json:"user_delete_action,omitempty"`
 }
 
-// IdempotencyKey defines model for IdempotencyKey.
-type IdempotencyKey = string
-
-// Prefer defines model for Prefer.
-type Prefer = string
-
-// ValidateOnly defines model for ValidateOnly.
-type ValidateOnly = bool
-
 // BadRequest Why a request was refused (RFC 9457).
 type BadRequest = Problem
 
@@ -469,25 +460,25 @@ type UnsupportedMediaType = Problem
 // ProvidersOauth2CreateParams defines parameters for ProvidersOauth2Create.
 type ProvidersOauth2CreateParams struct {
 	// ValidateOnly If true, the request is checked like a create, with the same refusals, but nothing is stored, not even the idempotency key. Instead of 201, the response is 200, with the record as it would be stored.
-	ValidateOnly *ValidateOnly `form:"validate_only,omitempty" json:"validate_only,omitempty"`
+	ValidateOnly *bool `form:"validate_only,omitempty" json:"validate_only,omitempty"`
 
 	// IdempotencyKey Makes retries safe: a later request of the same caller to the same operation with the same key returns the record that the first one created, with Idempotency-Replayed. The request's fields are compared with the record as it is now. An omitted field stands for its default, and an omitted client_id or client_secret for one that the server chose. Neither the order of the members of credentials nor ignored fields matter. A request with other values is refused with 422, which identifies the record and the fields that differ. The caller is the name of the token. A refused request does not use up its key.
-	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 
 	// Prefer Preferences (RFC 7240). With handling=lenient, fields that the request does not define, such as fields of the response, are ignored instead of refused. Other preferences are ignored.
-	Prefer *Prefer `json:"Prefer,omitempty"`
+	Prefer *string `json:"Prefer,omitempty"`
 }
 
 // ProvidersWorkspaceDirectoryCreateParams defines parameters for ProvidersWorkspaceDirectoryCreate.
 type ProvidersWorkspaceDirectoryCreateParams struct {
 	// ValidateOnly If true, the request is checked like a create, with the same refusals, but nothing is stored, not even the idempotency key. Instead of 201, the response is 200, with the record as it would be stored.
-	ValidateOnly *ValidateOnly `form:"validate_only,omitempty" json:"validate_only,omitempty"`
+	ValidateOnly *bool `form:"validate_only,omitempty" json:"validate_only,omitempty"`
 
 	// IdempotencyKey Makes retries safe: a later request of the same caller to the same operation with the same key returns the record that the first one created, with Idempotency-Replayed. The request's fields are compared with the record as it is now. An omitted field stands for its default, and an omitted client_id or client_secret for one that the server chose. Neither the order of the members of credentials nor ignored fields matter. A request with other values is refused with 422, which identifies the record and the fields that differ. The caller is the name of the token. A refused request does not use up its key.
-	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 
 	// Prefer Preferences (RFC 7240). With handling=lenient, fields that the request does not define, such as fields of the response, are ignored instead of refused. Other preferences are ignored.
-	Prefer *Prefer `json:"Prefer,omitempty"`
+	Prefer *string `json:"Prefer,omitempty"`
 }
 
 // ProvidersOauth2CreateJSONRequestBody defines body for ProvidersOauth2Create for application/json ContentType.

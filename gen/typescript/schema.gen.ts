@@ -466,14 +466,7 @@ export interface components {
             };
         };
     };
-    parameters: {
-        /** @description If true, the request is checked like a create, with the same refusals, but nothing is stored, not even the idempotency key. Instead of 201, the response is 200, with the record as it would be stored. */
-        ValidateOnly: boolean;
-        /** @description Makes retries safe: a later request of the same caller to the same operation with the same key returns the record that the first one created, with Idempotency-Replayed. The request's fields are compared with the record as it is now. An omitted field stands for its default, and an omitted client_id or client_secret for one that the server chose. Neither the order of the members of credentials nor ignored fields matter. A request with other values is refused with 422, which identifies the record and the fields that differ. The caller is the name of the token. A refused request does not use up its key. */
-        IdempotencyKey: string;
-        /** @description Preferences (RFC 7240). With handling=lenient, fields that the request does not define, such as fields of the response, are ignored instead of refused. Other preferences are ignored. */
-        Prefer: string;
-    };
+    parameters: never;
     requestBodies: never;
     headers: {
         /**
@@ -523,13 +516,13 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description If true, the request is checked like a create, with the same refusals, but nothing is stored, not even the idempotency key. Instead of 201, the response is 200, with the record as it would be stored. */
-                validate_only?: components["parameters"]["ValidateOnly"];
+                validate_only?: boolean;
             };
             header?: {
                 /** @description Makes retries safe: a later request of the same caller to the same operation with the same key returns the record that the first one created, with Idempotency-Replayed. The request's fields are compared with the record as it is now. An omitted field stands for its default, and an omitted client_id or client_secret for one that the server chose. Neither the order of the members of credentials nor ignored fields matter. A request with other values is refused with 422, which identifies the record and the fields that differ. The caller is the name of the token. A refused request does not use up its key. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: string;
                 /** @description Preferences (RFC 7240). With handling=lenient, fields that the request does not define, such as fields of the response, are ignored instead of refused. Other preferences are ignored. */
-                Prefer?: components["parameters"]["Prefer"];
+                Prefer?: string;
             };
             path?: never;
             cookie?: never;
@@ -588,13 +581,13 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description If true, the request is checked like a create, with the same refusals, but nothing is stored, not even the idempotency key. Instead of 201, the response is 200, with the record as it would be stored. */
-                validate_only?: components["parameters"]["ValidateOnly"];
+                validate_only?: boolean;
             };
             header?: {
                 /** @description Makes retries safe: a later request of the same caller to the same operation with the same key returns the record that the first one created, with Idempotency-Replayed. The request's fields are compared with the record as it is now. An omitted field stands for its default, and an omitted client_id or client_secret for one that the server chose. Neither the order of the members of credentials nor ignored fields matter. A request with other values is refused with 422, which identifies the record and the fields that differ. The caller is the name of the token. A refused request does not use up its key. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: string;
                 /** @description Preferences (RFC 7240). With handling=lenient, fields that the request does not define, such as fields of the response, are ignored instead of refused. Other preferences are ignored. */
-                Prefer?: components["parameters"]["Prefer"];
+                Prefer?: string;
             };
             path?: never;
             cookie?: never;

@@ -19,6 +19,9 @@ func (o *Operation) suggestField(name string) string {
 	if len(name) > maxSimilarLength {
 		return notAField
 	}
+	if _, remedy := MisplacedParameter(name); remedy != "" {
+		return "is not a field of this request; " + remedy
+	}
 	if path, ok := o.elsewhere[plainName(name)]; ok {
 		return fmt.Sprintf("is a field of POST %s, not of this request; omit it", path)
 	}
@@ -32,6 +35,29 @@ func (o *Operation) suggestField(name string) string {
 		return fmt.Sprintf("is not a field of this request; did you mean %s?", meant)
 	}
 	return notAField
+}
+
+// Names of parameters.
+const (
+	ValidateOnly   = "validate_only"
+	IdempotencyKey = "Idempotency-Key"
+)
+
+// MisplacedParameter returns which parameter a header, or a member of the body, is meant as, and how to send it: if it
+// were ignored, a validation would be stored, or a retry stored twice. It returns "" for other names.
+func MisplacedParameter(name string) (parameter, remedy string) {
+	if len(name) > maxSimilarLength {
+		return "", ""
+	}
+	plain := plainName(name)
+	switch {
+	case strings.Contains(plain, "validateonly"), strings.Contains(plain, "dryrun"):
+		return ValidateOnly, "to validate, send ?validate_only=true in the query"
+	case strings.Contains(plain, "idempoten"):
+		return IdempotencyKey, "send the key in the header Idempotency-Key"
+	default:
+		return "", ""
+	}
 }
 
 // otherSystems returns what a word, or the plain name of a field, of another system is here; "" if it is not known.

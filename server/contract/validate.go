@@ -37,7 +37,7 @@ func (d *Document) Validate(ctx context.Context, operationID string, body []byte
 }
 
 // Validate returns an *InvalidError if a body breaks rules of the contract. If lenient, fields that the operation
-// does not have are ignored.
+// does not have are ignored, except misplaced parameters.
 func (o *Operation) Validate(sent Object, lenient bool) error {
 	err := visit(o.body, sent.members)
 	if err == nil && len(sent.unknown) == 0 && !sent.mayHaveNUL {

@@ -25,10 +25,13 @@ func (o *Operation) violations(sent Object, lenient bool) iter.Seq[Violation] {
 				return
 			}
 		}
-		if lenient || !o.isClosed() {
+		if !o.isClosed() {
 			return
 		}
 		for i, name := range sent.unknown {
+			if parameter, _ := MisplacedParameter(name); lenient && parameter == "" {
+				continue
+			}
 			violation := Violation{Code: codeUnknownField, Detail: notAField}
 			if i < maxSuggestions {
 				violation.Detail = o.suggestField(name)
