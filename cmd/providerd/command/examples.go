@@ -59,7 +59,7 @@ func examples() map[string][]string {
 			"providerd key create --keyset next.json --drop data/keyset.json",
 		},
 		"providerd key list":   {"providerd key list", "providerd key list --output json"},
-		"providerd key rotate": {"providerd key rotate --reseal"},
+		"providerd key rotate": {"providerd key rotate"},
 		"providerd key reseal": {"providerd key reseal"},
 		"providerd key rewrap": {"providerd key rewrap"},
 		"providerd audit list": {

@@ -61,7 +61,7 @@ func (f *findings) add(status health, check, format string, values ...any) {
 // What to do if other users can read a secret file.
 const (
 	exposedKeyset = `other users can access the keys in %s; run chmod 600 on it, then replace the master key, and run ` +
-		`"providerd key rotate --reseal"`
+		`"providerd key rotate" and "providerd key reseal"`
 	exposedToken = `other users can access the token in %s; run chmod 600 on it, then create another token with ` +
 		`"providerd token create" and revoke this one`
 )

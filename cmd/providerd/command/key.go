@@ -114,22 +114,16 @@ func keyRow(key store.Key) []string {
 
 type keyRotateCommand struct {
 	console.DatabaseFlags
-	Reseal bool `help:"Then run \"key reseal\"."`
 }
 
 // Run adds a key.
 func (c *keyRotateCommand) Run(ctx context.Context, messages *console.Messages) error {
 	return c.WithStore(ctx, func(database *store.Store) error {
 		id, err := database.RotateKey(ctx)
-		if err != nil {
-			return err
+		if err == nil {
+			messages.Note("new secrets are encrypted with data key %d; \"providerd key reseal\" re-encrypts old ones", id)
 		}
-		if c.Reseal {
-			messages.Note("new secrets are encrypted with data key %d", id)
-			return reseal(ctx, database, messages)
-		}
-		messages.Note("new secrets are encrypted with data key %d; \"providerd key reseal\" re-encrypts old ones", id)
-		return nil
+		return err
 	})
 }
 
@@ -145,26 +139,24 @@ func (keyResealCommand) Help() string {
 
 // Run reseals old secrets until all are done or a signal arrives.
 func (c *keyResealCommand) Run(ctx context.Context, messages *console.Messages) error {
-	return c.WithStore(ctx, func(database *store.Store) error { return reseal(ctx, database, messages) })
-}
-
-func reseal(ctx context.Context, database *store.Store, messages *console.Messages) error {
-	ctx, stop := untilInterrupted(ctx)
-	defer stop()
-	report := messages.Progress("secrets re-encrypted")
-	removed, err := database.Reseal(ctx, report.Update)
-	if errors.Is(err, context.Canceled) {
-		return fmt.Errorf("interrupted after %d of %d secrets; run \"providerd key reseal\" to continue",
-			report.Done, report.Total)
-	}
-	if err != nil && !errors.Is(err, store.ErrDamaged) {
+	return c.WithStore(ctx, func(database *store.Store) error {
+		ctx, stop := untilInterrupted(ctx)
+		defer stop()
+		report := messages.Progress("secrets re-encrypted")
+		removed, err := database.Reseal(ctx, report.Update)
+		if errors.Is(err, context.Canceled) {
+			return fmt.Errorf("interrupted after %d of %d secrets; run \"providerd key reseal\" to continue",
+				report.Done, report.Total)
+		}
+		if err != nil && !errors.Is(err, store.ErrDamaged) {
+			return err
+		}
+		report.Report()
+		if removed > 0 {
+			messages.Note("removed %s that no secret needs", console.Count(removed, "data key"))
+		}
 		return err
-	}
-	report.Report()
-	if removed > 0 {
-		messages.Note("removed %s that no secret needs", console.Count(removed, "data key"))
-	}
-	return err
+	})
 }
 
 type keyRewrapCommand struct {

@@ -112,7 +112,8 @@ func TestPlansBesideOthers(t *testing.T) {
 			return !t.Failed()
 		})
 		rotations := providerdtest.StartLoad(1, func(int, int) bool {
-			s.try(t, busy, "key", "rotate", "--reseal")
+			s.try(t, busy, "key", "rotate")
+			s.try(t, busy, "key", "reseal")
 			return !t.Failed()
 		})
 		conflicts := 0

@@ -76,7 +76,7 @@ func damagedSetUps() map[string]damagedSetUp {
 		"others write the directory": {shell("chmod 777 data"), fails("directory", "other users can replace files in data; run chmod go-w on it")},
 		"others read the token":      {shell("chmod 604 data/initial-token"), fails("initial token", "other users can access the token .*revoke this one")},
 		"others read the keyset": {shell("chmod 640 data/keyset.json"), append(
-			fails("keyset file", `other users can access the keys .*chmod 600.*replace the master key.*key rotate --reseal"`),
+			fails("keyset file", `other users can access the keys .*chmod 600.*replace the master key.*key rotate" and "providerd key reseal"`),
 			fails("keyset", `keyset cannot be used: other users can read data/keyset\.json; run chmod 600 on it`)...,
 		)},
 		"no keyset":          {shell("rm -r data/keyset.json"), fails("keyset", "no keyset file: data/keyset.json; restore it, or pass its path with --keyset; without it the secrets in the database cannot be decrypted")},

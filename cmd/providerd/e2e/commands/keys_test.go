@@ -126,9 +126,11 @@ func (r *rotating) round(t *testing.T) {
 		<-time.After(pause)
 		r.Restart(t, rand.IntN(len(r.Replicas)), func() {})
 	})
-	r.kill(t, "key", "rotate", "--reseal")
+	r.kill(t, "key", "rotate")
+	r.kill(t, "key", "reseal")
 	begun := time.Now()
-	r.RunCommand(t, "key", "rotate", "--reseal")
+	r.RunCommand(t, "key", "rotate")
+	r.RunCommand(t, "key", "reseal")
 	r.took = time.Since(begun)
 	keyID(t, r.Fleet, "data")
 }

@@ -159,7 +159,7 @@ func (s *search) commands() {
 		"application link s --provider 1", "application list", "application list --output json",
 		"provider delete 1 3 --yes", "application unlink s --provider 1",
 		"application delete s --yes", "provider delete 3 --yes", "provider delete 3", "audit", "audit --output json",
-		"key rotate", "key list", "key reseal", "key list --output json", "key rotate --reseal",
+		"key rotate", "key list", "key reseal", "key list --output json",
 		"key create --keyset x.json", "key list --keyset x.json", "nonsense", "serve --listen x",
 		"backup --help", "backup early.db", "restore --help", "restore early.db --replace",
 		"copy --help", "copy --to sqlite:copied.db", "copy --to sqlite:copied.db",
