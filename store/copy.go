@@ -19,6 +19,8 @@ import (
 var (
 	// ErrNotEmpty means that the target of a copy has contents.
 	ErrNotEmpty = errors.New("target database is not empty")
+	// ErrSourceChanged means that events were added to the source of a copy before the copy ended.
+	ErrSourceChanged = errors.New("source was changed while it was copied")
 	// ErrDiffers means that a table of a copy differs from the source.
 	ErrDiffers = errors.New("copy differs from the source")
 )
@@ -31,25 +33,16 @@ type Content struct {
 	Digest string
 }
 
-// CopyStep is a part of a copy.
-type CopyStep string
-
-// The steps of a copy, in order.
-const (
-	StepCopy    CopyStep = "copied"
-	StepCompare CopyStep = "compared"
-)
-
 // Copy copies a snapshot of one database into an empty one, in one transaction, compares the two, and returns what each
-// table holds. progress is called with the number of rows that a step has done, and their total. Secrets stay sealed:
+// table holds. It calls copied and compared with the number of rows so far, and their total. Secrets stay sealed:
 // the copy has the data keys of the source, which the primary master key in the file at keysetPath encrypts for it.
-// The last event of the copy is that it was copied.
+// The last event of the copy is that it was copied. The source may change only if isLive is set.
 //
-// It returns ErrNoKeyset, ErrKeysetUnusable, ErrNotEmpty, ErrDiffers, database.ErrOlder, ErrUnavailable or
-// ErrOutcomeUnknown.
+// It returns ErrNoKeyset, ErrKeysetUnusable, ErrNotEmpty, ErrSourceChanged, ErrDiffers, database.ErrOlder,
+// ErrUnavailable or ErrOutcomeUnknown. If it returns any error except ErrOutcomeUnknown, nothing was stored.
 func Copy(
-	ctx context.Context, from, to database.Database, keysetPath string,
-	progress func(step CopyStep, done, total int64),
+	ctx context.Context, from, to database.Database, keysetPath string, isLive bool,
+	copied, compared func(done, total int64),
 ) (contents []Content, err error) {
 	err = from.Snapshot(ctx, func(source *gorm.DB) error {
 		row, err := findKeyset(source)
@@ -71,21 +64,24 @@ func Copy(
 			if err := checkEmpty(target); err != nil {
 				return err
 			}
-			into := &copying{source: source, target: target, progress: func(done int64) { progress(StepCopy, done, total) }}
+			into := &copying{source: source, target: target, progress: func(done int64) { copied(done, total) }}
 			if contents, err = into.run(); err != nil {
 				return err
 			}
-			back := &copying{source: target, progress: func(done int64) { progress(StepCompare, done, total) }}
-			compared, err := back.run()
+			back := &copying{source: target, progress: func(done int64) { compared(done, total) }}
+			found, err := back.run()
 			if err != nil {
 				return err
 			}
 			for i, content := range contents {
-				if content != compared[i] {
+				if content != found[i] {
 					return fmt.Errorf("%w in table %s; copy again", ErrDiffers, content.Table)
 				}
 			}
-			return finishCopy(to, target, &row)
+			if err := finishCopy(to, target, &row); err != nil {
+				return err
+			}
+			return checkUnchanged(from.Reader().WithContext(ctx), contents, isLive)
 		})
 	})
 	if err != nil {
@@ -137,6 +133,23 @@ func checkEmpty(target *gorm.DB) error {
 		if last != 0 {
 			return fmt.Errorf("%w: there are rows in %s; pass an empty database", ErrNotEmpty, table.name)
 		}
+	}
+	return nil
+}
+
+// checkUnchanged returns ErrSourceChanged if the source has more events than were copied, unless isLive is set. The
+// last id would not show an event with a lower id that was committed later.
+func checkUnchanged(source *gorm.DB, copied []Content, isLive bool) error {
+	if isLive {
+		return nil
+	}
+	var count int64
+	if err := source.Table(eventsTable).Count(&count).Error; err != nil {
+		return fmt.Errorf("count the rows of %s: %w", eventsTable, err)
+	}
+	if added := count - copied[len(copied)-1].Rows; added != 0 {
+		return fmt.Errorf("%w: events were added: %d; stop the server and every other program that changes it, or pass "+
+			"--live", ErrSourceChanged, added)
 	}
 	return nil
 }

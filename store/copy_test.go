@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"gorm.io/gorm"
 
@@ -27,17 +28,9 @@ import (
 func TestComparisonFindsDifference(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
-	for kind, newTarget := range map[string]func() (database.Database, error){
-		"SQLite": func() (database.Database, error) {
-			return sqlite.Create(t.Context(), filepath.Join(t.TempDir(), "test.db"), slog.New(slog.DiscardHandler))
-		},
-		"PostgreSQL": func() (database.Database, error) {
-			url, err := postgres.ParseURL(cluster.CreateDatabase(t))
-			if err != nil {
-				return nil, err
-			}
-			return postgres.Create(t.Context(), url, slog.New(slog.DiscardHandler))
-		},
+	for kind, newTarget := range map[string]func(t *testing.T) database.Database{
+		"SQLite":     newSQLite,
+		"PostgreSQL": func(t *testing.T) database.Database { t.Helper(); return newPostgres(t, cluster) },
 	} {
 		for table, damage := range map[string]string{
 			"providers":    "UPDATE providers SET secret = (SELECT secret FROM providers WHERE pk = 2) WHERE pk = 1",
@@ -48,8 +41,7 @@ func TestComparisonFindsDifference(t *testing.T) {
 		} {
 			t.Run(kind+"/"+table, func(t *testing.T) {
 				t.Parallel()
-				target, err := newTarget()
-				expectDifference(t, &capturing{Database: processtest.Closing(t, target, err)}, table, damage)
+				expectDifference(t, &capturing{Database: newTarget(t)}, table, damage)
 			})
 		}
 	}
@@ -58,11 +50,11 @@ func TestComparisonFindsDifference(t *testing.T) {
 func expectDifference(t *testing.T, target *capturing, table, damage string) {
 	t.Helper()
 	source, keyset := filled(t)
-	_, err := store.Copy(t.Context(), source, target, keyset, func(step store.CopyStep, done, total int64) {
-		if step == store.StepCopy && done == total {
+	_, err := store.Copy(t.Context(), source, target, keyset, true, func(done, total int64) {
+		if done == total {
 			processtest.Must(t, target.tx.Exec(damage).Error)
 		}
-	})
+	}, ignore)
 	if !errors.Is(err, store.ErrDiffers) || !strings.Contains(err.Error(), "in table "+table+";") {
 		t.Errorf("error is %v", err)
 	}
@@ -71,10 +63,81 @@ func expectDifference(t *testing.T, target *capturing, table, damage string) {
 			return tx.Exec("DELETE FROM providers WHERE pk = 9; UPDATE tokens SET name = 'other'").Error
 		}))
 	})
-	copied, err := store.Copy(t.Context(), source, target, keyset, func(store.CopyStep, int64, int64) { change() })
+	copied, err := store.Copy(t.Context(), source, target, keyset, true, func(int64, int64) { change() }, ignore)
 	if err != nil || copied[0].Rows != rowsCopied {
 		t.Errorf("copied again: %v, %v", copied, err)
 	}
+}
+
+// TestSourceOfCopyChanges adds an event to the source of a copy. Over PostgreSQL, its id is lower than that of an event
+// that is copied. Nothing is stored, and the next copy is complete.
+func TestSourceOfCopyChanges(t *testing.T) {
+	t.Parallel()
+	addEvent := func(tx *gorm.DB) error {
+		return tx.Create(&store.Event{At: database.TimeOf(time.Now()), Event: store.EventTokenRevoked}).Error
+	}
+	cluster := postgrestest.NewCluster(t)
+	for _, kind := range []string{"SQLite", "PostgreSQL"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			source, keyset := filled(t)
+			change := func() { processtest.Must(t, source.Write(t.Context(), addEvent)) }
+			if kind == "PostgreSQL" {
+				file := source
+				source = newPostgres(t, cluster)
+				_, err := store.Copy(t.Context(), file, source, keyset, false, ignore, ignore)
+				processtest.Must(t, err)
+				change = commitLater(t, source, addEvent)
+				processtest.Must(t, source.Write(t.Context(), addEvent))
+			}
+			change = sync.OnceFunc(change)
+			target := newSQLite(t)
+			_, err := store.Copy(t.Context(), source, target, keyset, false, func(int64, int64) { change() }, ignore)
+			if !errors.Is(err, store.ErrSourceChanged) || !strings.Contains(err.Error(), "events were added: 1; stop") {
+				t.Errorf("error is %v", err)
+			}
+			copied, err := store.Copy(t.Context(), source, target, keyset, false, ignore, ignore)
+			if err != nil || copied[0].Rows != rowsCopied {
+				t.Errorf("copied again: %v, %v", copied, err)
+			}
+		})
+	}
+}
+
+func ignore(int64, int64) {}
+
+// commitLater runs statements in a transaction, which the returned function commits.
+func commitLater(t *testing.T, db database.Database, statements func(tx *gorm.DB) error) (commit func()) {
+	t.Helper()
+	written, commits, ended := make(chan struct{}), make(chan struct{}), make(chan error)
+	go func() {
+		ended <- db.Load(t.Context(), func(tx *gorm.DB) error {
+			err := statements(tx)
+			close(written)
+			<-commits
+			return err
+		})
+	}()
+	<-written
+	return func() {
+		close(commits)
+		processtest.Must(t, <-ended)
+	}
+}
+
+// newSQLite returns an empty SQLite database, and newPostgres one in a cluster.
+func newSQLite(t *testing.T) database.Database {
+	t.Helper()
+	opened, err := sqlite.Create(t.Context(), filepath.Join(t.TempDir(), "test.db"), slog.New(slog.DiscardHandler))
+	return processtest.Closing(t, opened, err)
+}
+
+func newPostgres(t *testing.T, cluster *postgrestest.Cluster) database.Database {
+	t.Helper()
+	url, err := postgres.ParseURL(cluster.CreateDatabase(t))
+	processtest.Must(t, err)
+	opened, err := postgres.Create(t.Context(), url, slog.New(slog.DiscardHandler))
+	return processtest.Closing(t, opened, err)
 }
 
 // rowsCopied is the number of providers in a source.

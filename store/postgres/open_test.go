@@ -257,3 +257,31 @@ func link(caller net.Conn, server string, delays []time.Duration) {
 	}
 	_, _ = io.Copy(caller, conn)
 }
+
+// A program sees the connections of servers of another role, and not those of other programs.
+func TestServersAreSeen(t *testing.T) {
+	t.Parallel()
+	cluster, address := newDatabase(t)
+	server := create(t, address)
+	other, err := url.Parse(address)
+	processtest.Must(t, err)
+	cluster.Exec(t, databaseOf(t, address), "CREATE ROLE reader LOGIN PASSWORD '"+cluster.Password+"' IN ROLE pg_read_all_data")
+	other.User = url.UserPassword("reader", cluster.Password)
+	var opened []*postgres.Database
+	for _, address := range []string{address, other.String()} {
+		command, err := postgres.Open(t.Context(), parse(t, address), slog.New(slog.DiscardHandler))
+		opened = append(opened, processtest.Closing(t, command, err))
+	}
+	expect := func(want error) {
+		t.Helper()
+		for _, command := range opened {
+			if err := command.CheckUnserved(t.Context()); !errors.Is(err, want) {
+				t.Errorf("error is %v, want %v", err, want)
+			}
+		}
+	}
+	expect(database.ErrInUse)
+	processtest.Must(t, server.Close())
+	cluster.Await(t, "SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name = 'providerd serve'")
+	expect(nil)
+}

@@ -32,13 +32,13 @@ const (
 	maxIdleTime = 10 * time.Second
 )
 
-// Create opens the database of a URL and migrates it to the schema version of this program. Programs that migrate at
-// the same time take turns. Other programs may have tables in the database, but not under the names of providerd's.
-// Errors outside of callers' statements go to logger.
+// Create opens the database of a URL for a server and migrates it to the schema version of this program. Programs that
+// migrate at the same time take turns. Other programs may have tables in the database, but not under the names of
+// providerd's. Errors outside of callers' statements go to logger.
 //
 // It returns database.ErrNewer, ErrForeign, ErrUnsafe or ErrUnavailable.
 func Create(ctx context.Context, url URL, logger *slog.Logger) (*Database, error) {
-	opened, err := open(ctx, url, logger, migrator(logger))
+	opened, err := open(ctx, url.forServer(), logger, migrator(logger))
 	if err != nil {
 		return nil, err
 	}

@@ -69,6 +69,21 @@ func (p readPool) query(ctx context.Context, query string, arguments []any) (*sq
 	return conn.QueryContext(ctx, query, arguments...)
 }
 
+// CheckUnserved returns database.ErrInUse if a server has a connection to the database, or ErrUnavailable. A server
+// without requests has none. Behind a pooler, one that has stopped may seem to have one.
+func (d *Database) CheckUnserved(ctx context.Context) error {
+	const query = `SELECT EXISTS (SELECT FROM pg_stat_activity
+		WHERE datname = current_database() AND application_name = ?)`
+	var isServed bool
+	if err := d.Reader().WithContext(ctx).Raw(query, serverName).Scan(&isServed).Error; err != nil {
+		return fmt.Errorf("find connections of servers: %w", err)
+	}
+	if isServed {
+		return fmt.Errorf("%w: a server is connected to it; stop the server, or pass --live", database.ErrInUse)
+	}
+	return nil
+}
+
 // snapshotStatement turns timeouts off for a snapshot.
 const snapshotStatement = `SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0`
 

@@ -14,6 +14,10 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
+// commandName and serverName are the names of connections in pg_stat_activity, unless the URL or the environment sets
+// another one.
+const commandName, serverName = "providerd", "providerd serve"
+
 // connectTimeout limits how long a connection may take to open, unless the URL sets connect_timeout.
 const connectTimeout = 5 * time.Second
 
@@ -63,12 +67,21 @@ func ParseURL(text string) (URL, error) {
 		config.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
 	if config.RuntimeParams["application_name"] == "" {
-		config.RuntimeParams["application_name"] = "providerd"
+		config.RuntimeParams["application_name"] = commandName
 	}
 	// These override the settings of the role and the database. Poolers accept them.
 	config.RuntimeParams["client_encoding"], config.RuntimeParams["datestyle"] = "UTF8", "ISO"
 	config.RuntimeParams["standard_conforming_strings"] = "on"
 	return URL{config: config, hasTimeout: hasTimeout, hasPassword: hasPassword}, nil
+}
+
+// forServer returns the URL for a server.
+func (u URL) forServer() URL {
+	if u.config.RuntimeParams["application_name"] == commandName {
+		u.config = u.config.Copy()
+		u.config.RuntimeParams["application_name"] = serverName
+	}
+	return u
 }
 
 // checkPasswordFile refuses a password file that is missing, or that others can read: libpq ignores both silently.

@@ -2,7 +2,6 @@ package serve
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,18 +31,33 @@ func (c *Command) lockDatabase(ctx context.Context, log *serveLog) (unlock func(
 	if err := os.MkdirAll(filepath.Dir(database), 0o700); err != nil {
 		return nil, fmt.Errorf("create the database directory: %w", err)
 	}
+	return lockFile(database, fmt.Sprintln(processName()), (*flock.Flock).TryLock,
+		func(lock *flock.Flock, holder string) error { return c.waitForLock(ctx, lock, holder, log) })
+}
+
+// LockUnserved returns an error if a server serves a SQLite database. Until unlock is called, no server starts to.
+func LockUnserved(database string) (unlock func() error, err error) {
+	return lockFile(database, "", (*flock.Flock).TryRLock, func(_ *flock.Flock, holder string) error {
+		return fmt.Errorf("%s %s; stop the server, or pass --live", holder, database)
+	})
+}
+
+// lockFile locks the lock file of a database and writes a text to it. If another program has the lock, it calls wait.
+func lockFile(
+	database, text string, try func(lock *flock.Flock) (bool, error), wait func(lock *flock.Flock, holder string) error,
+) (unlock func() error, err error) {
 	path := files.Resolve(database) + ".lock"
-	server, err := readLockFile(path)
+	holder, err := readLockFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("lock database: %w", err)
 	}
 	lock := flock.New(path, flock.SetFlag(os.O_RDWR|syscall.O_NOFOLLOW))
-	isLocked, err := lock.TryLock()
+	isLocked, err := try(lock)
 	if err == nil && !isLocked {
-		err = c.waitForLock(ctx, lock, server, log)
+		err = wait(lock, holder)
 	}
 	if err == nil {
-		err = os.WriteFile(path, fmt.Appendln(nil, processName()), 0o600)
+		err = os.WriteFile(path, []byte(text), 0o600)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("lock database: %w", err), lock.Close())
@@ -63,9 +77,9 @@ func processName() string {
 	return name
 }
 
-// readLockFile returns the name of the server that has written the file that is locked, which is overwritten. It
-// creates the file unless it exists, and returns an error if something else has written it.
-func readLockFile(path string) (server string, err error) {
+// readLockFile returns which server has written the file that is locked, which is overwritten. It creates the file
+// unless it exists, and returns an error if something else has written it.
+func readLockFile(path string) (holder string, err error) {
 	file, err := files.OpenOrCreate(path, syscall.O_NOFOLLOW|syscall.O_NONBLOCK)
 	if err != nil && !errors.Is(err, syscall.ELOOP) {
 		return "", err
@@ -75,20 +89,23 @@ func readLockFile(path string) (server string, err error) {
 	if isOurs := len(text) == 0 || bytes.HasPrefix(text, []byte(process)); err != nil || readErr != nil || !isOurs {
 		return "", fmt.Errorf("%s is not the lock file of a server; move it away", path)
 	}
-	return cmp.Or(console.Printable(strings.TrimSpace(string(text))), "another server"), nil
+	if name := console.Printable(strings.TrimSpace(string(text))); name != "" {
+		return name + " serves", nil
+	}
+	return "another program uses", nil
 }
 
 // waitForLock waits until the server that has the lock stops.
-func (c *Command) waitForLock(ctx context.Context, lock *flock.Flock, server string, log *serveLog) error {
+func (c *Command) waitForLock(ctx context.Context, lock *flock.Flock, holder string, log *serveLog) error {
 	wait := c.DrainDelay + stopTimeout
 	database := c.Database.Path
-	log.messages.Warn("%s serves %s; waiting up to %s for it to stop", server, database, wait)
+	log.messages.Warn("%s %s; waiting up to %s for it to stop", holder, database, wait)
 	const retry = 100 * time.Millisecond
 	limited, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	_, err := lock.TryLockContext(limited, retry)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("%s serves %s; stop it, or use PostgreSQL to run several servers", server, database)
+		return fmt.Errorf("%s %s; stop it, or use PostgreSQL to run several servers", holder, database)
 	}
 	return err //nolint:wrapcheck // The caller wraps it.
 }

@@ -178,6 +178,34 @@ func TestCopyInterrupted(t *testing.T) {
 	}
 }
 
+// TestServerWaitsForCopy starts a server on a database that is being copied. It waits for the copy to end.
+func TestServerWaitsForCopy(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	providerdtest.Fill(t, dir, 20_000)
+	cluster := postgrestest.NewCluster(t)
+	to := cluster.CreateDatabase(t)
+	child, err := processtest.Start(copying(t.Context(), dir, "sqlite:data/providerd.db", to))
+	processtest.Must(t, err)
+	const copied = "SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE 'INSERT INTO \"providers\"%' AND application_name = 'providerd'"
+	cluster.Await(t, copied)
+	id := child.Command.Process.Pid
+	processtest.Must(t, syscall.Kill(id, syscall.SIGSTOP))
+	command, messages := providerdtest.ServeCommand(t.Context(), dir), &processtest.Buffer{}
+	command.Stderr = messages
+	started := make(chan error)
+	var server *providerdtest.Server
+	go func() {
+		var err error
+		server, err = providerdtest.Start(command)
+		started <- err
+	}()
+	const waits = "another program uses data/providerd.db; waiting up to 35s for it to stop"
+	processtest.WaitUntil(t, "the server waits", func() bool { return strings.Contains(messages.String(), waits) })
+	processtest.Must(t, syscall.Kill(id, syscall.SIGCONT), child.Wait(), <-started)
+	server.Stop(t)
+}
+
 // TestCopyBesideOtherTables copies to a database that another program uses.
 func TestCopyBesideOtherTables(t *testing.T) {
 	t.Parallel()

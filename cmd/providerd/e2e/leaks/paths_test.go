@@ -162,7 +162,7 @@ func (s *search) commands() {
 		"key rotate", "key list", "key reseal", "key list --output json",
 		"key create --keyset x.json", "key list --keyset x.json", "nonsense", "serve --listen x",
 		"backup --help", "backup early.db", "restore --help", "restore early.db --replace",
-		"copy --help", "copy --to sqlite:copied.db", "copy --to sqlite:copied.db",
+		"copy --help", "copy --to sqlite:copied.db", "copy --live --to sqlite:copied.db", "copy --live --to sqlite:copied.db",
 		"doctor", "doctor --output json", "doctor --tls-key x.json", "migrate",
 		"health", "health --tls-cert x.json",
 	} {
