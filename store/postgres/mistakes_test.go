@@ -147,7 +147,8 @@ func fake(t *testing.T, response []byte) string {
 }
 
 // Settings of the role or the database do no harm, whether a pooler is in between or not: while one caller sends every
-// character, the creates of others are stored, and every value is stored in UTF-8 and returned as sent.
+// character, the creates of others are stored, and every value is stored in UTF-8 and returned as sent. The schema is
+// found unchanged, although settings change how the server writes it.
 func TestSettingsOfTheDatabase(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
@@ -157,6 +158,7 @@ func TestSettingsOfTheDatabase(t *testing.T) {
 		"SQL_ASCII": {"client_encoding = SQL_ASCII", "array_nulls = off"},
 		"UTF8":      {"client_encoding = UTF8", "DateStyle = 'SQL, DMY'", "TimeZone = 'Asia/Kathmandu'"},
 		"WIN1252":   {"client_encoding = WIN1252", "DateStyle = 'German'", "standard_conforming_strings = off"},
+		"spelling":  {"quote_all_identifiers = on", "IntervalStyle = sql_standard", "TimeZone = 'America/St_Johns'", "extra_float_digits = -15"},
 		"isolation": {"default_transaction_isolation = serializable", "default_transaction_deferrable = on"},
 		"log":       {"client_min_messages = log", "log_duration = on"},
 		"debug1":    {"client_min_messages = debug1", "log_duration = on"},
@@ -178,6 +180,9 @@ func TestSettingsOfTheDatabase(t *testing.T) {
 				createEveryCharacter(t, opened)
 				if err := opened.Ready(t.Context()); err != nil {
 					t.Error(err)
+				}
+				if drift, err := inspect(t, url).Drift(t.Context()); err != nil || len(drift) > 0 {
+					t.Errorf("drift is %q, %v", drift, err)
 				}
 				const selectSize = "SELECT sum(octet_length(name)) FROM providers WHERE client_id LIKE 'characters %'"
 				if size := query[int](t, inspect(t, direct), selectSize); size != len(strings.Join(everyCharacter(), "")) {

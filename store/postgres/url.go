@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
 	"slices"
@@ -70,8 +71,9 @@ func ParseURL(text string) (URL, error) {
 		config.RuntimeParams["application_name"] = commandName
 	}
 	// These override the settings of the role and the database. Poolers accept them.
-	config.RuntimeParams["client_encoding"], config.RuntimeParams["datestyle"] = "UTF8", "ISO"
-	config.RuntimeParams["standard_conforming_strings"] = "on"
+	maps.Copy(config.RuntimeParams, map[string]string{
+		"client_encoding": "UTF8", "datestyle": "ISO", "timezone": "UTC", "standard_conforming_strings": "on",
+	})
 	return URL{config: config, hasTimeout: hasTimeout, hasPassword: hasPassword}, nil
 }
 

@@ -113,6 +113,10 @@ func (v *View) Close() error { return database.ClosePools(v.pool) }
 //go:embed catalog.txt
 var catalog string
 
+// plainSpelling makes the server write the types and expressions of selectObjects as in the catalog, whatever the
+// settings of the role, the database and the URL are.
+const plainSpelling = `SET LOCAL quote_all_identifiers = off; SET LOCAL timezone = 'UTC'`
+
 // selectObjects selects the objects that affect the rows of tables, wherever these are on the search path, and the
 // expected objects. It removes parentheses and casts from expressions, because server versions write them differently.
 // It ignores not-null constraints, which exist only since version 18.
@@ -199,7 +203,14 @@ func migratedTables() (names []string) {
 
 // objects returns the objects of the migrated tables that affect rows or have one of the names. If names is nil, it
 // returns all objects.
-func (v *View) objects(ctx context.Context, names []string) (database.Objects, error) {
-	return database.ReadObjects(v.Reader().WithContext(ctx).Raw(selectObjects,
-		sql.Named("tables", strings.Join(migratedTables(), "\n")), sql.Named("expected", strings.Join(names, "\n"))))
+func (v *View) objects(ctx context.Context, names []string) (objects database.Objects, err error) {
+	err = v.Reader().WithContext(ctx).Transaction(func(tx *gorm.DB) error {
+		if err := tx.Exec(plainSpelling).Error; err != nil {
+			return fmt.Errorf("read the schema: %w", err)
+		}
+		objects, err = database.ReadObjects(tx.Raw(selectObjects,
+			sql.Named("tables", strings.Join(migratedTables(), "\n")), sql.Named("expected", strings.Join(names, "\n"))))
+		return err
+	})
+	return objects, err
 }

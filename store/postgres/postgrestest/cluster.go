@@ -67,7 +67,9 @@ func NewClusterIn(t testing.TB, locale string) *Cluster {
 	c.initialize()
 	// CREATE DATABASE is faster with few shared buffers. Keep the WAL for standbys that were stopped for a while.
 	c.Write("data/postgresql.conf", "shared_buffers = '16MB'\nmax_connections = 200\nwal_keep_size = '512MB'\n"+
-		"max_prepared_transactions = 4\n")
+		"max_prepared_transactions = 4\n"+
+		// Another server may have any settings: these change how it writes times, types and expressions.
+		"timezone = 'Asia/Kolkata'\nquote_all_identifiers = on\nIntervalStyle = 'iso_8601'\n")
 	if locale != "" {
 		c.Write("data/postgresql.conf", "lc_messages = '"+locale+"'\n")
 	}
