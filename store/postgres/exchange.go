@@ -21,7 +21,7 @@ var errNotSent = fmt.Errorf("%w: connection lost", database.ErrUnavailable)
 
 // exchange sends statements in one message and returns their results, as text. After one that fails, none runs. Each is
 // parsed only once those before it have run: parsing waits for locks, for as long as the lock_timeout that an earlier
-// statement set.
+// statement set. Only a warning of the last statement is kept.
 func (t *transaction) exchange(ctx context.Context, statements ...statement) (results []*pgconn.Result, err error) {
 	prepared := t.link.prepared
 	pipeline := t.native.PgConn().StartPipeline(ctx)
@@ -31,6 +31,7 @@ func (t *transaction) exchange(ctx context.Context, statements ...statement) (re
 	}
 	for err == nil && len(results) < len(statements) {
 		var found any
+		t.link.notice = nil
 		found, err = pipeline.GetResults()
 		switch found := found.(type) {
 		case *pgconn.StatementDescription:

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
@@ -221,6 +222,39 @@ func TestWarningAtCommit(t *testing.T) {
 		}
 		r.standby.Thaw()
 	}
+}
+
+// Warnings of other statements than COMMIT change nothing, such as those that the server adds to each transaction when ids
+// run out, and those of triggers.
+func TestOtherWarnings(t *testing.T) {
+	t.Parallel()
+	cluster, url := newDatabase(t)
+	keyset := newKeyset(t)
+	createEach(t, openStore(t, url, keyset), "before")
+	cluster.UseUpTransactions(t, databaseOf(t, url))
+	cluster.Exec(t, databaseOf(t, url),
+		`CREATE FUNCTION warn() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE WARNING 'added'; RETURN NEW; END $$`,
+		"CREATE TRIGGER warns BEFORE INSERT ON providers FOR EACH ROW EXECUTE FUNCTION warn()")
+	var warnings strings.Builder
+	config, err := pgx.ParseConfig(url)
+	processtest.Must(t, err)
+	config.OnNotice = func(_ *pgconn.PgConn, notice *pgconn.Notice) { warnings.WriteString(notice.Message) }
+	conn, err := pgx.ConnectConfig(t.Context(), config)
+	processtest.Must(t, err)
+	_, err = conn.Exec(t.Context(), "SELECT pg_current_xact_id()")
+	processtest.Must(t, err, conn.Close(t.Context()))
+	if !strings.Contains(warnings.String(), "must be vacuumed within") {
+		t.Fatalf("the server warns only of %q", warnings.String())
+	}
+	opened := openStore(t, url, keyset)
+	createEach(t, opened, "first", "second")
+	if replayed, err := keyedCreate(t.Context(), opened, "before"); err != nil || !replayed {
+		t.Errorf("replayed is %v, %v", replayed, err)
+	}
+	if err := opened.Ready(t.Context()); err != nil {
+		t.Error(err)
+	}
+	rotate(t, opened)
 }
 
 // While the server refuses rows, validations are refused and the store is not ready, but replays succeed. Once rows can

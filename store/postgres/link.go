@@ -94,8 +94,8 @@ type link struct {
 	dialer *dialer
 	// silence ends the link unless something is read before.
 	silence *time.Timer
-	// notice is the last warning of the server, and prepared has the names of prepared statements, by text; nil if none
-	// are prepared.
+	// notice is the last warning of the last statement that exchange has sent, and prepared has the names of prepared
+	// statements, by text; nil if none are prepared.
 	notice   *pgconn.Notice
 	prepared map[string]string
 }
@@ -114,14 +114,12 @@ func (l *link) Read(into []byte) (int, error) {
 	return count, err //nolint:wrapcheck // It is the error of the connection.
 }
 
-// takeNotice returns the last warning as an error and removes it.
-func (l *link) takeNotice() error {
-	notice := l.notice
-	l.notice = nil
-	if notice == nil {
+// warning returns the warning of the last statement of an exchange as an error.
+func (l *link) warning() error {
+	if l.notice == nil {
 		return nil
 	}
-	return errors.New(notice.Message)
+	return errors.New(l.notice.Message)
 }
 
 // end makes all reads and writes fail, and reports whether the link was open.

@@ -102,8 +102,9 @@ func preparesStatements(conn *pgx.Conn) bool {
 	return conn.Config().DefaultQueryExecMode == pgx.QueryExecModeCacheStatement
 }
 
-// keepNotice keeps a warning. The only sign that a commit was not replicated is a warning, which may be translated.
-// Poolers may leave out the severity that is never translated.
+// keepNotice keeps a warning. The only sign that a commit was not replicated is a warning of COMMIT, which may be
+// translated; other statements warn of what does not affect the outcome, such as transaction ids that run out. Poolers
+// may leave out the severity that is never translated.
 func keepNotice(conn *pgconn.PgConn, notice *pgconn.Notice) {
 	if severity := notice.SeverityUnlocalized; severity == "WARNING" || severity == "" {
 		linkOf(conn).notice = notice

@@ -79,11 +79,10 @@ func (t *transaction) begin(ctx context.Context, begin string, more ...statement
 
 // probe commits a transaction without rows. It returns database.ErrUnavailable if that fails or takes too long.
 func (t *transaction) probe(ctx context.Context) error {
-	_ = t.link.takeNotice()
 	if err := t.begin(ctx, beginStatement, statement{text: commitStatement}); err != nil {
 		return err
 	}
-	if err := t.link.takeNotice(); err != nil {
+	if err := t.link.warning(); err != nil {
 		return fmt.Errorf("commit: %w", unavailable(err))
 	}
 	return nil
@@ -160,7 +159,6 @@ func (t *transaction) commit(limit time.Duration, statements ...statement) ([]*p
 // sendCommit is commit without a limit. The hints of the driver (SafeToRetry, driver.ErrBadConn) do not hold for a
 // commit. An error without the untranslated severity comes from a pooler, which does not know the outcome.
 func (t *transaction) sendCommit(statements []statement) ([]*pgconn.Result, error) {
-	_ = t.link.takeNotice()
 	results, err := t.exchange(context.Background(), append(statements, statement{text: commitStatement})...)
 	native, ok := errors.AsType[*pgconn.PgError](err)
 	switch {
@@ -169,7 +167,7 @@ func (t *transaction) sendCommit(statements []statement) ([]*pgconn.Result, erro
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", database.ErrOutcomeUnknown, err)
 	}
-	if err := t.link.takeNotice(); err != nil {
+	if err := t.link.warning(); err != nil {
 		return nil, fmt.Errorf("%w: %w", database.ErrOutcomeUnknown, err)
 	}
 	if results[len(results)-1].CommandTag.String() != commitStatement {

@@ -80,6 +80,9 @@ type Safeguards struct {
 	// MaxConnections is how many connections the role of the URL may have at a time. Each replica opens up to
 	// MaxConnectionsPerReplica.
 	MaxConnections int
+	// AgingDatabase is the database of the server whose transaction ids run out first, if autovacuum is far behind; "" if
+	// there is none.
+	AgingDatabase string
 }
 
 // MaxConnectionsPerReplica is the most connections that a replica opens.
@@ -92,13 +95,16 @@ const selectSafeguards = `SELECT current_setting('synchronous_standby_names'), c
 			CASE WHEN rolsuper THEN 0 ELSE current_setting('superuser_reserved_connections')::integer +
 			coalesce(current_setting('reserved_connections', true)::integer, 0) END,
 		nullif(rolconnlimit, -1), nullif(datconnlimit, -1))
-		FROM pg_roles, pg_database WHERE rolname = current_user AND datname = current_database())`
+		FROM pg_roles, pg_database WHERE rolname = current_user AND datname = current_database()),
+	coalesce((SELECT datname FROM pg_database
+		WHERE age(datfrozenxid) > least(2 * current_setting('autovacuum_freeze_max_age')::bigint, 1500000000)
+		ORDER BY age(datfrozenxid) DESC LIMIT 1), '')`
 
 // Safeguards reads the settings of the server. It returns database.ErrUnavailable if that fails.
 func (v *View) Safeguards(ctx context.Context) (safeguards Safeguards, err error) {
 	err = v.pool.QueryRowContext(ctx, selectSafeguards).
 		Scan(&safeguards.Standbys, &safeguards.Archiving, &safeguards.HasArchive, &safeguards.IsArchiveFailing,
-			&safeguards.MaxConnections)
+			&safeguards.MaxConnections, &safeguards.AgingDatabase)
 	if err != nil {
 		return Safeguards{}, fmt.Errorf("read the settings of the database: %w", unavailable(err))
 	}

@@ -185,6 +185,7 @@ func (f *findings) openPostgreSQL(ctx context.Context, url console.DatabaseURL, 
 
 func (f *findings) safeguards(safeguards postgres.Safeguards) {
 	const archive, connections, needed = "archive", "connections", postgres.MaxConnectionsPerReplica
+	const transactions = "transactions"
 	if safeguards.Standbys == "" {
 		f.add(healthWarn, "standbys", "synchronous_standby_names is empty: a failover loses commits that no standby has "+
 			"received; run a synchronous standby and list it there")
@@ -210,6 +211,13 @@ func (f *findings) safeguards(safeguards postgres.Safeguards) {
 	} else {
 		f.add(healthOK, connections, "PostgreSQL allows %d connections, enough for %s of up to %d each", allowed,
 			console.Count(allowed/needed, "replica"), needed)
+	}
+	if name := safeguards.AgingDatabase; name != "" {
+		f.add(healthWarn, transactions, "PostgreSQL refuses writes when transaction ids run out, and database %q keeps old "+
+			"ones; end the long transactions, prepared transactions or replication slots that VACUUM waits for, and run VACUUM "+
+			"in that database", name)
+	} else {
+		f.add(healthOK, transactions, "no database of the server keeps too many transaction ids")
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"net/url"
 	"os"
 	"os/exec"
@@ -213,6 +214,23 @@ func (c *Cluster) Set(t testing.TB, name, value string) {
 	// The checkpointer tells commits whether to wait for a standby (SyncRepUpdateSyncStandbysDefined). It reads the settings
 	// before a checkpoint.
 	c.Exec(t, ownDatabase, "CHECKPOINT")
+}
+
+// UseUpTransactions restarts the server as it is when autovacuum could not freeze a table of a database for two billion
+// transactions: the ids run out in less than 40 million, and the server warns of each that it assigns. They cannot be
+// recovered.
+func (c *Cluster) UseUpTransactions(t testing.TB, database string) {
+	t.Helper()
+	// VACUUM fails for a row that is older than its table.
+	const oldest, perSegment, segmentSize = 2000, 1 << 20, 256 << 10
+	const next = oldest + math.MaxInt32 - 39_000_000
+	c.Exec(t, database, "CREATE TABLE unvacuumed AS SELECT 1", fmt.Sprintf(
+		"UPDATE pg_class SET relfrozenxid = '%d' WHERE relname = 'unvacuumed'", oldest))
+	c.Stop(t)
+	processtest.Run(t, c.Command(Binary(t, "pg_resetwal"), "--next-transaction-id", strconv.Itoa(next), "--pgdata", "data"))
+	// The server expects the states of all transactions around the next one.
+	c.Write(fmt.Sprintf("data/pg_xact/%04X", next/perSegment), strings.Repeat("\x00", segmentSize))
+	c.Start(t)
 }
 
 // Await waits until a query, in a database of the cluster's own, returns true. It uses one connection, and fails if that

@@ -36,7 +36,7 @@ func TestDoctorOverPostgreSQL(t *testing.T) {
 	noToken := warns("tokens", `no token is valid, so no one can create anything; run "providerd token create"`)
 	expectChecks(t, expectOnly(t, examined, standby, archive, noToken), "configuration, keyset file, "+
 		"database, settings, standbys, archive, "+
-		"connections, schema, keyset, records, tokens")
+		"connections, transactions, schema, keyset, records, tokens")
 	cluster.Exec(t, name, "ALTER DATABASE "+name+" CONNECTION LIMIT 73")
 	allowed := []string{"^ok connections: PostgreSQL allows 73 connections, enough for 3 replicas of up to 24 each"}
 	expectOnly(t, examined, standby, archive, noToken, allowed)
@@ -76,6 +76,9 @@ func TestDoctorOverPostgreSQL(t *testing.T) {
 		"INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, true)")
 	awaitArchiver(t, cluster, name, "last_archived_time > last_failed_time")
 	expectOnly(t, examined, standby, noToken)
+	cluster.UseUpTransactions(t, name)
+	// At first, autovacuum has not frozen the other databases either.
+	expectOnly(t, examined, standby, noToken, warns("transactions", `PostgreSQL refuses writes when transaction ids run out, and database "[a-z0-9_]+" keeps old ones; end the long transactions, prepared transactions or replication slots that VACUUM waits for, and run VACUUM in that database`))
 }
 
 // awaitArchiver waits until the statistics of the archiver meet a condition.
