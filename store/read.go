@@ -123,15 +123,12 @@ func (s *Store) Versions(ctx context.Context, pks []int64) (map[int64]string, er
 }
 
 func addVersions(query *gorm.DB, versions map[int64]string) error {
-	rows, err := query.Table(providersTable).Select("pk, providers.*").Rows()
+	columns := append([]string{pkColumn}, newInserter(nil, nil).columns...)
+	rows, err := query.Table(providersTable).Select(columns).Rows()
 	if err != nil {
 		return err //nolint:wrapcheck // The caller wraps it.
 	}
 	defer func() { _ = rows.Close() }()
-	columns, err := rows.Columns()
-	if err != nil {
-		return err //nolint:wrapcheck // The caller wraps it.
-	}
 	values, into := make([]any, len(columns)), make([]any, len(columns))
 	for i := range values {
 		into[i] = &values[i]

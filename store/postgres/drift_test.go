@@ -5,6 +5,7 @@ package postgres_test
 import (
 	"errors"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/postgres"
 	"example.com/providerd/store/postgres/postgrestest"
+	"example.com/providerd/store/storetest"
 	"example.com/providerd/store/storetest/processtest"
 )
 
@@ -85,6 +87,34 @@ func TestDrift(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Columns that somebody adds, generated ones too, change neither creates, reads, readiness nor versions.
+func TestAddedColumns(t *testing.T) {
+	t.Parallel()
+	cluster, url := newDatabase(t)
+	opened := openStore(t, url, newKeyset(t))
+	createEach(t, opened, "before")
+	record := storetest.Collect(t, opened.Providers(t.Context(), store.Filter{}, 0))[0].Common()
+	_, err := opened.CreateApplication(t.Context(), store.Application{Name: "a", Slug: "a", ProviderPK: &record.PK})
+	processtest.Must(t, err)
+	versions := func() map[int64]string {
+		found, err := opened.Versions(t.Context(), []int64{record.PK})
+		processtest.Must(t, err)
+		return found
+	}
+	want := versions()
+	cluster.Exec(t, databaseOf(t, url), "ALTER TABLE applications ADD COLUMN note json",
+		"ALTER TABLE providers ADD COLUMN note json, ADD COLUMN folded text GENERATED ALWAYS AS (lower(name)) STORED",
+		"UPDATE providers SET note = '{}'")
+	createEach(t, opened, "after")
+	if found := versions(); !maps.Equal(found, want) {
+		t.Errorf("versions are %x, want %x", found, want)
+	}
+	if read, err := opened.Provider(t.Context(), record.PK); err != nil || read.Common().Application.Slug != "a" {
+		t.Errorf("read %v, %v", read, err)
+	}
+	awaitReady(t, opened)
 }
 
 func tablesOf(t *testing.T, url string) []string {

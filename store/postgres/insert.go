@@ -29,8 +29,7 @@ const (
 // secureInsert is secureStatement for an INSERT, which writes and so needs no message. That the schema is supported
 // follows from the version of the keyset, which migrations change. The transaction gets its id before it generates pks,
 // because SettledEvent waits for transactions with an id.
-const secureInsert = `SELECT set_config('synchronous_commit', 'on', true),
-	set_config('client_min_messages', 'warning', true), set_config('lock_timeout', $1, true), pg_current_xact_id()::text`
+const secureInsert = `SELECT ` + secureSettings + `, set_config('lock_timeout', $1, true), pg_current_xact_id()::text`
 
 // Insert inserts rows in one transaction, which travels in one message. It retries until the message was sent, and
 // until lockTimeout if it cannot get the lock of a table.

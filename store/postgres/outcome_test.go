@@ -108,6 +108,27 @@ func TestNothingIsAcknowledgedWithoutTheStandby(t *testing.T) {
 	}
 }
 
+// If the role waits until standbys show what it commits, creates and probes wait for that too.
+func TestStrongerCommitIsKept(t *testing.T) {
+	t.Parallel()
+	r := newReplicated(t, "")
+	opened := openStore(t, with(r.url, "synchronous_commit=remote_apply"), newKeyset(t))
+	createEach(t, opened, "before")
+	r.standby.Exec(t, "postgres", "SELECT pg_wal_replay_pause()")
+	r.standby.Await(t, "SELECT pg_get_wal_replay_pause_state() = 'paused'")
+	if _, err := keyedCreate(t.Context(), opened, "paused"); !errors.Is(err, store.ErrOutcomeUnknown) {
+		t.Errorf("error is %v, want ErrOutcomeUnknown", err)
+	}
+	if err := opened.Ready(t.Context()); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("Ready: error is %v, want ErrUnavailable", err)
+	}
+	r.standby.Exec(t, "postgres", "SELECT pg_wal_replay_resume()")
+	awaitReady(t, opened)
+	if replayed, err := keyedCreate(t.Context(), opened, "paused"); err != nil || !replayed {
+		t.Errorf("replayed is %v, %v", replayed, err)
+	}
+}
+
 // TestCanceledWaitForStandby cancels every wait for the standby, of creates, their lookups and their retries. A canceled
 // commit returns only a warning, in any language and for any client_min_messages. Nothing is acknowledged until the
 // standby has it, and a retry ends in the one record. German stands for all languages: code that reads the message would

@@ -54,12 +54,13 @@ func (d *Database) probe(ctx context.Context) error {
 }
 
 // insertNothing inserts no rows, but needs the same privileges and locks as a create. insertLarge writes as much as a
-// large create.
+// large create. Both name the columns, because operators may have added others.
 const (
-	insertNothing = `INSERT INTO providers SELECT * FROM providers WHERE false`
-	insertLarge   = `INSERT INTO providers (uid, kind, name, created_at, created_by, request_id, remote_address, secret,
-		generated, property_mappings, property_mappings_group, delegated_subject, scopes, exclude_users_service_account,
-		user_delete_action, group_delete_action, default_group_email_domain) VALUES (gen_random_uuid(),
+	probeColumns = `uid, kind, name, created_at, created_by, request_id, remote_address, secret, generated,
+		property_mappings, property_mappings_group, delegated_subject, scopes, exclude_users_service_account,
+		user_delete_action, group_delete_action, default_group_email_domain`
+	insertNothing = `INSERT INTO providers (` + probeColumns + `) SELECT ` + probeColumns + ` FROM providers WHERE false`
+	insertLarge   = `INSERT INTO providers (` + probeColumns + `) VALUES (gen_random_uuid(),
 		'workspace_directory', '', now(), '', '', '', $1, 0, '[]', '[]', '', '', false, 'delete', 'delete', '')`
 	// largeSecret is how many random bytes, which do not compress, insertLarge writes.
 	largeSecret = 64 << 10

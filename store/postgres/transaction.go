@@ -42,13 +42,17 @@ const beginSnapshot = "BEGIN ISOLATION LEVEL REPEATABLE READ"
 
 const commitStatement = "COMMIT"
 
-// secureStatement makes COMMIT wait until the transaction is on the disks of this server and its synchronous standbys,
-// and makes the server warn if a standby lacks it, regardless of the settings of the role and the database. The message
-// of pg_logical_emit_message makes read-only transactions wait too, so that no response is based on a row that could
-// still be lost.
+// secureSettings makes COMMIT wait until the transaction is on the disks of this server and its synchronous standbys, or
+// visible on them if the role or the database wants that, and makes the server warn if a standby lacks it, regardless of
+// other settings.
+const secureSettings = `set_config('synchronous_commit',
+		CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true),
+	set_config('client_min_messages', 'warning', true)`
+
+// secureStatement begins a transaction with secureSettings. The message of pg_logical_emit_message makes read-only
+// transactions wait too, so that no response is based on a row that could still be lost.
 const secureStatement = `SELECT (SELECT max(oldest_level) FROM schema_support),
-	current_setting('transaction_read_only'), set_config('synchronous_commit', 'on', true),
-	set_config('client_min_messages', 'warning', true),
+	current_setting('transaction_read_only'), ` + secureSettings + `,
 	set_config('lock_timeout', '2s', true), set_config('idle_in_transaction_session_timeout', '10s', true),
 	pg_logical_emit_message(true, 'providerd', '')::text`
 
