@@ -16,6 +16,7 @@ require (
 	github.com/gofrs/flock v0.13.1 // locks for opening and serving a SQLite database
 	github.com/google/renameio/v2 v2.0.0 // files that are written completely or not at all
 	github.com/google/uuid v1.6.0 // UUIDs
+	github.com/jackc/pgpassfile v1.0.0 // password files of PostgreSQL
 	github.com/jackc/pgx/v5 v5.12.0 // PostgreSQL driver
 	github.com/jotaen/kong-completion v0.0.7 // shell completions
 	github.com/labstack/echo/v4 v4.16.0 // routing; its support ends on 2026-12-31
@@ -61,7 +62,6 @@ require (
 	github.com/grpc-ecosystem/grpc-gateway/v2 v2.31.0 // indirect
 	github.com/hashicorp/errwrap v1.1.0 // indirect
 	github.com/hashicorp/go-multierror v1.1.1 // indirect
-	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
 	github.com/jackc/puddle/v2 v2.2.3 // indirect
 	github.com/jinzhu/inflection v1.0.0 // indirect

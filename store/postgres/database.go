@@ -150,7 +150,7 @@ func (d *Database) connection(ctx context.Context) (*transaction, error) {
 	}
 	tx := &transaction{database: d, conn: conn}
 	err = raw(conn, func(native *pgx.Conn) error {
-		tx.native, tx.link = native, linkOf(native.PgConn())
+		tx.native, tx.link = native, linkOf(native.PgConn().Conn())
 		return nil
 	})
 	if err != nil {

@@ -28,6 +28,7 @@ const (
 	readOnly              = "25006"
 	idleInTransaction     = "25P03"
 	noDatabase            = "3D000"
+	invalidPassword       = "28P01"
 )
 
 // errReadOnly means that a transaction cannot write.
@@ -134,6 +135,9 @@ func (e explained) Error() string {
 		if address, _, ok := strings.Cut(attempt.Error(), " ("); ok {
 			cause = address + ": " + cause
 		}
+		if hasCode(attempt, invalidPassword) && connect.Config.AfterNetConnect != nil && connect.Config.Password == "" {
+			cause, remedy = cause+": no line of PGPASSFILE matches HOST:PORT:DATABASE:USER", "add one, or correct the URL"
+		}
 		return withRemedy(cause, remedy)
 	}
 	if native, ok := errors.AsType[*pgconn.PgError](e.error); ok {
@@ -227,7 +231,7 @@ func remedyOfCode(code string) string {
 	const parameter = "correct or remove the parameter in the URL"
 	const pooler = "if a pooler such as PgBouncer is in between, add default_query_exec_mode=exec to the URL"
 	return map[string]string{
-		"28P01":            "correct the user in the URL, or the password in PGPASSWORD or PGPASSFILE",
+		invalidPassword:    "correct the user in the URL, or the password in PGPASSWORD or PGPASSFILE",
 		"28000":            "allow the role to log in, with a line in pg_hba.conf and the LOGIN attribute",
 		noDatabase:         "create the database, or correct its name in the URL",
 		"3F000":            "create the schema, or correct search_path",

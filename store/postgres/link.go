@@ -100,11 +100,11 @@ type link struct {
 	prepared map[string]string
 }
 
-func linkOf(conn *pgconn.PgConn) *link {
-	if encrypted, ok := conn.Conn().(*tls.Conn); ok {
+func linkOf(conn net.Conn) *link {
+	if encrypted, ok := conn.(*tls.Conn); ok {
 		return encrypted.NetConn().(*link)
 	}
-	return conn.Conn().(*link)
+	return conn.(*link)
 }
 
 // Read implements net.Conn.

@@ -53,7 +53,7 @@ func (p readPool) query(ctx context.Context, query string, arguments []any) (*sq
 	defer func() { go func() { _ = conn.Close() }() }()
 	var used *link
 	err = raw(conn, func(conn *pgx.Conn) error {
-		used = linkOf(conn.PgConn())
+		used = linkOf(conn.PgConn().Conn())
 		return nil
 	})
 	if err != nil {

@@ -55,7 +55,7 @@ func (s *servers) putLast(host string) {
 func (s *servers) check(_ context.Context, conn *pgx.Conn) error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	link := linkOf(conn.PgConn())
+	link := linkOf(conn.PgConn().Conn())
 	if link.dialer.avoided != s.avoided.Load() || s.primary != "" && s.primary != link.host || !link.isQuiet() {
 		return driver.ErrBadConn
 	}

@@ -77,7 +77,7 @@ func (s settings) faults() (faults []error) {
 func prepareConnection(ctx context.Context, conn *pgx.Conn) error {
 	readTimesInUTC(conn)
 	if preparesStatements(conn) {
-		linkOf(conn.PgConn()).prepared = map[string]string{}
+		linkOf(conn.PgConn().Conn()).prepared = map[string]string{}
 	}
 	read, err := readSettings(ctx, conn)
 	if faults := read.faults(); err == nil && len(faults) > 0 {
@@ -107,6 +107,6 @@ func preparesStatements(conn *pgx.Conn) bool {
 // may leave out the severity that is never translated.
 func keepNotice(conn *pgconn.PgConn, notice *pgconn.Notice) {
 	if severity := notice.SeverityUnlocalized; severity == "WARNING" || severity == "" {
-		linkOf(conn).notice = notice
+		linkOf(conn.Conn()).notice = notice
 	}
 }

@@ -42,9 +42,8 @@ const beginSnapshot = "BEGIN ISOLATION LEVEL REPEATABLE READ"
 
 const commitStatement = "COMMIT"
 
-// secureSettings makes COMMIT wait until the transaction is on the disks of this server and its synchronous standbys, or
-// visible on them if the role or the database wants that, and makes the server warn if a standby lacks it, regardless of
-// other settings.
+// secureSettings makes COMMIT wait until the transaction is on the disks of this server and its synchronous standbys,
+// or visible on them if the role or the database asks for that. It makes the server warn if a standby lacks it.
 const secureSettings = `set_config('synchronous_commit',
 		CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true),
 	set_config('client_min_messages', 'warning', true)`

@@ -1,13 +1,13 @@
 package postgres
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -55,8 +55,13 @@ func ParseURL(text string) (URL, error) {
 	}
 	hasPassword := hasPassword(login, place)
 	if !hasPassword && os.Getenv("PGPASSWORD") == "" {
-		if err := checkPasswordFile(place); err != nil {
+		file, err := findPasswordFile(place)
+		if err != nil {
 			return URL{}, err
+		}
+		// Another password is that of a connection service file, which comes first.
+		if file != "" && file.password(config.Host, strconv.Itoa(int(config.Port)), &config.Config) == config.Password {
+			config.AfterNetConnect = file.setPassword
 		}
 	}
 	hasTimeout := config.ConnectTimeout != 0
@@ -84,26 +89,6 @@ func (u URL) forServer() URL {
 		u.config.RuntimeParams["application_name"] = serverName
 	}
 	return u
-}
-
-// checkPasswordFile refuses a password file that is missing, or that others can read: libpq ignores both silently.
-func checkPasswordFile(place string) error {
-	_, query, _ := strings.Cut(place, "?")
-	parameters, _ := url.ParseQuery(query)
-	path := cmp.Or(parameters.Get("passfile"), os.Getenv("PGPASSFILE"))
-	if path == "" {
-		return nil
-	}
-	info, err := os.Stat(path) //nolint:gosec // The operator chooses the file.
-	switch {
-	case err != nil:
-		return fmt.Errorf("password file %s: %w; write HOST:PORT:DATABASE:USER:PASSWORD into it, or unset PGPASSFILE", path,
-			errors.Unwrap(err))
-	case info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0:
-		return fmt.Errorf("password file %s: other users can access it; run chmod 600 %s", path, path)
-	default:
-		return nil
-	}
 }
 
 // errNotEscaped replaces errors that would quote the URL when it is unclear which part of it is the password.

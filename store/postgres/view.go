@@ -25,10 +25,16 @@ var _ database.View = (*View)(nil)
 // OpenReadOnly opens the database of a URL for reading, regardless of its server's settings. It returns
 // database.ErrUnavailable.
 func OpenReadOnly(ctx context.Context, url URL) (*View, error) {
-	connections := stdlib.OpenDB(*url.config, stdlib.OptionAfterConnect(func(_ context.Context, conn *pgx.Conn) error {
-		readTimesInUTC(conn)
-		return nil
-	}))
+	servers := servers{ranks: map[string]int{}}
+	connections := stdlib.OpenDB(*url.config,
+		stdlib.OptionBeforeConnect(func(_ context.Context, config *pgx.ConnConfig) error {
+			servers.configure(config, url.hasTimeout)
+			return nil
+		}),
+		stdlib.OptionAfterConnect(func(_ context.Context, conn *pgx.Conn) error {
+			readTimesInUTC(conn)
+			return nil
+		}))
 	connections.SetMaxOpenConns(1)
 	view := &View{pool: database.Pool{DB: connections}}
 	if err := connections.PingContext(ctx); err != nil {

@@ -244,7 +244,8 @@ func (f *findings) schema(ctx context.Context, view database.View) (isReadable b
 		f.err(check, err)
 	case len(drift) > 0:
 		f.fail(check, "the schema has version %d but differs from what this program creates: %s; undo what another "+
-			"program has changed, and restore a backup only if a table or column is missing", schema.Version, strings.Join(drift, ", "))
+			"program has changed, and restore a backup only if a table or column is missing", schema.Version,
+			strings.Join(drift, ", "))
 	default:
 		f.add(healthOK, check, "schema version is %d, the same as this program's", schema.Version)
 	}

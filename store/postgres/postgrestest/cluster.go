@@ -70,7 +70,7 @@ func NewClusterIn(t testing.TB, locale string) *Cluster {
 	c.Write("data/postgresql.conf", "shared_buffers = '16MB'\nmax_connections = 200\nwal_keep_size = '512MB'\n"+
 		"max_prepared_transactions = 4\n"+
 		// Another server may have any settings: these change how it writes times, types and expressions.
-		"timezone = 'Asia/Kolkata'\nquote_all_identifiers = on\nIntervalStyle = 'iso_8601'\n")
+		"timezone = 'Asia/Kathmandu'\nquote_all_identifiers = on\nIntervalStyle = 'iso_8601'\n")
 	if locale != "" {
 		c.Write("data/postgresql.conf", "lc_messages = '"+locale+"'\n")
 	}
@@ -224,8 +224,8 @@ func (c *Cluster) UseUpTransactions(t testing.TB, database string) {
 	// VACUUM fails for a row that is older than its table.
 	const oldest, perSegment, segmentSize = 2000, 1 << 20, 256 << 10
 	const next = oldest + math.MaxInt32 - 39_000_000
-	c.Exec(t, database, "CREATE TABLE unvacuumed AS SELECT 1", fmt.Sprintf(
-		"UPDATE pg_class SET relfrozenxid = '%d' WHERE relname = 'unvacuumed'", oldest))
+	c.Exec(t, database, "CREATE TABLE held AS SELECT 1", fmt.Sprintf(
+		"UPDATE pg_class SET relfrozenxid = '%d' WHERE relname = 'held'", oldest))
 	c.Stop(t)
 	processtest.Run(t, c.Command(Binary(t, "pg_resetwal"), "--next-transaction-id", strconv.Itoa(next), "--pgdata", "data"))
 	// The server expects the states of all transactions around the next one.
