@@ -31,7 +31,7 @@ func (t *transaction) exchange(ctx context.Context, statements ...statement) (re
 	}
 	for err == nil && len(results) < len(statements) {
 		var found any
-		t.link.notice = nil
+		t.link.warning = nil
 		found, err = pipeline.GetResults()
 		switch found := found.(type) {
 		case *pgconn.StatementDescription:

@@ -94,9 +94,9 @@ type link struct {
 	dialer *dialer
 	// silence ends the link unless something is read before.
 	silence *time.Timer
-	// notice is the last warning of the last statement that exchange has sent, and prepared has the names of prepared
+	// warning is the last warning of the last statement that exchange has sent, and prepared has the names of prepared
 	// statements, by text; nil if none are prepared.
-	notice   *pgconn.Notice
+	warning  error
 	prepared map[string]string
 }
 
@@ -112,14 +112,6 @@ func (l *link) Read(into []byte) (int, error) {
 	count, err := l.Conn.Read(into)
 	l.silence.Stop()
 	return count, err //nolint:wrapcheck // It is the error of the connection.
-}
-
-// warning returns the warning of the last statement of an exchange as an error.
-func (l *link) warning() error {
-	if l.notice == nil {
-		return nil
-	}
-	return errors.New(l.notice.Message)
 }
 
 // end makes all reads and writes fail, and reports whether the link was open.

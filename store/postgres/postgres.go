@@ -15,7 +15,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 	gormpostgres "gorm.io/driver/postgres"
 	"gorm.io/gorm"
@@ -115,11 +114,7 @@ func (d *Database) ping(ctx context.Context, pool *sql.DB) error {
 // connect opens a pool. Each connection goes to the server that servers selects, and is checked when it opens.
 func (d *Database) connect(url URL, connections int) *sql.DB {
 	pool := stdlib.OpenDB(*url.config,
-		stdlib.OptionBeforeConnect(func(_ context.Context, config *pgx.ConnConfig) error {
-			d.servers.configure(config, url.hasTimeout)
-			config.OnNotice = keepNotice
-			return nil
-		}),
+		d.servers.configures(url),
 		stdlib.OptionAfterConnect(prepareConnection),
 		stdlib.OptionResetSession(d.servers.check),
 		// A frozen server never responds to a ping.

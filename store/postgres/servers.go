@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
 )
 
 // servers orders the hosts of the URL: the one that committed last is tried first, and one whose COMMIT got no response
@@ -60,6 +61,15 @@ func (s *servers) check(_ context.Context, conn *pgx.Conn) error {
 		return driver.ErrBadConn
 	}
 	return nil
+}
+
+// configures returns an option that configures each new connection.
+func (s *servers) configures(url URL) stdlib.OptionOpenDB {
+	return stdlib.OptionBeforeConnect(func(_ context.Context, config *pgx.ConnConfig) error {
+		s.configure(config, url.hasTimeout)
+		config.OnNotice = keepNotice
+		return nil
+	})
 }
 
 // configure makes a new connection try the hosts in order. Unless the URL has a timeout of its own, a silent host is

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -75,7 +76,7 @@ func (s settings) faults() (faults []error) {
 //
 // It returns database.ErrUnsafe or ErrUnavailable.
 func prepareConnection(ctx context.Context, conn *pgx.Conn) error {
-	readTimesInUTC(conn)
+	_ = readTimesInUTC(ctx, conn)
 	if preparesStatements(conn) {
 		linkOf(conn.PgConn().Conn()).prepared = map[string]string{}
 	}
@@ -90,10 +91,11 @@ func prepareConnection(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-func readTimesInUTC(conn *pgx.Conn) {
+func readTimesInUTC(_ context.Context, conn *pgx.Conn) error {
 	conn.TypeMap().RegisterType(&pgtype.Type{
 		Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC},
 	})
+	return nil
 }
 
 // preparesStatements reports whether the URL lets the driver prepare statements. Behind a pooler, each transaction may
@@ -107,6 +109,6 @@ func preparesStatements(conn *pgx.Conn) bool {
 // may leave out the severity that is never translated.
 func keepNotice(conn *pgconn.PgConn, notice *pgconn.Notice) {
 	if severity := notice.SeverityUnlocalized; severity == "WARNING" || severity == "" {
-		linkOf(conn.Conn()).notice = notice
+		linkOf(conn.Conn()).warning = errors.New(notice.Message)
 	}
 }

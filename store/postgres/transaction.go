@@ -85,7 +85,7 @@ func (t *transaction) probe(ctx context.Context) error {
 	if err := t.begin(ctx, beginStatement, statement{text: commitStatement}); err != nil {
 		return err
 	}
-	if err := t.link.warning(); err != nil {
+	if err := t.link.warning; err != nil {
 		return fmt.Errorf("commit: %w", unavailable(err))
 	}
 	return nil
@@ -170,7 +170,7 @@ func (t *transaction) sendCommit(statements []statement) ([]*pgconn.Result, erro
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", database.ErrOutcomeUnknown, err)
 	}
-	if err := t.link.warning(); err != nil {
+	if err := t.link.warning; err != nil {
 		return nil, fmt.Errorf("%w: %w", database.ErrOutcomeUnknown, err)
 	}
 	if results[len(results)-1].CommandTag.String() != commitStatement {

@@ -3,7 +3,6 @@ package postgres
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"net/url"
 	"os"
 	"slices"
@@ -76,9 +75,8 @@ func ParseURL(text string) (URL, error) {
 		config.RuntimeParams["application_name"] = commandName
 	}
 	// These override the settings of the role and the database. Poolers accept them.
-	maps.Copy(config.RuntimeParams, map[string]string{
-		"client_encoding": "UTF8", "datestyle": "ISO", "timezone": "UTC", "standard_conforming_strings": "on",
-	})
+	config.RuntimeParams["client_encoding"], config.RuntimeParams["datestyle"] = "UTF8", "ISO"
+	config.RuntimeParams["timezone"], config.RuntimeParams["standard_conforming_strings"] = "UTC", "on"
 	return URL{config: config, hasTimeout: hasTimeout, hasPassword: hasPassword}, nil
 }
 

@@ -26,15 +26,7 @@ var _ database.View = (*View)(nil)
 // database.ErrUnavailable.
 func OpenReadOnly(ctx context.Context, url URL) (*View, error) {
 	servers := servers{ranks: map[string]int{}}
-	connections := stdlib.OpenDB(*url.config,
-		stdlib.OptionBeforeConnect(func(_ context.Context, config *pgx.ConnConfig) error {
-			servers.configure(config, url.hasTimeout)
-			return nil
-		}),
-		stdlib.OptionAfterConnect(func(_ context.Context, conn *pgx.Conn) error {
-			readTimesInUTC(conn)
-			return nil
-		}))
+	connections := stdlib.OpenDB(*url.config, servers.configures(url), stdlib.OptionAfterConnect(readTimesInUTC))
 	connections.SetMaxOpenConns(1)
 	view := &View{pool: database.Pool{DB: connections}}
 	if err := connections.PingContext(ctx); err != nil {
@@ -125,15 +117,15 @@ func (v *View) Close() error { return database.ClosePools(v.pool) }
 //go:embed catalog.txt
 var catalog string
 
-// plainSpelling makes the server write the types and expressions of selectObjects as in the catalog, whatever the
-// settings of the role, the database and the URL are.
-const plainSpelling = `SET LOCAL quote_all_identifiers = off; SET LOCAL timezone = 'UTC'`
-
 // selectObjects selects the objects that affect the rows of tables, wherever these are on the search path, and the
 // expected objects. It removes parentheses and casts from expressions, because server versions write them differently.
-// It ignores not-null constraints, which exist only since version 18.
-const selectObjects = `WITH tables AS (
-		SELECT * FROM pg_class WHERE oid IN (SELECT to_regclass(name) FROM string_to_table(@tables, E'\n') AS name)
+// It ignores not-null constraints, which exist only since version 18. Before it has any table, it sets what changes how
+// the server writes types and expressions, until the statement ends.
+const selectObjects = `WITH spelling AS MATERIALIZED (
+		SELECT set_config('quote_all_identifiers', 'off', true), set_config('timezone', 'UTC', true)
+	), tables AS MATERIALIZED (
+		SELECT pg_class.* FROM pg_class, spelling
+		WHERE oid IN (SELECT to_regclass(name) FROM string_to_table(@tables, E'\n') AS name)
 	), objects (name, definition, decides) AS (
 		SELECT format('table "%s"', t.relname), concat_ws(' ', t.relkind, t.relpersistence,
 				CASE WHEN t.relrowsecurity THEN 'row security' END,
@@ -215,14 +207,7 @@ func migratedTables() (names []string) {
 
 // objects returns the objects of the migrated tables that affect rows or have one of the names. If names is nil, it
 // returns all objects.
-func (v *View) objects(ctx context.Context, names []string) (objects database.Objects, err error) {
-	err = v.Reader().WithContext(ctx).Transaction(func(tx *gorm.DB) error {
-		if err := tx.Exec(plainSpelling).Error; err != nil {
-			return fmt.Errorf("read the schema: %w", err)
-		}
-		objects, err = database.ReadObjects(tx.Raw(selectObjects,
-			sql.Named("tables", strings.Join(migratedTables(), "\n")), sql.Named("expected", strings.Join(names, "\n"))))
-		return err
-	})
-	return objects, err
+func (v *View) objects(ctx context.Context, names []string) (database.Objects, error) {
+	return database.ReadObjects(v.Reader().WithContext(ctx).Raw(selectObjects,
+		sql.Named("tables", strings.Join(migratedTables(), "\n")), sql.Named("expected", strings.Join(names, "\n"))))
 }
