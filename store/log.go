@@ -12,7 +12,7 @@ import (
 	"example.com/providerd/store/database"
 )
 
-// Cursor is a position in the log: the last event that was read, and when it happened. A zero At is not compared.
+// Cursor is a position in the log: the last event before it, and when it happened. A zero At is not compared.
 type Cursor struct {
 	ID int64
 	At Time
@@ -21,7 +21,7 @@ type Cursor struct {
 // LogPage is entries of the log, ordered by ID.
 type LogPage struct {
 	Entries []LogEntry
-	// End is the position up to which all events that were selected have been returned.
+	// End is the position up to which all events that were selected have been returned. It has the time of its event.
 	End Cursor
 }
 
@@ -68,8 +68,8 @@ func (s *Store) Log(
 ) iter.Seq2[LogPage, error] {
 	return func(yield func(LogPage, error) bool) {
 		end, err := s.database.SettledEvent(ctx, waiting)
-		// A cursor with a time is compared with its event even if no event follows.
-		for err == nil && (after.ID != end.ID || !after.At.IsZero()) {
+		// The event at the end of the log can have the ID of the cursor and be another one.
+		for err == nil && (after.ID != end.ID || !after.At.Equal(end.At.Time)) {
 			var page LogPage
 			if page, err = s.logPage(ctx, filter, after, end); err != nil {
 				break
@@ -106,13 +106,15 @@ func (s *Store) logPage(
 		if err != nil {
 			return err
 		}
-		page = LogPage{Entries: make([]LogEntry, len(events)), End: Cursor{ID: upTo}}
+		page.Entries = make([]LogEntry, len(events))
 		for i, event := range events {
 			page.Entries[i].Event = event
 		}
 		if len(events) == logPageSize {
-			last := events[len(events)-1]
-			page.End = Cursor{ID: last.ID, At: last.At}
+			upTo = events[len(events)-1].ID
+		}
+		if page.End, err = lastEvent(tx, upTo); err != nil {
+			return err
 		}
 		if filter != (EventFilter{}) {
 			return nil
@@ -150,17 +152,26 @@ func (s *Store) checkLog(tx *gorm.DB, keys *loadedKeys, after Cursor, end databa
 		return fmt.Errorf("%w: another database has replaced the one that was opened", ErrReplaced)
 	case after.ID > end.ID:
 		return fmt.Errorf("%w with event %d, so event %d does not exist", ErrLogEnded, end.ID, after.ID)
-	case after.At.IsZero():
-		return nil
 	}
-	var last Event
-	if err := tx.Select("at").Where("id = ?", after.ID).Limit(1).Find(&last).Error; err != nil {
-		return fmt.Errorf("find the event of the cursor: %w", err)
-	}
-	if !last.At.Equal(after.At.Time) {
-		return fmt.Errorf("%w before the event of the cursor; another event now has its id, %d", ErrLogEnded, after.ID)
+	for _, known := range []Cursor{after, {end.ID, end.At}} {
+		stored, err := lastEvent(tx, known.ID)
+		if err != nil {
+			return err
+		}
+		if !known.At.IsZero() && (stored.ID != known.ID || !stored.At.Equal(known.At.Time)) {
+			return fmt.Errorf("%w before the event of the cursor; another event now has its id, %d", ErrLogEnded, known.ID)
+		}
 	}
 	return nil
+}
+
+// lastEvent returns the position after the last event up to an ID.
+func lastEvent(tx *gorm.DB, upTo int64) (Cursor, error) {
+	var last Event
+	if err := tx.Select("id", "at").Where("id <= ?", upTo).Order("id DESC").Limit(1).Find(&last).Error; err != nil {
+		return Cursor{}, fmt.Errorf("find the last event: %w", err)
+	}
+	return Cursor{last.ID, last.At}, nil
 }
 
 // addRecords adds the states of the records to the events of providers.

@@ -110,7 +110,9 @@ type Database interface {
 
 // LogEnd is the last event of the log, on the server that Instance identifies.
 type LogEnd struct {
-	ID       int64
+	ID int64
+	// At is when it happened.
+	At       Time
 	Instance string
 }
 

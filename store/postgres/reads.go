@@ -153,8 +153,8 @@ func (d *Database) SettledEvent(ctx context.Context, waiting func(transaction st
 		Xid string
 	}
 	// An event with a lower id, which is not visible yet, belongs to a transaction with an id that is lower than this one.
-	err := reader.Raw("SELECT coalesce(max(id), 0) AS id, " + selectInstance + " AS instance, " +
-		"pg_current_xact_id()::text AS xid FROM events").Scan(&start).Error
+	err := reader.Raw("SELECT coalesce(max(id), 0) AS id, (SELECT at FROM events ORDER BY id DESC LIMIT 1) AS at, " +
+		selectInstance + " AS instance, pg_current_xact_id()::text AS xid FROM events").Scan(&start).Error
 	end := start.LogEnd
 	if err != nil {
 		return end, fmt.Errorf("find the last event: %w", err)

@@ -134,7 +134,7 @@ func (d *Database) SettledEvent(ctx context.Context, _ func(transaction string))
 	if err := d.files.check(); err != nil {
 		return end, err
 	}
-	err = d.Reader().WithContext(ctx).Raw("SELECT coalesce(max(id), 0) AS id FROM events").Scan(&end).Error
+	err = d.Reader().WithContext(ctx).Raw("SELECT id, at FROM events ORDER BY id DESC LIMIT 1").Scan(&end).Error
 	if err != nil {
 		return end, fmt.Errorf("find the last event: %w", err)
 	}

@@ -210,6 +210,42 @@ func testEventsDuringCreates(t *testing.T, database *store.Store) {
 	}
 }
 
+// testEndOfLog reads the log to its end from different cursors, and expects that the last page ends with the last event
+// and its time, which another event with the same ID does not have.
+func testEndOfLog(t *testing.T, database *store.Store) {
+	const count = 3
+	for i := range count {
+		createOAuth2(t, database, fmt.Sprint(i))
+	}
+	events := Collect(t, database.Events(t.Context(), store.EventFilter{}, 0))
+	last := store.Cursor{ID: events[count].ID, At: events[count].At}
+	read := func(filter store.EventFilter, after store.Cursor) (pages int, end store.Cursor, err error) {
+		for page, err := range database.Log(t.Context(), filter, after, func(string) {}) {
+			if err != nil {
+				return pages, end, err
+			}
+			pages, end = pages+1, page.End
+		}
+		return pages, end, nil
+	}
+	for _, filter := range []store.EventFilter{{}, {RequestID: "none"}} {
+		for _, after := range []store.Cursor{{}, {ID: events[1].ID, At: events[1].At}, {ID: last.ID}} {
+			if _, end, err := read(filter, after); err != nil || end != last {
+				t.Errorf("after %v, %+v ends at %v, %v, want %v", after, filter, end, err, last)
+			}
+		}
+		if pages, _, err := read(filter, last); err != nil || pages > 0 {
+			t.Errorf("%d pages follow the last event, %v", pages, err)
+		}
+		for _, known := range events {
+			after := store.Cursor{ID: known.ID, At: store.Time{Time: known.At.Add(time.Microsecond)}}
+			if pages, _, err := read(filter, after); pages > 0 || !errors.Is(err, store.ErrLogEnded) {
+				t.Errorf("after another event %d there are %d pages, %v, want ErrLogEnded", known.ID, pages, err)
+			}
+		}
+	}
+}
+
 // testTokenExpiry checks that the newest token of a caller counts, unless it is revoked or has a short lifetime.
 func testTokenExpiry(t *testing.T, database *store.Store) {
 	const day = 24 * time.Hour

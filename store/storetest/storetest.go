@@ -41,6 +41,7 @@ func Run(t *testing.T, newDatabase func(t *testing.T) Opener) {
 		"a refused row fails alone":           testFailingRows,
 		"creates follow the model":            testCreates,
 		"events are read during creates":      testEventsDuringCreates,
+		"the end of the log is an event":      testEndOfLog,
 		"the newest token of a caller counts": testTokenExpiry,
 	} {
 		t.Run(name, func(t *testing.T) {
