@@ -140,12 +140,13 @@ func TestResealSkipsDamagedSecrets(t *testing.T) {
 	}
 	for _, want := range []int64{3, 1} {
 		faulty.count(func(f *faultyDatabase) { f.writes = []fault{passing, rerun} })
-		var outdated int64
-		removed, err := opened.Reseal(t.Context(), func(_, total int64) { outdated = total })
+		var resealed, outdated int64
+		removed, err := opened.Reseal(t.Context(), func(done, total int64) { resealed, outdated = done, total })
 		joined, ok := err.(interface{ Unwrap() []error })
 		if !ok || len(joined.Unwrap()) != 1 || !errors.Is(err, store.ErrDamaged) ||
-			!strings.Contains(err.Error(), "provider 2: secret") || outdated != want || removed != 0 {
-			t.Errorf("%d secrets, want %d; removed %d keys; error is %v, want one ErrDamaged", outdated, want, removed, err)
+			!strings.Contains(err.Error(), "provider 2: secret") || outdated != want || resealed != want-1 || removed != 0 {
+			t.Errorf("resealed %d of %d secrets, want all but one of %d; removed %d keys; error is %v, want one ErrDamaged",
+				resealed, outdated, want, removed, err)
 		}
 	}
 	if err := opened.DeleteProviders(t.Context(), []int64{2}); err != nil {
@@ -153,6 +154,29 @@ func TestResealSkipsDamagedSecrets(t *testing.T) {
 	}
 	if removed, err := opened.Reseal(t.Context(), func(int64, int64) {}); err != nil || removed != 1 {
 		t.Errorf("removed %d keys, want 1, %v", removed, err)
+	}
+}
+
+// A secret that was deleted while a page was resealed does not count as resealed.
+func TestResealCountsWhatItSealed(t *testing.T) {
+	t.Parallel()
+	opened, faulty := newFaulty(t)
+	other := create(t, faulty.path)
+	for i := range 3 {
+		processtest.Must(t, add(t.Context(), opened, fmt.Sprint(i)))
+	}
+	if _, err := opened.RotateKey(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	faulty.count(func(f *faultyDatabase) {
+		f.writes = []fault{passing, func(run func(error) error) error {
+			return errors.Join(other.DeleteProviders(t.Context(), []int64{2}), run(nil))
+		}}
+	})
+	var counts [][2]int64
+	removed, err := opened.Reseal(t.Context(), func(done, total int64) { counts = append(counts, [2]int64{done, total}) })
+	if want := [][2]int64{{0, 3}, {2, 2}}; err != nil || removed != 1 || !slices.Equal(counts, want) {
+		t.Errorf("progress is %v, want %v; removed %d keys, %v", counts, want, removed, err)
 	}
 }
 

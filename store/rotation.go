@@ -123,17 +123,18 @@ func (r *resealing) pages(ctx context.Context) error {
 		if len(rows) == 0 {
 			return nil
 		}
-		begun, done, damaged := time.Now(), 0, []error(nil)
+		begun, page := time.Now(), resealedPage{}
 		err = r.store.database.Write(ctx, func(tx *gorm.DB) (err error) {
-			done, damaged, err = r.page(tx, rows)
+			page, err = r.page(tx, rows)
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		after = rows[done-1].PK
-		r.damaged = append(r.damaged, damaged...)
-		r.done += int64(done)
+		after = rows[page.read-1].PK
+		r.damaged = append(r.damaged, page.damaged...)
+		r.done += page.resealed
+		r.total -= int64(page.read-len(page.damaged)) - page.resealed
 		r.progress(r.done, max(r.done, r.total))
 		// Pause for as long as the transaction took: SQLite has no queue of writers, so others would rarely get the lock.
 		select {
@@ -149,31 +150,40 @@ func outdated(tx *gorm.DB, keys *loadedKeys) *gorm.DB {
 	return tx.Model(&Provider{}).Where("substr(secret, 1, 5) <> ?", seal.Prefix(keys.PrimaryID()))
 }
 
-// page reseals secrets that have not changed since they were read, at least one, and returns how many, and why some do
-// not open.
-func (r *resealing) page(tx *gorm.DB, rows []Provider) (done int, damaged []error, err error) {
+// resealedPage is secrets that were read. Those that are neither resealed nor damaged were deleted, or sealed with the
+// primary key by another program.
+type resealedPage struct {
+	read     int
+	resealed int64
+	damaged  []error
+}
+
+// page reseals secrets, at least one, that have not changed since they were read.
+func (r *resealing) page(tx *gorm.DB, rows []Provider) (page resealedPage, err error) {
 	begun := time.Now()
 	if err := r.check(tx); err != nil {
-		return 0, nil, err
+		return page, err
 	}
-	for done == 0 || done < len(rows) && time.Since(begun) <= pageTime {
-		row := rows[done]
-		done++
+	for page.read == 0 || page.read < len(rows) && time.Since(begun) <= pageTime {
+		row := rows[page.read]
+		page.read++
 		secret, err := r.keys.Unseal(row.Sealed, placeOf(row))
 		if err != nil {
-			damaged = append(damaged, err)
+			page.damaged = append(page.damaged, err)
 			continue
 		}
 		sealed, err := r.keys.Seal(secret, placeOf(row))
 		if err != nil {
-			return 0, nil, err
+			return page, err
 		}
 		unchanged := tx.Model(&Provider{}).Where("pk = ? AND secret = ?", row.PK, row.Sealed)
-		if err := unchanged.UpdateColumn("secret", sealed).Error; err != nil {
-			return 0, nil, fmt.Errorf("write the secret of provider %d: %w", row.PK, err)
+		written := unchanged.UpdateColumn("secret", sealed)
+		if err := written.Error; err != nil {
+			return page, fmt.Errorf("write the secret of provider %d: %w", row.PK, err)
 		}
+		page.resealed += written.RowsAffected
 	}
-	return done, damaged, nil
+	return page, nil
 }
 
 // finish removes the keys that no secret uses. It counts them, because another program may have inserted secrets behind
