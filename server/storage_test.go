@@ -165,7 +165,7 @@ func TestDamagedRecord(t *testing.T) {
 		{oauth2Path, "UPDATE providers SET authorization_flow = 'bad'", "its row is damaged"},
 		{workspaceDirectoryPath, "UPDATE providers SET secret = x'0000'", "secret: sealed secret is damaged"},
 		{
-			workspaceDirectoryPath, "UPDATE providers SET property_mappings_group = '{bad'",
+			workspaceDirectoryPath, "UPDATE providers SET property_mappings_group = '{bad' WHERE kind = 'workspace_directory'",
 			"its row is damaged: property_mappings_group is not a list: ",
 		},
 	} {

@@ -49,11 +49,16 @@ CREATE TABLE providers (
         AND access_code_validity IS NOT NULL AND access_token_validity IS NOT NULL
         AND refresh_token_validity IS NOT NULL AND include_claims_in_id_token IS NOT NULL
         AND redirect_uris IS NOT NULL AND sub_mode IS NOT NULL AND issuer_mode IS NOT NULL
-        AND jwks_sources IS NOT NULL),
+        AND jwks_sources IS NOT NULL AND property_mappings_group IS NULL AND delegated_subject IS NULL
+        AND scopes IS NULL AND exclude_users_service_account IS NULL AND filter_group IS NULL
+        AND user_delete_action IS NULL AND group_delete_action IS NULL AND default_group_email_domain IS NULL),
     CHECK (kind <> 'workspace_directory' OR client_id IS NULL AND property_mappings_group IS NOT NULL
         AND delegated_subject IS NOT NULL AND scopes IS NOT NULL AND exclude_users_service_account IS NOT NULL
         AND user_delete_action IS NOT NULL AND group_delete_action IS NOT NULL
-        AND default_group_email_domain IS NOT NULL)
+        AND default_group_email_domain IS NOT NULL AND authentication_flow IS NULL AND authorization_flow IS NULL
+        AND client_type IS NULL AND access_code_validity IS NULL AND access_token_validity IS NULL
+        AND refresh_token_validity IS NULL AND include_claims_in_id_token IS NULL AND signing_key IS NULL
+        AND redirect_uris IS NULL AND sub_mode IS NULL AND issuer_mode IS NULL AND jwks_sources IS NULL)
 );
 ALTER SEQUENCE providers_pk_seq OWNED BY providers.pk;
 CREATE UNIQUE INDEX providers_idempotency_key ON providers (created_by, kind, idempotency_key)
@@ -79,9 +84,9 @@ CREATE TABLE tokens (
     prefix     text    NOT NULL,
     digest     bytea    NOT NULL UNIQUE,
     operations jsonb    NOT NULL,
-    created_at timestamptz NOT NULL,
-    expires_at timestamptz NOT NULL,
-    revoked_at timestamptz
+    created_at timestamptz NOT NULL CHECK (created_at BETWEEN '1970-01-01 00:00:00+00' AND '9999-12-31 23:59:59.999999+00'),
+    expires_at timestamptz NOT NULL CHECK (expires_at BETWEEN '1970-01-01 00:00:00+00' AND '9999-12-31 23:59:59.999999+00'),
+    revoked_at timestamptz CHECK (revoked_at BETWEEN '1970-01-01 00:00:00+00' AND '9999-12-31 23:59:59.999999+00')
 );
 
 -- One row: the data keys, which a master key encrypts with the id of the database as associated data. The version is

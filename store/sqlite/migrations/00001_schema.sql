@@ -51,11 +51,16 @@ CREATE TABLE providers (
         AND access_code_validity IS NOT NULL AND access_token_validity IS NOT NULL
         AND refresh_token_validity IS NOT NULL AND include_claims_in_id_token IS NOT NULL
         AND redirect_uris IS NOT NULL AND sub_mode IS NOT NULL AND issuer_mode IS NOT NULL
-        AND jwks_sources IS NOT NULL),
+        AND jwks_sources IS NOT NULL AND property_mappings_group IS NULL AND delegated_subject IS NULL
+        AND scopes IS NULL AND exclude_users_service_account IS NULL AND filter_group IS NULL
+        AND user_delete_action IS NULL AND group_delete_action IS NULL AND default_group_email_domain IS NULL),
     CHECK (kind <> 'workspace_directory' OR client_id IS NULL AND property_mappings_group IS NOT NULL
         AND delegated_subject IS NOT NULL AND scopes IS NOT NULL AND exclude_users_service_account IS NOT NULL
         AND user_delete_action IS NOT NULL AND group_delete_action IS NOT NULL
-        AND default_group_email_domain IS NOT NULL)
+        AND default_group_email_domain IS NOT NULL AND authentication_flow IS NULL AND authorization_flow IS NULL
+        AND client_type IS NULL AND access_code_validity IS NULL AND access_token_validity IS NULL
+        AND refresh_token_validity IS NULL AND include_claims_in_id_token IS NULL AND signing_key IS NULL
+        AND redirect_uris IS NULL AND sub_mode IS NULL AND issuer_mode IS NULL AND jwks_sources IS NULL)
 ) STRICT;
 CREATE UNIQUE INDEX providers_idempotency_key ON providers (created_by, kind, idempotency_key)
     WHERE idempotency_key IS NOT NULL;
@@ -80,9 +85,10 @@ CREATE TABLE tokens (
     prefix     TEXT    NOT NULL,
     digest     BLOB    NOT NULL UNIQUE,
     operations TEXT    NOT NULL,
-    created_at INTEGER NOT NULL,
-    expires_at INTEGER NOT NULL,
-    revoked_at INTEGER
+    -- Until the year 9999.
+    created_at INTEGER NOT NULL CHECK (created_at BETWEEN 0 AND 253402300799999999),
+    expires_at INTEGER NOT NULL CHECK (expires_at BETWEEN 0 AND 253402300799999999),
+    revoked_at INTEGER CHECK (revoked_at BETWEEN 0 AND 253402300799999999)
 ) STRICT;
 
 -- One row: the data keys, which a master key encrypts with the id of the database as associated data. The version is
