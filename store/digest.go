@@ -22,20 +22,36 @@ func digestOf(keys *loadedKeys, row readable[Record]) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text, err := digestText(record)
+	digest, err := digestOfColumns(keys, digestedColumns(record))
 	if err != nil {
-		return "", fmt.Errorf("provider %d: %w", record.Common().PK, &damagedRowError{cause: err})
+		err = fmt.Errorf("provider %d: %w", record.Common().PK, err)
 	}
-	mac, err := keys.Digest(NewSecret(text))
-	if err != nil {
-		return "", err
-	}
-	return digestVersion + ":" + base64.StdEncoding.EncodeToString(mac), nil
+	return digest, err
 }
 
-// digestText returns the version and the canonical JSON (RFC 8785) of an opened record, whose numbers keep their
-// digits. It returns an error if the record is not UTF-8.
-func digestText(record Record) (string, error) {
+// digestOfToken returns the digest of a token that was read. It returns ErrDamaged.
+func digestOfToken(keys *loadedKeys, row readable[Token]) (string, error) {
+	if row.damaged != nil {
+		return "", row.damaged
+	}
+	token := row.value
+	columns := map[string]any{
+		"id": token.ID, "name": token.Name, "prefix": token.Prefix, "digest": token.Digest,
+		"operations": token.Operations.text(), createdAt: token.CreatedAt.UnixMicro(),
+		"expires_at": token.ExpiresAt.UnixMicro(),
+	}
+	if token.RevokedAt != nil {
+		columns["revoked_at"] = token.RevokedAt.UnixMicro()
+	}
+	digest, err := digestOfColumns(keys, columns)
+	if err != nil {
+		err = fmt.Errorf("token %d: %w", token.ID, err)
+	}
+	return digest, err
+}
+
+// digestedColumns returns the columns of an opened record, and the slugs of the applications that it is linked to.
+func digestedColumns(record Record) map[string]any {
 	common := record.Common()
 	_, secret := record.secret()
 	columns := map[string]any{pkColumn: common.PK}
@@ -48,13 +64,28 @@ func digestText(record Record) (string, error) {
 		}
 	}
 	columns["secret"] = secret.Reveal()
+	for role, application := range map[string]Application{serves: common.Application, backchannel: common.Backchannel.Application} {
+		if application.ID != 0 {
+			columns[role] = application.Slug
+		}
+	}
+	return columns
+}
+
+// digestOfColumns returns the MAC of the version and the canonical JSON (RFC 8785) of columns, whose numbers keep their
+// digits. It returns ErrDamaged if a string is not UTF-8.
+func digestOfColumns(keys *loadedKeys, columns map[string]any) (string, error) {
 	text, err := json.Marshal(columns)
-	if err != nil {
-		return "", fmt.Errorf("write JSON: %w", err)
-	}
 	canonical := jsontext.Value(text)
-	if err := canonical.Canonicalize(jsontext.CanonicalizeRawInts(false)); err != nil {
-		return "", fmt.Errorf("write canonical JSON: %w", err)
+	if err == nil {
+		err = canonical.Canonicalize(jsontext.CanonicalizeRawInts(false))
 	}
-	return digestVersion + string(canonical), nil
+	if err != nil {
+		return "", &damagedRowError{cause: err}
+	}
+	mac, err := keys.Digest(NewSecret(digestVersion + string(canonical)))
+	if err != nil {
+		return "", err
+	}
+	return digestVersion + ":" + base64.StdEncoding.EncodeToString(mac), nil
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"slices"
 
 	"gorm.io/gorm"
 
@@ -25,7 +24,7 @@ type LogPage struct {
 	End Cursor
 }
 
-// LogEntry is an event in the log. For an event of a provider, it says what its record is like now.
+// LogEntry is an event in the log. For an event of a provider or a token, it says what its record is like now.
 type LogEntry struct {
 	Event
 	*RecordState
@@ -35,7 +34,7 @@ type LogEntry struct {
 	Damaged error `json:"-"`
 }
 
-// RecordState is the state of a provider.
+// RecordState is the state of a provider or a token.
 type RecordState struct {
 	// Digest is the digest of its record; nil if there is none.
 	Digest *string `json:"digest"`
@@ -43,7 +42,7 @@ type RecordState struct {
 	Record string `json:"record,omitempty"`
 }
 
-// Why a provider has no digest.
+// Why there is no digest.
 const (
 	RecordDeleted    = "deleted"
 	RecordUnreadable = "unreadable"
@@ -54,13 +53,12 @@ const (
 	logPageSize = 100
 	// logRange is the number of IDs that a page searches with a filter, so that it takes little time.
 	logRange = 10_000
-	// recordsAtOnce is the number of records in memory.
-	recordsAtOnce = 25
 )
 
 // Log returns the events after a cursor that a filter selects, page by page, ordered by ID: none with a lower ID is
 // committed later, and none that it returns is lost with a server. It waits for open transactions, and calls waiting if
-// one takes long, with a description of it. Without a filter, the entries of providers have their records.
+// one takes long, with a description of it. Without a filter, the entries have the states of their
+// records.
 //
 // On ErrUnavailable, ErrReplaced and ErrLogEnded the sequence ends.
 func (s *Store) Log(
@@ -119,7 +117,12 @@ func (s *Store) logPage(
 		if filter != (EventFilter{}) {
 			return nil
 		}
-		return addRecords(tx, keys, page.Entries)
+		for _, a := range auditedRecords() {
+			if err := a.addStates(tx, keys, page.Entries); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	return page, err
 }
@@ -172,112 +175,4 @@ func lastEvent(tx *gorm.DB, upTo int64) (Cursor, error) {
 		return Cursor{}, fmt.Errorf("find the last event: %w", err)
 	}
 	return Cursor{last.ID, last.At}, nil
-}
-
-// addRecords adds the states of the records to the events of providers.
-func addRecords(tx *gorm.DB, keys *loadedKeys, page []LogEntry) error {
-	var pks []int64
-	for _, entry := range page {
-		if entry.Kind != "" {
-			pks = append(pks, entry.Subject)
-		}
-	}
-	if len(pks) == 0 {
-		return nil
-	}
-	digests, err := digestsIn(tx, keys, pks)
-	if err != nil {
-		return err
-	}
-	last, err := lastChanges(tx, pks)
-	if err != nil {
-		return err
-	}
-	for i := range page {
-		entry := &page[i]
-		if entry.Kind == "" {
-			continue
-		}
-		entry.IsCurrent = entry.ID >= last[entry.Subject]
-		entry.RecordState = &RecordState{Record: RecordDeleted}
-		switch digest, ok := digests[entry.Subject]; {
-		case !ok:
-		case digest.damaged != nil:
-			entry.Record, entry.Damaged = RecordUnreadable, digest.damaged
-		default:
-			entry.Record, entry.Digest = "", &digest.value
-		}
-	}
-	return nil
-}
-
-// digestsIn returns the digests of the stored records with these pks, or why they cannot be read.
-func digestsIn(tx *gorm.DB, keys *loadedKeys, pks []int64) (map[int64]readable[string], error) {
-	digests := map[int64]readable[string]{}
-	for chunk := range slices.Chunk(pks, recordsAtOnce) {
-		rows, err := readRows(tx.Model(&Provider{}).Where("pk IN ?", chunk), scanRecord)
-		if err != nil {
-			return nil, fmt.Errorf("read providers: %w", err)
-		}
-		for _, row := range rows {
-			digest, err := digestOf(keys, row)
-			digests[row.value.Common().PK] = readable[string]{digest, err}
-		}
-	}
-	return digests, nil
-}
-
-// lastChanges returns the last events that have changed or deleted the records of providers.
-func lastChanges(tx *gorm.DB, pks []int64) (map[int64]int64, error) {
-	changes := []EventKind{EventProviderUpdated, EventProviderRenamed, EventProviderDeleted}
-	var rows []struct{ Subject, Last int64 }
-	err := tx.Model(&Event{}).Select("subject, max(id) AS last").
-		Where("event IN ? AND subject IN ? AND "+isIndexed, changes, pks).Group("subject").Find(&rows).Error
-	if err != nil {
-		return nil, fmt.Errorf("find changes: %w", err)
-	}
-	last := map[int64]int64{}
-	for _, row := range rows {
-		last[row.Subject] = row.Last
-	}
-	return last, nil
-}
-
-// Contradiction is something about a provider that only another program can have written.
-type Contradiction struct {
-	PK int64
-	// Detail says what it is, after the words "provider PK".
-	Detail string
-}
-
-// contradictions are searches for the pks of providers, and what they find. PostgreSQL would run NOT IN for each row.
-func contradictions() []struct{ query, detail string } {
-	const created = "SELECT subject FROM events WHERE event = 'provider created'"
-	const deleted = "SELECT subject FROM events WHERE event = 'provider deleted'"
-	const stored = "SELECT pk FROM providers"
-	return []struct{ query, detail string }{
-		{stored + " EXCEPT " + created + " ORDER BY 1", "was inserted without an event"},
-		{created + " EXCEPT " + deleted + " EXCEPT " + stored + " ORDER BY 1", "was removed without an event"},
-		{stored + " INTERSECT " + deleted + " ORDER BY 1", "is stored, although it was deleted"},
-		{created + " GROUP BY subject HAVING count(*) > 1 ORDER BY 1", "was created more than once"},
-	}
-}
-
-// Contradictions returns records that were inserted, removed or stored again without an event. On ErrUnavailable the
-// sequence ends.
-func (s *Store) Contradictions(ctx context.Context) iter.Seq2[Contradiction, error] {
-	return func(yield func(Contradiction, error) bool) {
-		for _, search := range contradictions() {
-			var pks []int64
-			if err := s.reader(ctx).Raw(search.query).Scan(&pks).Error; err != nil {
-				yield(Contradiction{}, fmt.Errorf("compare records with events: %w", err))
-				return
-			}
-			for _, pk := range pks {
-				if !yield(Contradiction{pk, search.detail}, nil) {
-					return
-				}
-			}
-		}
-	}
 }

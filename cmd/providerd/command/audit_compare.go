@@ -14,6 +14,7 @@ import (
 // difference is one between lines and the database.
 type difference struct {
 	Provider int64  `json:"provider,omitempty"`
+	Token    int64  `json:"token,omitempty"`
 	Event    int64  `json:"event,omitempty"`
 	Finding  string `json:"finding"`
 }
@@ -26,29 +27,29 @@ type comparison struct {
 	messages *console.Messages
 	// lines is the number of lines, and incomparable that of lines whose record could not be compared.
 	lines, incomparable int
-	differences         []difference
-	count               int
-}
-
-func (c *comparison) add(found difference) {
-	if c.count++; c.count <= maxDifferences {
-		c.differences = append(c.differences, found)
-	}
+	// first and last are the lowest and the highest id of a line. unlisted is the number of records that have no line.
+	first, last, unlisted int64
+	differences           []difference
+	count                 int
 }
 
 func (c *comparison) found(event store.Event, format string, values ...any) {
 	found := difference{Event: event.ID, Finding: fmt.Sprintf(format, values...)}
-	if event.Kind != "" {
+	switch event.About() {
+	case "provider":
 		found.Provider = event.Subject
+	case "token":
+		found.Token = event.Subject
 	}
-	c.add(found)
+	if c.count++; c.count <= maxDifferences {
+		c.differences = append(c.differences, found)
+	}
 }
 
 // compare compares lines, which can be repeated, with the log, of which logAfter returns the part after an id.
 func (c *comparison) compare(
 	lines iter.Seq2[store.LogEntry, error], logAfter func(id int64) iter.Seq2[store.LogEntry, error],
 ) error {
-	var first, last int64
 	var log logReader
 	for line, err := range lines {
 		if err != nil {
@@ -57,15 +58,15 @@ func (c *comparison) compare(
 		if c.lines++; c.lines == 1 {
 			next, stop := iter.Pull2(logAfter(line.ID - 1))
 			defer stop()
-			log, first = logReader{next: next}, line.ID
+			log, c.first = logReader{next: next}, line.ID
 			log.advance()
 		}
-		if line.ID < first {
+		if line.ID < c.first {
 			return fmt.Errorf("event %d comes after event %d; pass the lines in the order in which they were printed",
-				line.ID, first)
+				line.ID, c.first)
 		}
-		if line.ID > last {
-			last = line.ID
+		if line.ID > c.last {
+			c.last = line.ID
 			c.compareLine(line, &log)
 		}
 		if log.err != nil {
@@ -106,14 +107,14 @@ func (c *comparison) compareEntry(line, entry store.LogEntry) {
 	switch {
 	case !isSame(entry.Event, line.Event):
 		c.found(line.Event, "its event %q was changed", line.Event.Event)
-	case entry.Kind == "", !entry.IsCurrent, entry.Record == store.RecordDeleted:
+	case entry.RecordState == nil, !entry.IsCurrent, entry.Record == store.RecordDeleted:
 		// A record that was removed contradicts its events.
 	case line.Record == store.RecordDeleted:
 		c.found(entry.Event, "is stored, although it had been deleted when the line was printed")
 	case line.Digest == nil:
 		c.incomparable++
-		c.messages.Warn("event %d: provider %d could not be read when the line was printed; run \"providerd doctor\" to see "+
-			"whether it can be read now", line.ID, line.Subject)
+		c.messages.Warn("event %d: %s %d could not be read when the line was printed; run \"providerd doctor\" to see "+
+			"whether it can be read now", line.ID, line.About(), line.Subject)
 	case entry.Damaged != nil:
 		c.found(entry.Event, "cannot be read: %v", entry.Damaged)
 	case *line.Digest != *entry.Digest:
@@ -130,6 +131,10 @@ func isSame(a, b store.Event) bool {
 
 // result returns errAuditDiffers if anything differs, and another error if anything could not be compared.
 func (c *comparison) result() error {
+	if c.unlisted > 0 && c.lines > 0 {
+		unlisted := console.Count(int(c.unlisted), "stored record has", "stored records have")
+		c.messages.Note("%s no line, and could not be compared", unlisted)
+	}
 	switch {
 	case c.count > 0:
 		return fmt.Errorf("%w from the lines: %s", errAuditDiffers, console.Count(c.count, "finding"))

@@ -26,10 +26,10 @@ type auditVerifyCommand struct {
 
 // Help is the long help text.
 func (*auditVerifyCommand) Help() string {
-	return "Compares the database with audit lines saved elsewhere. It lists each record that was changed, removed " +
-		"or inserted without an event, and each event that was changed, removed or inserted. Lines may be repeated, but " +
-		"must be in order, without gaps. The exit status is 0 if nothing differs, 3 if something differs, and 1 if " +
-		"something could not be compared."
+	return "Compares the database with audit lines saved elsewhere. It lists each provider, with its links, and each token " +
+		"that was changed, removed or inserted without an event, and each event that was changed, removed or inserted. " +
+		"Lines may be repeated, but must be in order, without gaps. The exit status is 0 if nothing differs, 3 if something " +
+		"differs, and 1 if something could not be compared."
 }
 
 // Run compares the database with the file.
@@ -57,10 +57,13 @@ func (c *auditVerifyCommand) Run(ctx context.Context, out *console.Output, messa
 			if err != nil {
 				return err
 			}
-			compared.add(difference{Provider: found.PK, Finding: found.Detail})
+			compared.found(found.Created, "%s", found.Detail)
 		}
-		list := console.List[difference]{Headings: "PROVIDER,EVENT,FINDING", Rows: rowsOf}
+		list := console.List[difference]{Headings: "PROVIDER,TOKEN,EVENT,FINDING", Rows: rowsOf}
 		if err := list.Print(out, messages, c.Output, console.Values(compared.differences...)); err != nil {
+			return err
+		}
+		if compared.unlisted, err = database.Unlisted(ctx, compared.first, compared.last); err != nil {
 			return err
 		}
 		return compared.result()
@@ -68,8 +71,8 @@ func (c *auditVerifyCommand) Run(ctx context.Context, out *console.Output, messa
 }
 
 func rowsOf(f difference) [][]string {
-	cells := []string{"", "", f.Finding}
-	for i, number := range []int64{f.Provider, f.Event} {
+	cells := []string{"", "", "", f.Finding}
+	for i, number := range []int64{f.Provider, f.Token, f.Event} {
 		if number != 0 {
 			cells[i] = fmt.Sprint(number)
 		}
@@ -132,7 +135,7 @@ func parseLine(text []byte) (line store.LogEntry, err error) {
 	switch {
 	case line.ID < 1, line.Event.Event == "":
 		return line, errors.New("it has no id or no event")
-	case line.Kind != "" && line.RecordState == nil:
+	case line.About() != "" && line.RecordState == nil:
 		return line, errors.New("it has no digest, because it was printed with a filter")
 	default:
 		return line, nil

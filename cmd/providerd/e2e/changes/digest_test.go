@@ -34,12 +34,16 @@ func TestDigestsOfLines(t *testing.T) {
 	} {
 		server.ExpectPost(t, client, http.StatusCreated, path, body, "first")
 	}
-	expectDigests(t, dir, 2)
-	providerdtest.RunCommand(t, dir, "provider", "update", "1", "name=Other", "--yes")
 	expectDigests(t, dir, 3)
+	providerdtest.RunCommand(t, dir, "provider", "update", "1", "name=Other", "--yes")
+	providerdtest.RunCommand(t, dir, "token", "revoke", "1")
+	expectDigests(t, dir, 5)
+	providerdtest.RunCommand(t, dir, strings.Fields(
+		"application create shop --name Shop --provider 1 --backchannel 1 --backchannel 2")...)
+	expectDigests(t, dir, 8)
 }
 
-// expectDigests expects that the lines of providers have the digests of their rows.
+// expectDigests expects that the lines of providers and tokens have the digests of their rows.
 func expectDigests(t *testing.T, dir string, count int) {
 	t.Helper()
 	data := filepath.Join(dir, "data")
@@ -47,16 +51,16 @@ func expectDigests(t *testing.T, dir string, count int) {
 	processtest.Must(t, err)
 	key := keys[slices.IndexFunc(keys, func(key providerdtest.ClearKey) bool { return key.Kind == "digest" })]
 	for _, line := range linesOf(t, providerdtest.RunCommand(t, dir, "audit", "list", "--output", "jsonl")) {
-		if line.Kind == "" {
+		if line.Kind == "" && !strings.HasPrefix(line.Event, "token ") {
 			continue
 		}
 		count--
 		if text := rowText(t, dir, line); digest(key, text) != line.Digest {
-			t.Errorf("provider %d has the digest %s, not that of %s", line.Subject, line.Digest, text)
+			t.Errorf("%s: %d has the digest %s, not that of %s", line.Event, line.Subject, line.Digest, text)
 		}
 	}
 	if count != 0 {
-		t.Errorf("%d lines of providers are missing", count)
+		t.Errorf("%d lines with a digest are missing", count)
 	}
 }
 
@@ -72,10 +76,10 @@ func TestDigestsInTheManual(t *testing.T) {
 	_, err := fmt.Sscanf(found[1]+" "+found[2], "%x %d", &key.Key, &key.ID)
 	processtest.Must(t, err)
 	rows := providerdtest.CodeBlocks(page, "json")
-	if len(rows) < 2 {
+	if len(rows) < 3 {
 		t.Fatalf("%d examples", len(rows))
 	}
-	for _, row := range rows[len(rows)-2:] {
+	for _, row := range rows[len(rows)-3:] {
 		text := strings.ReplaceAll(row, "\n", "")
 		if want := digest(key, []byte(text)); !strings.Contains(page, want) {
 			t.Errorf("the digest of %s is %s", text, want)
@@ -91,13 +95,39 @@ func digest(key providerdtest.ClearKey, text []byte) string {
 	return "v1:" + base64.StdEncoding.EncodeToString(hash.Sum(binary.BigEndian.AppendUint32([]byte{1}, key.ID)))
 }
 
-// rowText returns the columns of a record that are not NULL in JSON, with the secret in plain text.
+// rowText returns the columns of a record that are not NULL in JSON, with the secret in plain text and the links.
 func rowText(t *testing.T, dir string, of line) []byte {
+	t.Helper()
+	if of.Kind == "" {
+		return jsonOf(t, rowOf(t, dir, "SELECT * FROM tokens WHERE id = ?", of.Subject))
+	}
+	members := rowOf(t, dir, "SELECT *, (SELECT slug FROM applications WHERE provider_pk = pk) AS application, (SELECT slug "+
+		"FROM applications JOIN backchannels ON id = application_id WHERE backchannels.provider_pk = pk) AS backchannel "+
+		"FROM providers WHERE pk = ?", of.Subject)
+	for _, name := range []string{"include_claims_in_id_token", "exclude_users_service_account"} {
+		if number, ok := members[name].(int64); ok {
+			members[name] = number == 1
+		}
+	}
+	members["secret"] = `{"canary":1.50}`
+	if of.Kind == "oauth2" {
+		var shown struct {
+			Secret string `json:"client_secret"`
+		}
+		output := providerdtest.RunCommand(t, dir, "provider", "show", fmt.Sprint(of.Subject), "--reveal", "--output", "json")
+		processtest.Must(t, json.Unmarshal([]byte(output), &shown))
+		members["secret"] = shown.Secret
+	}
+	return jsonOf(t, members)
+}
+
+// rowOf returns the columns of a row that are not NULL.
+func rowOf(t *testing.T, dir, query string, key int64) map[string]any {
 	t.Helper()
 	db, err := sql.Open("sqlite3", "file:"+filepath.Join(dir, "data", "providerd.db")+"?mode=ro")
 	processtest.Must(t, err)
 	defer func() { _ = db.Close() }()
-	rows, err := db.QueryContext(t.Context(), "SELECT * FROM providers WHERE pk = ?", of.Subject)
+	rows, err := db.QueryContext(t.Context(), query, key)
 	processtest.Must(t, err)
 	defer func() { _ = rows.Close() }()
 	names, err := rows.Columns()
@@ -115,20 +145,11 @@ func rowText(t *testing.T, dir string, of line) []byte {
 			members[name] = values[i]
 		}
 	}
-	for _, name := range []string{"include_claims_in_id_token", "exclude_users_service_account"} {
-		if number, ok := members[name].(int64); ok {
-			members[name] = number == 1
-		}
-	}
-	members["secret"] = `{"canary":1.50}`
-	if of.Kind == "oauth2" {
-		var shown struct {
-			Secret string `json:"client_secret"`
-		}
-		output := providerdtest.RunCommand(t, dir, "provider", "show", fmt.Sprint(of.Subject), "--reveal", "--output", "json")
-		processtest.Must(t, json.Unmarshal([]byte(output), &shown))
-		members["secret"] = shown.Secret
-	}
+	return members
+}
+
+func jsonOf(t *testing.T, members map[string]any) []byte {
+	t.Helper()
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
