@@ -5,127 +5,94 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 
 	"gorm.io/gorm"
 )
 
-// The first words of events of providers and tokens.
-const aboutProvider, aboutToken = "provider", "token"
-
-// About returns "provider" or "token", whichever the subject is, or "" for other events.
-func (e Event) About() string {
-	if word, _, _ := strings.Cut(string(e.Event), " "); word == aboutProvider || word == aboutToken {
-		return word
-	}
-	return ""
-}
-
-// audited is a kind of record whose state is in the lines of its events. Its name is their first word.
+// audited is a kind of record whose state is in the lines of the events about it. Its name is their first word.
 type audited struct {
 	name, table, key string
-	// changes are the events that change or delete a record.
-	changes []EventKind
 	// addDigests adds the digests of the records that a query selects, or why they cannot be read.
-	addDigests func(query *gorm.DB, keys *loadedKeys, digests map[int64]readable[string]) error
+	addDigests func(query *gorm.DB, keys *loadedKeys, digests map[int64]readable[*string]) error
 }
 
 func auditedRecords() []audited {
 	return []audited{
-		{aboutProvider, providersTable, pkColumn, []EventKind{
-			EventProviderUpdated, EventProviderRenamed, EventProviderDeleted, EventProviderLinked, EventProviderUnlinked,
-		}, addProviderDigests},
-		{aboutToken, "tokens", "id", []EventKind{EventTokenRenewed, EventTokenRevoked}, addTokenDigests},
+		{"provider", providersTable, pkColumn, addProviderDigests},
+		{"token", "tokens", "id", addTokenDigests},
 	}
 }
 
-func addProviderDigests(query *gorm.DB, keys *loadedKeys, digests map[int64]readable[string]) error {
+func addProviderDigests(query *gorm.DB, keys *loadedKeys, digests map[int64]readable[*string]) error {
 	rows, err := recordsIn(query)
 	for _, row := range rows {
 		digest, err := digestOf(keys, row)
-		digests[row.value.Common().PK] = readable[string]{digest, err}
+		digests[row.value.Common().PK] = readable[*string]{digest, err}
 	}
 	return err
 }
 
-func addTokenDigests(query *gorm.DB, keys *loadedKeys, digests map[int64]readable[string]) error {
+func addTokenDigests(query *gorm.DB, keys *loadedKeys, digests map[int64]readable[*string]) error {
 	rows, err := readTokens(query)
 	for _, row := range rows {
-		digest, err := digestOfToken(keys, row)
-		digests[row.value.ID] = readable[string]{digest, err}
+		digest := readable[*string]{damaged: row.damaged}
+		if row.damaged == nil {
+			digest.value, digest.damaged = digestOfJSON(keys, "token", row.value.ID, row.value)
+		}
+		digests[row.value.ID] = digest
 	}
 	return err
 }
 
 // addStates adds the states of the records to the events about them.
 func (a audited) addStates(tx *gorm.DB, keys *loadedKeys, page []LogEntry) error {
-	// recordsAtOnce is the number of records in memory.
-	const recordsAtOnce = 25
-	entries := map[int64][]*LogEntry{}
 	var ids []int64
-	for i, entry := range page {
+	for _, entry := range page {
 		if entry.About() == a.name {
 			ids = append(ids, entry.Subject)
-			entries[entry.Subject] = append(entries[entry.Subject], &page[i])
 		}
 	}
-	if len(ids) == 0 {
-		return nil
-	}
-	last, err := a.lastChanges(tx, ids)
-	if err != nil {
-		return err
-	}
-	digests := map[int64]readable[string]{}
+	digests := map[int64]readable[*string]{}
 	for chunk := range slices.Chunk(ids, recordsAtOnce) {
 		if err := a.addDigests(tx.Where(a.key+" IN ?", chunk), keys, digests); err != nil {
 			return fmt.Errorf("read %ss: %w", a.name, err)
 		}
 	}
-	for id, about := range entries {
-		state := &RecordState{Record: RecordDeleted}
-		digest, isStored := digests[id]
-		switch {
-		case digest.damaged != nil:
-			state.Record = RecordUnreadable
-		case isStored:
-			state.Record, state.Digest = "", &digest.value
+	for i := range page {
+		entry := &page[i]
+		if entry.About() != a.name {
+			continue
 		}
-		for _, entry := range about {
-			entry.RecordState, entry.Damaged, entry.IsCurrent = state, digest.damaged, entry.ID >= last[id]
+		digest := digests[entry.Subject]
+		entry.Damaged, entry.RecordState = digest.damaged, &RecordState{Digest: digest.value}
+		if digest.damaged != nil {
+			entry.Record = RecordUnreadable
+		} else if digest.value == nil {
+			entry.Record = RecordDeleted
 		}
 	}
 	return nil
 }
 
-// lastChanges returns the last events that have changed or deleted records.
-func (a audited) lastChanges(tx *gorm.DB, ids []int64) (map[int64]int64, error) {
-	var rows []struct{ Subject, Last int64 }
-	err := tx.Model(&Event{}).Select("subject, max(id) AS last").
-		Where("event IN ? AND subject IN ? AND "+isIndexed, a.changes, ids).Group("subject").Find(&rows).Error
-	if err != nil {
-		return nil, fmt.Errorf("find changes: %w", err)
-	}
-	last := map[int64]int64{}
-	for _, row := range rows {
-		last[row.Subject] = row.Last
-	}
-	return last, nil
-}
+// isCurrent is the condition that no later event has changed or deleted the record that an event is about.
+const isCurrent = `NOT EXISTS (SELECT 1 FROM events AS later WHERE later.event IN ('provider updated',
+	'provider renamed', 'provider deleted', 'provider linked', 'provider unlinked', 'token renewed', 'token revoked')
+	AND later.subject = events.subject AND later.id > events.id AND (later.kind = '') = (events.kind = '')
+	AND later.event <> 'provider created')`
 
 // Unlisted returns the number of stored records that no event from one ID to another is about. It returns
 // ErrUnavailable.
-func (s *Store) Unlisted(ctx context.Context, first, last int64) (count int64, err error) {
+func (s *Store) Unlisted(ctx context.Context, first, last int64) (total int64, err error) {
 	for _, a := range auditedRecords() {
-		var of int64
-		query := "SELECT count(*) FROM (SELECT " + a.key + " FROM " + a.table +
-			" EXCEPT SELECT subject FROM events WHERE event LIKE ? AND id BETWEEN ? AND ?) AS unlisted"
-		if err := s.reader(ctx).Raw(query, a.name+" %", first, last).Scan(&of).Error; err != nil {
-			return 0, fmt.Errorf("count %ss without events: %w", a.name, err)
+		var count int64
+		err := s.reader(ctx).Raw("SELECT count(*) FROM (SELECT "+a.key+" FROM "+a.table+" EXCEPT SELECT subject FROM events "+
+			"WHERE event LIKE ? AND id BETWEEN ? AND ?) AS unlisted", a.name+" %", first, last).Scan(&count).Error
+		if err != nil {
+			return 0, fmt.Errorf("count records without events: %w", err)
 		}
-		count += of
+		total += count
 	}
-	return count, nil
+	return total, nil
 }
 
 // Contradiction is something about a provider or a token that only another program can have written.

@@ -14,40 +14,15 @@ const digestVersion = "v1"
 
 // digestOf returns the digest of a record that was read: a MAC of all its columns that are not NULL, and of the secret
 // in plain text. Rotating keys, resealing, copying and new columns leave it unchanged. It returns ErrDamaged.
-func digestOf(keys *loadedKeys, row readable[Record]) (string, error) {
+func digestOf(keys *loadedKeys, row readable[Record]) (*string, error) {
 	if row.damaged != nil {
-		return "", row.damaged
+		return nil, row.damaged
 	}
 	record, err := open(keys, row.value)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	digest, err := digestOfColumns(keys, digestedColumns(record))
-	if err != nil {
-		err = fmt.Errorf("provider %d: %w", record.Common().PK, err)
-	}
-	return digest, err
-}
-
-// digestOfToken returns the digest of a token that was read. It returns ErrDamaged.
-func digestOfToken(keys *loadedKeys, row readable[Token]) (string, error) {
-	if row.damaged != nil {
-		return "", row.damaged
-	}
-	token := row.value
-	columns := map[string]any{
-		"id": token.ID, "name": token.Name, "prefix": token.Prefix, "digest": token.Digest,
-		"operations": token.Operations.text(), createdAt: token.CreatedAt.UnixMicro(),
-		"expires_at": token.ExpiresAt.UnixMicro(),
-	}
-	if token.RevokedAt != nil {
-		columns["revoked_at"] = token.RevokedAt.UnixMicro()
-	}
-	digest, err := digestOfColumns(keys, columns)
-	if err != nil {
-		err = fmt.Errorf("token %d: %w", token.ID, err)
-	}
-	return digest, err
+	return digestOfJSON(keys, "provider", record.Common().PK, digestedColumns(record))
 }
 
 // digestedColumns returns the columns of an opened record, and the slugs of the applications that it is linked to.
@@ -64,28 +39,26 @@ func digestedColumns(record Record) map[string]any {
 		}
 	}
 	columns["secret"] = secret.Reveal()
-	for role, application := range map[string]Application{serves: common.Application, backchannel: common.Backchannel.Application} {
-		if application.ID != 0 {
-			columns[role] = application.Slug
+	links := map[string]Application{serves: common.Application, backchannel: common.Backchannel.Application}
+	for role, link := range links {
+		if link.ID != 0 {
+			columns[role] = link.Slug
 		}
 	}
 	return columns
 }
 
-// digestOfColumns returns the MAC of the version and the canonical JSON (RFC 8785) of columns, whose numbers keep their
-// digits. It returns ErrDamaged if a string is not UTF-8.
-func digestOfColumns(keys *loadedKeys, columns map[string]any) (string, error) {
-	text, err := json.Marshal(columns)
+// digestOfJSON returns the MAC of the version and the canonical JSON (RFC 8785) of a record, whose numbers keep their
+// digits. It returns ErrDamaged, with the name and the key of the record, if a string is not UTF-8.
+func digestOfJSON(keys *loadedKeys, name string, key int64, record any) (*string, error) {
+	text, err := json.Marshal(record)
 	canonical := jsontext.Value(text)
 	if err == nil {
 		err = canonical.Canonicalize(jsontext.CanonicalizeRawInts(false))
 	}
 	if err != nil {
-		return "", &damagedRowError{cause: err}
+		return nil, fmt.Errorf("%s %d: %w", name, key, &damagedRowError{cause: err})
 	}
 	mac, err := keys.Digest(NewSecret(digestVersion + string(canonical)))
-	if err != nil {
-		return "", err
-	}
-	return digestVersion + ":" + base64.StdEncoding.EncodeToString(mac), nil
+	return new(digestVersion + ":" + base64.StdEncoding.EncodeToString(mac)), err
 }

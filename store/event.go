@@ -64,6 +64,12 @@ type Event struct {
 	OSUser string `gorm:"column:os_user" json:"os_user,omitempty"`
 }
 
+// About returns the first word of the event: "provider" or "token", if it has one as its subject.
+func (e Event) About() string {
+	word, _, _ := strings.Cut(string(e.Event), " ")
+	return word
+}
+
 const eventsTable = "events"
 
 // isIndexed is the condition of the index of events. Creates are not in it, because it would slow them down.

@@ -145,8 +145,8 @@ func TestResealSkipsDamagedSecrets(t *testing.T) {
 		joined, ok := err.(interface{ Unwrap() []error })
 		if !ok || len(joined.Unwrap()) != 1 || !errors.Is(err, store.ErrDamaged) ||
 			!strings.Contains(err.Error(), "provider 2: secret") || outdated != want || resealed != want-1 || removed != 0 {
-			t.Errorf("resealed %d of %d secrets, want all but one of %d; removed %d keys; error is %v, want one ErrDamaged",
-				resealed, outdated, want, removed, err)
+			t.Errorf("resealed %d of %d secrets, want %d of %d; removed %d keys; error is %v, want one ErrDamaged",
+				resealed, outdated, want-1, want, removed, err)
 		}
 	}
 	if err := opened.DeleteProviders(t.Context(), []int64{2}); err != nil {

@@ -27,11 +27,11 @@ type LogPage struct {
 // LogEntry is an event in the log. For an event of a provider or a token, it says what its record is like now.
 type LogEntry struct {
 	Event
-	*RecordState
+	*RecordState `gorm:"-"`
 	// IsCurrent is true if no later event has changed or deleted the record.
-	IsCurrent bool `json:"-"`
+	IsCurrent bool `gorm:"->" json:"-"`
 	// Damaged is ErrDamaged if the record is unreadable.
-	Damaged error `json:"-"`
+	Damaged error `gorm:"-" json:"-"`
 }
 
 // RecordState is the state of a provider or a token.
@@ -49,16 +49,17 @@ const (
 )
 
 const (
-	// logPageSize is the number of entries in a page, whose records have at most 1 MiB each.
+	// logPageSize is the number of events in a page.
 	logPageSize = 100
-	// logRange is the number of IDs that a page searches with a filter, so that it takes little time.
+	// logRange is the number of events that a page searches with a filter, so that it takes little time.
 	logRange = 10_000
+	// recordsAtOnce is the number of records in memory, which have at most 1 MiB each.
+	recordsAtOnce = 25
 )
 
 // Log returns the events after a cursor that a filter selects, page by page, ordered by ID: none with a lower ID is
 // committed later, and none that it returns is lost with a server. It waits for open transactions, and calls waiting if
-// one takes long, with a description of it. Without a filter, the entries have the states of their
-// records.
+// one takes long, with a description of it. Without a filter, the entries have the states of their records.
 //
 // On ErrUnavailable, ErrReplaced and ErrLogEnded the sequence ends.
 func (s *Store) Log(
@@ -94,24 +95,18 @@ func (s *Store) logPage(
 		if err := s.checkLog(tx, keys, after, end); err != nil {
 			return err
 		}
-		upTo, err := searchedTo(tx, filter, after, end)
-		if err != nil {
-			return err
+		size := logPageSize
+		if filter != (EventFilter{}) {
+			size = logRange
 		}
-		var events []Event
-		selected := filter.where(tx).Where("id > ? AND id <= ?", after.ID, upTo)
-		err = selected.Order("id").Limit(logPageSize).Find(&events).Error
-		if err != nil {
-			return err
+		page.End = Cursor{end.ID, end.At}
+		searched := tx.Model(&Event{}).Select("id", "at").Where("id > ? AND id <= ?", after.ID, end.ID)
+		last := tx.Table("(?) AS searched", searched.Order("id").Limit(size)).Order("id DESC").Limit(1)
+		if err := last.Scan(&page.End).Error; err != nil {
+			return fmt.Errorf("find the last event of a page: %w", err)
 		}
-		page.Entries = make([]LogEntry, len(events))
-		for i, event := range events {
-			page.Entries[i].Event = event
-		}
-		if len(events) == logPageSize {
-			upTo = events[len(events)-1].ID
-		}
-		if page.End, err = lastEvent(tx, upTo); err != nil {
+		selected := filter.where(tx.Model(&Event{})).Where("id > ? AND id <= ?", after.ID, page.End.ID).Order("id")
+		if err := selected.Select("*, " + isCurrent + " AS is_current").Find(&page.Entries).Error; err != nil {
 			return err
 		}
 		if filter != (EventFilter{}) {
@@ -127,22 +122,6 @@ func (s *Store) logPage(
 	return page, err
 }
 
-// searchedTo returns the ID up to which a page is searched. A filter may select no event for long.
-func searchedTo(tx *gorm.DB, filter EventFilter, after Cursor, end database.LogEnd) (int64, error) {
-	if filter == (EventFilter{}) {
-		return end.ID, nil
-	}
-	first := end.ID
-	query := tx.Model(&Event{}).Where("id > ? AND id <= ?", after.ID, end.ID)
-	if err := query.Select("coalesce(min(id), ?)", end.ID).Scan(&first).Error; err != nil {
-		return 0, fmt.Errorf("find the next event: %w", err)
-	}
-	if end.ID-first > logRange {
-		return first + logRange, nil
-	}
-	return end.ID, nil
-}
-
 // checkLog returns why the log cannot be read up to the end.
 func (s *Store) checkLog(tx *gorm.DB, keys *loadedKeys, after Cursor, end database.LogEnd) error {
 	instance, err := s.database.Instance(tx)
@@ -155,24 +134,16 @@ func (s *Store) checkLog(tx *gorm.DB, keys *loadedKeys, after Cursor, end databa
 		return fmt.Errorf("%w: another database has replaced the one that was opened", ErrReplaced)
 	case after.ID > end.ID:
 		return fmt.Errorf("%w with event %d, so event %d does not exist", ErrLogEnded, end.ID, after.ID)
+	case after.At.IsZero():
+		return nil
 	}
-	for _, known := range []Cursor{after, {end.ID, end.At}} {
-		stored, err := lastEvent(tx, known.ID)
-		if err != nil {
-			return err
-		}
-		if !known.At.IsZero() && (stored.ID != known.ID || !stored.At.Equal(known.At.Time)) {
-			return fmt.Errorf("%w before the event of the cursor; another event now has its id, %d", ErrLogEnded, known.ID)
-		}
+	var found int64
+	err = tx.Model(&Event{}).Where("id = ? AND at = ?", after.ID, after.At).Count(&found).Error
+	if err != nil {
+		return fmt.Errorf("find the event of the cursor: %w", err)
+	}
+	if found == 0 {
+		return fmt.Errorf("%w before the event of the cursor; another event now has its id, %d", ErrLogEnded, after.ID)
 	}
 	return nil
-}
-
-// lastEvent returns the position after the last event up to an ID.
-func lastEvent(tx *gorm.DB, upTo int64) (Cursor, error) {
-	var last Event
-	if err := tx.Select("id", "at").Where("id <= ?", upTo).Order("id DESC").Limit(1).Find(&last).Error; err != nil {
-		return Cursor{}, fmt.Errorf("find the last event: %w", err)
-	}
-	return Cursor{last.ID, last.At}, nil
 }

@@ -123,18 +123,19 @@ func (r *resealing) pages(ctx context.Context) error {
 		if len(rows) == 0 {
 			return nil
 		}
-		begun, page := time.Now(), resealedPage{}
+		begun, read, resealed, damaged := time.Now(), 0, int64(0), []error(nil)
 		err = r.store.database.Write(ctx, func(tx *gorm.DB) (err error) {
-			page, err = r.page(tx, rows)
+			read, resealed, damaged, err = r.page(tx, rows)
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		after = rows[page.read-1].PK
-		r.damaged = append(r.damaged, page.damaged...)
-		r.done += page.resealed
-		r.total -= int64(page.read-len(page.damaged)) - page.resealed
+		after = rows[read-1].PK
+		r.damaged = append(r.damaged, damaged...)
+		r.done += resealed
+		// The others were deleted, or sealed with the primary key by another program.
+		r.total -= int64(read-len(damaged)) - resealed
 		r.progress(r.done, max(r.done, r.total))
 		// Pause for as long as the transaction took: SQLite has no queue of writers, so others would rarely get the lock.
 		select {
@@ -150,40 +151,33 @@ func outdated(tx *gorm.DB, keys *loadedKeys) *gorm.DB {
 	return tx.Model(&Provider{}).Where("substr(secret, 1, 5) <> ?", seal.Prefix(keys.PrimaryID()))
 }
 
-// resealedPage is secrets that were read. Those that are neither resealed nor damaged were deleted, or sealed with the
-// primary key by another program.
-type resealedPage struct {
-	read     int
-	resealed int64
-	damaged  []error
-}
-
-// page reseals secrets, at least one, that have not changed since they were read.
-func (r *resealing) page(tx *gorm.DB, rows []Provider) (page resealedPage, err error) {
+// page reads secrets, at least one, and reseals those that have not changed since. It returns how many, and why some do
+// not open.
+func (r *resealing) page(tx *gorm.DB, rows []Provider) (read int, resealed int64, damaged []error, err error) {
 	begun := time.Now()
 	if err := r.check(tx); err != nil {
-		return page, err
+		return 0, 0, nil, err
 	}
-	for page.read == 0 || page.read < len(rows) && time.Since(begun) <= pageTime {
-		row := rows[page.read]
-		page.read++
+	for read == 0 || read < len(rows) && time.Since(begun) <= pageTime {
+		row := rows[read]
+		read++
 		secret, err := r.keys.Unseal(row.Sealed, placeOf(row))
 		if err != nil {
-			page.damaged = append(page.damaged, err)
+			damaged = append(damaged, err)
 			continue
 		}
 		sealed, err := r.keys.Seal(secret, placeOf(row))
 		if err != nil {
-			return page, err
+			return 0, 0, nil, err
 		}
 		unchanged := tx.Model(&Provider{}).Where("pk = ? AND secret = ?", row.PK, row.Sealed)
 		written := unchanged.UpdateColumn("secret", sealed)
 		if err := written.Error; err != nil {
-			return page, fmt.Errorf("write the secret of provider %d: %w", row.PK, err)
+			return 0, 0, nil, fmt.Errorf("write the secret of provider %d: %w", row.PK, err)
 		}
-		page.resealed += written.RowsAffected
+		resealed += written.RowsAffected
 	}
-	return page, nil
+	return read, resealed, damaged, nil
 }
 
 // finish removes the keys that no secret uses. It counts them, because another program may have inserted secrets behind

@@ -4,19 +4,19 @@ import "time"
 
 // Token is the record of an access token. The text of the token is not stored.
 type Token struct {
-	ID int64 `gorm:"primaryKey"`
-	// Name names the caller. Tokens with the same name belong to the same caller.
-	Name string
+	ID int64 `gorm:"primaryKey" json:"id"`
 	// Prefix is the beginning of the text: enough to identify the token, too short to use it.
-	Prefix string
+	Prefix string `json:"prefix"`
+	// Name names the caller. Tokens with the same name belong to the same caller.
+	Name string `json:"name"`
 	// Digest is the SHA-256 of the text.
-	Digest []byte
+	Digest []byte `json:"digest"`
 	// Operations are the operationIds that the token allows.
-	Operations List[string]
-	CreatedAt  Time
-	ExpiresAt  Time
+	Operations List[string] `json:"operations"`
+	CreatedAt  Time         `json:"created_at"`
+	ExpiresAt  Time         `json:"expires_at"`
 	// RevokedAt is nil if the token is not revoked.
-	RevokedAt *Time
+	RevokedAt *Time `json:"revoked_at"`
 }
 
 // TokenState is the state of a token.

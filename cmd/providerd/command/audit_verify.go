@@ -26,10 +26,10 @@ type auditVerifyCommand struct {
 
 // Help is the long help text.
 func (*auditVerifyCommand) Help() string {
-	return "Compares the database with audit lines saved elsewhere. It lists each provider, with its links, and each token " +
-		"that was changed, removed or inserted without an event, and each event that was changed, removed or inserted. " +
-		"Lines may be repeated, but must be in order, without gaps. The exit status is 0 if nothing differs, 3 if something " +
-		"differs, and 1 if something could not be compared."
+	return "Compares the database with audit lines saved elsewhere. It lists each provider, with its links, and each " +
+		"token that was changed, removed or inserted without an event, and each event that was changed, removed or " +
+		"inserted. Lines may be repeated, but must be in order, without gaps. The exit status is 0 if nothing differs, 3 " +
+		"if something differs, and 1 if something could not be compared."
 }
 
 // Run compares the database with the file.
@@ -135,7 +135,7 @@ func parseLine(text []byte) (line store.LogEntry, err error) {
 	switch {
 	case line.ID < 1, line.Event.Event == "":
 		return line, errors.New("it has no id or no event")
-	case line.About() != "" && line.RecordState == nil:
+	case (line.Kind != "" || line.Name != "") && line.RecordState == nil:
 		return line, errors.New("it has no digest, because it was printed with a filter")
 	default:
 		return line, nil

@@ -191,14 +191,10 @@ type tokenListCommand struct {
 
 // shownToken is a token in JSON.
 type shownToken struct {
-	ID         int64            `json:"id"`
-	Prefix     string           `json:"prefix"`
-	Name       string           `json:"name"`
-	Operations []string         `json:"operations"`
-	CreatedAt  store.Time       `json:"created_at"`
-	ExpiresAt  store.Time       `json:"expires_at"`
-	RevokedAt  *store.Time      `json:"revoked_at"`
-	State      store.TokenState `json:"state"`
+	store.Token
+	// Digest hides the digest of the token.
+	Digest any              `json:"digest,omitempty"`
+	State  store.TokenState `json:"state"`
 }
 
 // Run lists the tokens.
@@ -211,12 +207,7 @@ func (c *tokenListCommand) Run(ctx context.Context, out *console.Output, message
 				console.Timestamp(token.CreatedAt.Time), console.Timestamp(token.ExpiresAt.Time), string(token.State(time.Now())),
 			}}
 		},
-		Value: func(token store.Token) any {
-			return shownToken{
-				token.ID, token.Prefix, token.Name, token.Operations, token.CreatedAt, token.ExpiresAt, token.RevokedAt,
-				token.State(time.Now()),
-			}
-		},
+		Value: func(token store.Token) any { return shownToken{Token: token, State: token.State(time.Now())} },
 	}
 	return c.WithStore(ctx, func(database *store.Store) error {
 		return tokens.Print(out, messages, c.Output, database.Tokens(ctx))

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/server/contracttest"
@@ -99,7 +100,15 @@ func digest(key providerdtest.ClearKey, text []byte) string {
 func rowText(t *testing.T, dir string, of line) []byte {
 	t.Helper()
 	if of.Kind == "" {
-		return jsonOf(t, rowOf(t, dir, "SELECT * FROM tokens WHERE id = ?", of.Subject))
+		members := rowOf(t, dir, "SELECT * FROM tokens WHERE id = ?", of.Subject)
+		members["operations"] = json.RawMessage(members["operations"].(string))
+		for _, name := range []string{"created_at", "expires_at", "revoked_at"} {
+			micros, isSet := members[name].(int64)
+			if members[name] = nil; isSet {
+				members[name] = time.UnixMicro(micros).UTC()
+			}
+		}
+		return jsonOf(t, members)
 	}
 	members := rowOf(t, dir, "SELECT *, (SELECT slug FROM applications WHERE provider_pk = pk) AS application, (SELECT slug "+
 		"FROM applications JOIN backchannels ON id = application_id WHERE backchannels.provider_pk = pk) AS backchannel "+
