@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -155,7 +156,7 @@ const (
 	rateLimitPolicy       = "caller"
 )
 
-// maxLimiters is how many keys are counted at a time.
+// maxLimiters is how many keys are counted at a time, at most.
 const maxLimiters = 10_000
 
 // RateLimit allows a number of requests per window. They may come simultaneously; further ones are allowed at an even
@@ -166,15 +167,16 @@ type RateLimit struct {
 	Window time.Duration
 }
 
-// limiters applies one limit to each key.
+// limiters applies one limit to each key. Half of the keys that are counted are recent ones. When there are more, they
+// replace the older ones, so that only keys that have not been used since are forgotten.
 type limiters struct {
-	limit RateLimit
-	mutex sync.Mutex
-	byKey map[string]*rate.Limiter
+	limit         RateLimit
+	mutex         sync.Mutex
+	recent, older map[string]*rate.Limiter
 }
 
 func newLimiters(limit RateLimit) *limiters {
-	return &limiters{limit: limit, byKey: map[string]*rate.Limiter{}}
+	return &limiters{limit: limit, recent: map[string]*rate.Limiter{}}
 }
 
 // quota is what is left of the limit of a key.
@@ -192,13 +194,12 @@ func (l *limiters) take(key string) quota {
 	defer l.mutex.Unlock()
 	// A limiter that gets times out of order grants the time between them twice.
 	at := time.Now()
-	limiter, ok := l.byKey[key]
 	perSecond := float64(l.limit.Requests) / l.limit.Window.Seconds()
-	if !ok {
-		l.makeRoom(at)
+	limiter := cmp.Or(l.recent[key], l.older[key])
+	if limiter == nil {
 		limiter = rate.NewLimiter(rate.Limit(perSecond), l.limit.Requests)
-		l.byKey[key] = limiter
 	}
+	l.keep(key, limiter)
 	reservation := limiter.ReserveN(at, 1)
 	if wait := reservation.DelayFrom(at); wait > 0 {
 		reservation.CancelAt(at)
@@ -211,19 +212,12 @@ func (l *limiters) take(key string) quota {
 	return quota{remaining: int(whole), next: next}
 }
 
-// makeRoom removes keys that have not used any of their limit, or all keys, before there are too many.
-func (l *limiters) makeRoom(at time.Time) {
-	if len(l.byKey) < maxLimiters {
-		return
+// keep makes a key a recent one.
+func (l *limiters) keep(key string, limiter *rate.Limiter) {
+	if l.recent[key] == nil && len(l.recent) == maxLimiters/2 {
+		l.recent, l.older = map[string]*rate.Limiter{}, l.recent
 	}
-	for key, limiter := range l.byKey {
-		if limiter.TokensAt(at) >= float64(l.limit.Requests) {
-			delete(l.byKey, key)
-		}
-	}
-	if len(l.byKey) >= maxLimiters {
-		clear(l.byKey)
-	}
+	l.recent[key] = limiter
 }
 
 // networkOf returns an IPv4 address unchanged, and the /64 network of an IPv6 address, because one host has all of
