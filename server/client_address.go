@@ -38,6 +38,12 @@ func (p Proxies) clientAddress(r *http.Request) (address string, isMalformed boo
 	return client.String(), false
 }
 
+// Include reports whether a peer is one of the proxies.
+func (p Proxies) Include(peer net.Addr) bool {
+	address, err := netip.ParseAddrPort(peer.String())
+	return err == nil && p.trusts(address.Addr())
+}
+
 func (p Proxies) trusts(address netip.Addr) bool {
 	contains := func(network netip.Prefix) bool { return network.Contains(address.Unmap().WithZone("")) }
 	return slices.ContainsFunc(p, contains)

@@ -8,12 +8,14 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"example.com/providerd/server"
 	"example.com/providerd/server/listener"
 	"example.com/providerd/store/storetest/processtest"
 )
@@ -210,11 +212,30 @@ func TestIdleConnectionsAreClosed(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	limits := listener.DefaultLimits()
-	if limits.IdleTimeout != 30*time.Second {
-		t.Errorf("idle connections are closed after %v", limits.IdleTimeout)
+	if limits.IdleTimeout != 30*time.Second || limits.ProxyIdleTimeout < 620*time.Second {
+		t.Errorf("idle connections are closed after %v, of proxies %v", limits.IdleTimeout, limits.ProxyIdleTimeout)
 	}
 	limits.IdleTimeout = 100 * time.Millisecond
-	idle := connect(t, h.listen(t, limits)).send(t, healthRequest)
+	address := h.listen(t, limits)
+	limits.HeaderTimeout, limits.IsProxy = 200*time.Millisecond, server.Proxies{netip.MustParsePrefix("127.0.0.0/8")}.Include
+	ofProxy := connect(t, h.listen(t, limits)).send(t, healthRequest)
+	ofProxy.want(t, http.StatusOK)
+	// The two were idle one after the other.
+	idle := connect(t, address).send(t, healthRequest)
 	idle.want(t, http.StatusOK)
 	idle.wantClosed(t, "an idle connection")
+	ofProxy.send(t, healthRequest).want(t, http.StatusOK)
+	ofProxy.send(t, "GET / HTTP/1.1\r\n").wantClosed(t, "a connection of a proxy with a header that does not end")
+}
+
+// TestConnectionsOfProxiesAreReplaced uses all connections as a proxy.
+func TestConnectionsOfProxiesAreReplaced(t *testing.T) {
+	t.Parallel()
+	limits := listener.DefaultLimits()
+	limits.Connections, limits.IsProxy = 1, server.Proxies{netip.MustParsePrefix("127.0.0.0/8")}.Include
+	address := start(t).listen(t, limits)
+	idle := connect(t, address).send(t, healthRequest)
+	idle.want(t, http.StatusOK)
+	connect(t, address).send(t, healthRequest).want(t, http.StatusOK)
+	idle.wantClosed(t, "the connection that has been idle longest")
 }

@@ -48,6 +48,8 @@ type Conn struct {
 	header header
 	// hasNoReadDeadline is what SetReadDeadline was called with last.
 	hasNoReadDeadline atomic.Bool
+	// isProxy is true if the peer is a proxy, and becameIdle if its next deadline is that of an idle connection.
+	isProxy, becameIdle bool
 	// The mutex of the owner guards the remaining fields: the phase, and when it began.
 	phase phase
 	since time.Time
@@ -100,6 +102,9 @@ func enterPhase(ctx context.Context, next phase) error {
 // SetReadDeadline sets the deadline of reads, including one in progress.
 func (c *Conn) SetReadDeadline(at time.Time) error {
 	c.hasNoReadDeadline.Store(at.IsZero())
+	if c.becameIdle {
+		c.becameIdle, at = false, time.Now().Add(c.owner.limits.ProxyIdleTimeout)
+	}
 	return c.Conn.SetReadDeadline(at) //nolint:wrapcheck // It is the connection's own.
 }
 

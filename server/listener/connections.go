@@ -51,7 +51,10 @@ func (c *connections) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	newcomer := &Conn{Conn: accepted, raw: accepted, owner: c}
+	isProxy := c.limits.IsProxy
+	newcomer := &Conn{
+		Conn: accepted, raw: accepted, owner: c, isProxy: isProxy != nil && isProxy(accepted.RemoteAddr()),
+	}
 	if c.security != nil {
 		newcomer.Conn = tls.Server(accepted, c.security)
 	}
@@ -164,6 +167,7 @@ func (c *connections) stateChanged(served net.Conn, state http.ConnState) {
 	case state == http.StateIdle:
 		conn.header.begin()
 		conn.enter(idle)
+		conn.becameIdle = conn.isProxy
 	case state == http.StateActive && conn.phase == idle:
 		conn.enter(unknown)
 	}

@@ -37,8 +37,11 @@ type Limits struct {
 	// ResponseTimeout is how long the caller may take to send the body and to read the response. A request is handled for
 	// at most five sixths of it.
 	ResponseTimeout time.Duration
-	// IdleTimeout is how long a connection may wait for its next request.
-	IdleTimeout time.Duration
+	// IdleTimeout is how long a connection may wait for its next request, and ProxyIdleTimeout the same for those that
+	// IsProxy reports to come from a proxy: a proxy that sends a request just when its connection is closed must not send
+	// it again, and many keep connections for longer than IdleTimeout. IsProxy may be nil.
+	IdleTimeout, ProxyIdleTimeout time.Duration
+	IsProxy                       func(peer net.Addr) bool
 	// DrainTimeout is how long requests in flight may take once the server stops, and drainGrace how long the responses
 	// to bodies that did not arrive until then. If it is not shorter than RequestTimeout, callers who send nothing cannot
 	// make the drain fail.
@@ -53,15 +56,16 @@ const drainGrace = time.Second
 // DefaultLimits returns limits for a server that anyone on its network can reach.
 func DefaultLimits() Limits {
 	return Limits{
-		Connections:     1024,
-		Grace:           500 * time.Millisecond,
-		TransferGrace:   2 * time.Second,
-		HeaderBytes:     12 << 10,
-		HeaderTimeout:   10 * time.Second,
-		RequestTimeout:  30 * time.Second,
-		ResponseTimeout: 60 * time.Second,
-		IdleTimeout:     30 * time.Second,
-		DrainTimeout:    30 * time.Second,
+		Connections:      1024,
+		Grace:            500 * time.Millisecond,
+		TransferGrace:    2 * time.Second,
+		HeaderBytes:      12 << 10,
+		HeaderTimeout:    10 * time.Second,
+		RequestTimeout:   30 * time.Second,
+		ResponseTimeout:  60 * time.Second,
+		IdleTimeout:      30 * time.Second,
+		ProxyIdleTimeout: 11 * time.Minute,
+		DrainTimeout:     30 * time.Second,
 	}
 }
 

@@ -240,7 +240,7 @@ func (c *Command) serve(
 	log.messages.Note("serving the API at %s/api/v3/; its documentation is at %[1]s/docs/", at.url())
 	go printListenURL(at.url(), log)
 	limits := listener.DefaultLimits()
-	limits.Connections = int(c.MaxConnections)
+	limits.Connections, limits.IsProxy = int(c.MaxConnections), config.Proxies.Include
 	if err := listener.Serve(ctx, at, api, limits, at.security, log.Logger); err != nil {
 		return err
 	}

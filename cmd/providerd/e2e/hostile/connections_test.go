@@ -4,6 +4,7 @@ package hostile_test
 
 import (
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -54,6 +55,20 @@ func TestIdleConnectionsLeaveFiles(t *testing.T) {
 	}
 	wantHealthy(t, contracttest.Client(t), server)
 	server.Kill(t)
+}
+
+// TestIdleProxiesAreKept leaves connections of a trusted proxy and of another client idle. When the server closes the
+// connection of the client, the connection of the proxy has been idle for longer.
+func TestIdleProxiesAreKept(t *testing.T) {
+	t.Parallel()
+	proxy := providerdtest.Dial(t, providerdtest.Serve(t, t.TempDir(), "--trusted-proxy", "127.0.0.0/8"))
+	expectStatus(t, proxy, healthRequest, http.StatusOK)
+	client := providerdtest.Dial(t, providerdtest.Serve(t, t.TempDir()))
+	expectStatus(t, client, healthRequest, http.StatusOK)
+	if _, err := client.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("the idle connection of the client: %v, want EOF", err)
+	}
+	expectStatus(t, proxy, healthRequest, http.StatusOK)
 }
 
 // TestStalledHandshakes stalls at every point of a handshake, and after it.
