@@ -3,7 +3,11 @@ package server_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
+	"time"
+
+	"example.com/providerd/server/listener"
 )
 
 // TestManyNetworksLiftNoLimit sends invalid tokens from more networks than are counted. Those that sent one most recently
@@ -28,4 +32,84 @@ func TestManyNetworksLiftNoLimit(t *testing.T) {
 			t.Fatalf("from network %d again: status is %d, want 429", network, status)
 		}
 	}
+}
+
+// longHeader returns the beginning of a request whose header takes as much memory as the server accepts.
+func longHeader() string {
+	var header strings.Builder
+	header.WriteString("GET /healthz HTTP/1.1\r\nHost: x\r\n")
+	for i := range 240 {
+		fmt.Fprintf(&header, "%s-%d: v\r\n", strings.Repeat("n", 50), i)
+	}
+	return header.String()
+}
+
+// fillWithHeaders stalls within long headers over new connections until a complete long header is refused.
+func fillWithHeaders(t *testing.T, address string) (stalled []*peer) {
+	t.Helper()
+	for len(stalled) < 1_000 {
+		for range 20 {
+			stalled = append(stalled, connect(t, address).send(t, longHeader()))
+		}
+		switch got := connect(t, address).send(t, longHeader()+"\r\n").answer(t); {
+		case got.StatusCode == http.StatusServiceUnavailable:
+			if wait := got.Header.Get("Retry-After"); wait != "1" || !got.Close {
+				t.Errorf("Retry-After is %q, close %v", wait, got.Close)
+			}
+			return stalled
+		case got.StatusCode != http.StatusOK:
+			t.Fatalf("status is %d", got.StatusCode)
+		}
+	}
+	t.Fatal("1,000 long headers are accepted")
+	return nil
+}
+
+// TestStalledHeadersShareMemory stalls within as many long headers as there is memory for. Others are refused, but not short
+// ones; once the headers are gone, others are accepted again.
+func TestStalledHeadersShareMemory(t *testing.T) {
+	t.Parallel()
+	limits := listener.DefaultLimits()
+	limits.Grace, limits.HeaderTimeout, limits.RequestTimeout = time.Hour, time.Hour, time.Hour
+	address := start(t).listen(t, limits)
+	stalled := fillWithHeaders(t, address)
+	connect(t, address).send(t, healthRequest).want(t, http.StatusOK)
+	for i, caller := range stalled {
+		if i < 100 {
+			caller.send(t, "\r\n").want(t, http.StatusOK)
+		} else {
+			_ = caller.Close()
+		}
+	}
+	// The server notices a moment later that a connection is closed.
+	awaitLongHeader(t, address)
+	if again := fillWithHeaders(t, address); len(again) < len(stalled)/2 {
+		t.Errorf("%d long headers fit, at first %d", len(again), len(stalled))
+	}
+}
+
+// awaitLongHeader sends requests with long headers until one is served.
+func awaitLongHeader(t *testing.T, address string) {
+	t.Helper()
+	for begun := time.Now(); connect(t, address).send(t, longHeader()+"\r\n").answer(t).StatusCode != http.StatusOK; {
+		if time.Since(begun) > time.Minute {
+			t.Fatal("no long header is accepted")
+		}
+	}
+}
+
+// TestLongestStalledHeaderYields stalls within more long headers than there is memory for.
+func TestLongestStalledHeaderYields(t *testing.T) {
+	t.Parallel()
+	limits := listener.DefaultLimits()
+	limits.Grace, limits.HeaderTimeout, limits.RequestTimeout = time.Nanosecond, time.Hour, time.Hour
+	address := start(t).listen(t, limits)
+	short := connect(t, address).send(t, healthRequest[:20])
+	longest := connect(t, address).send(t, longHeader())
+	for range 600 {
+		connect(t, address).send(t, longHeader())
+	}
+	longest.wantClosed(t, "the connection that has stalled longest within a long header")
+	connect(t, address).send(t, longHeader()+"\r\n").want(t, http.StatusOK)
+	short.send(t, healthRequest[20:]).want(t, http.StatusOK)
 }

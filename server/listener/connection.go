@@ -1,13 +1,11 @@
 package listener
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"io"
 	"net"
-	"net/http"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -50,9 +48,11 @@ type Conn struct {
 	hasNoReadDeadline atomic.Bool
 	// isProxy is true if the peer is a proxy, and becameIdle if its next deadline is that of an idle connection.
 	isProxy, becameIdle bool
-	// The mutex of the owner guards the remaining fields: the phase, and when it began.
-	phase phase
-	since time.Time
+	// The mutex of the owner guards the remaining fields: the memory that is reserved for the header, the phase, and when
+	// it began.
+	reserved int
+	phase    phase
+	since    time.Time
 	// progress is when the connection last made progress in this phase, and transferred how many bytes it has read and
 	// written since.
 	progress    time.Time
@@ -113,7 +113,7 @@ func (c *Conn) SetReadDeadline(at time.Time) error {
 // While a request is handled, net/http reads one byte without a deadline, to notice that the caller has disconnected.
 // That takes a twentieth of the CPU of a create, and a complete request is carried out anyway. So this read gets
 // nothing instead of waiting, unless Limits.NoticeHangUps is set or the connection has TLS. All other reads have a
-// deadline.
+// deadline. TestNetHTTPWatchesConnectionsWithOneByte checks that net/http still does this.
 func (c *Conn) Read(into []byte) (int, error) {
 	isPlain := c.owner.security == nil
 	if len(into) == 1 && isPlain && !c.owner.limits.NoticeHangUps && c.hasNoReadDeadline.Load() {
@@ -128,16 +128,24 @@ func (c *Conn) Read(into []byte) (int, error) {
 	}
 	if count > 0 {
 		if c.header.read(into[:count]) {
-			return 0, c.refuse()
+			return 0, c.refuse(tooLong, "")
 		}
-		c.owner.mutex.Lock()
-		defer c.owner.mutex.Unlock()
-		if c.phase == idle {
-			c.enter(unknown)
+		if !c.arrive(count) {
+			return 0, c.refuse(noRoom, "Retry-After: 1\r\n")
 		}
-		c.advance(count)
 	}
 	return count, err //nolint:wrapcheck // The HTTP server looks at its type.
+}
+
+// arrive counts bytes that were read, and reports whether there is memory for the header that is being read.
+func (c *Conn) arrive(count int) (hasRoom bool) {
+	c.owner.mutex.Lock()
+	defer c.owner.mutex.Unlock()
+	if c.phase == idle {
+		c.enter(unknown)
+	}
+	c.advance(count)
+	return c.owner.reserveHeader(c)
 }
 
 // Write writes to the connection in pieces and counts progress, which shows only if the data exceeds the buffers.
@@ -207,76 +215,4 @@ func (c *Conn) StalledFor() time.Duration {
 		return 0
 	}
 	return time.Since(c.progress)
-}
-
-// maxLines is how many lines the request line and the header may have. In memory, a field takes up to a hundred bytes
-// more than in the request, and a header of 16 KiB can have 4,000 fields.
-const maxLines = 256
-
-// header counts the lines of a request up to its body. Only one goroutine at a time reads a connection.
-type header struct {
-	lines int
-	// hasText is true within a line that is not empty.
-	hasText bool
-	// isComplete is true after the empty line that ends the header. The handler sets it too, while net/http reads.
-	isComplete atomic.Bool
-}
-
-// begin expects the header of the next request.
-func (h *header) begin() {
-	h.lines, h.hasText = 0, false
-	h.isComplete.Store(false)
-}
-
-// read counts the lines in a piece of the request, and reports whether there are too many. A pipelined request may
-// begin in a piece that was read before, so that lines of its body may be counted.
-func (h *header) read(piece []byte) (isTooLong bool) {
-	if h.isComplete.Load() {
-		return false
-	}
-	for _, char := range piece {
-		switch {
-		case char != '\n':
-			h.hasText = h.hasText || char != '\r'
-		case h.hasText:
-			h.hasText = false
-			if h.lines++; h.lines > maxLines {
-				return true
-			}
-		case h.lines > 0: // Empty lines before the request line are ignored.
-			h.isComplete.Store(true)
-			return false
-		}
-	}
-	return false
-}
-
-// tooLong is the response of net/http to a header that is too long.
-const tooLong = "431 Request Header Fields Too Large"
-
-// lingerTime is how long a connection stays open after this response, as in net/http: closing it at once could discard
-// the response.
-const lingerTime = 500 * time.Millisecond
-
-// refuse sends the response, and returns an error that makes net/http close the connection without another one. Nothing
-// that follows is read, because it could be taken for a request.
-func (c *Conn) refuse() error {
-	_, err := io.WriteString(c.Conn, "HTTP/1.1 "+tooLong+"\r\nContent-Type: text/plain; charset=utf-8\r\n"+
-		"Connection: close\r\n\r\n"+tooLong)
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok && err == nil {
-		err = half.CloseWrite()
-		<-time.After(lingerTime)
-	}
-	return &net.OpError{Op: "read", Net: "tcp", Err: cmp.Or(err, errors.New(tooLong))}
-}
-
-// hasTooManyLines counts the lines of a header that was read, for those that the connection did not see, in a piece
-// that was read with the request before.
-func hasTooManyLines(r *http.Request) bool {
-	const requestLineAndHost = 2
-	lines := requestLineAndHost
-	for _, values := range r.Header {
-		lines += len(values)
-	}
-	return lines > maxLines
 }

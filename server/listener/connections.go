@@ -37,11 +37,14 @@ type connections struct {
 	// ended is true once no more newcomers are admitted.
 	ended bool
 	open  map[*Conn]bool
+	// headers is how much memory is not reserved for headers.
+	headers int
 }
 
 func limitConnections(listener net.Listener, limits Limits, security *tls.Config) *connections {
 	return &connections{
 		Listener: listener, limits: limits, security: security, freed: make(chan struct{}, 1), open: map[*Conn]bool{},
+		headers: headerRoom,
 	}
 }
 
@@ -85,7 +88,7 @@ func (c *connections) acceptAny() (net.Conn, error) {
 			return accepted, err //nolint:wrapcheck // The HTTP server looks at its type.
 		}
 		c.mutex.Lock()
-		wait := c.makeRoom()
+		wait := c.makeRoom(0)
 		c.mutex.Unlock()
 		if wait > 0 {
 			return nil, err //nolint:wrapcheck // As above: the server retries after this error.
@@ -101,7 +104,7 @@ func (c *connections) admit(newcomer *Conn) (wait time.Duration, err error) {
 		return 0, net.ErrClosed
 	}
 	if len(c.open) >= c.limits.Connections {
-		wait = c.makeRoom()
+		wait = c.makeRoom(0)
 	}
 	c.waits.Store(wait > 0)
 	if wait == 0 {
@@ -111,12 +114,15 @@ func (c *connections) admit(newcomer *Conn) (wait time.Duration, err error) {
 	return wait, nil
 }
 
-// makeRoom closes a connection for a newcomer, or returns how long to wait until one may be closed. The caller holds
-// the mutex.
-func (c *connections) makeRoom() time.Duration {
+// makeRoom closes a connection for a newcomer, or returns how long to wait until one may be closed. It considers those
+// that have reserved this much for their headers. The caller holds the mutex.
+func (c *connections) makeRoom(reserved int) time.Duration {
 	var longest [working]*Conn
 	for conn := range c.open {
-		if conn.phase < working && (longest[conn.phase] == nil || conn.since.Before(longest[conn.phase].since)) {
+		if conn.phase == working || conn.reserved < reserved {
+			continue
+		}
+		if first := longest[conn.phase]; first == nil || conn.since.Before(first.since) {
 			longest[conn.phase] = conn
 		}
 	}
@@ -137,10 +143,32 @@ func (c *connections) makeRoom() time.Duration {
 	return wait
 }
 
+// reserveHeader reserves memory for the header that a connection reads, and reports whether there is enough. If there
+// is not, it first closes connections with long headers, by the rules for newcomers. The caller holds the mutex.
+func (c *connections) reserveHeader(conn *Conn) bool {
+	more := conn.header.excess() - conn.reserved
+	for c.open[conn] && more > c.headers {
+		if c.makeRoom(1) > 0 {
+			return false
+		}
+	}
+	// A connection that was closed has released its memory for good.
+	if more > 0 && c.open[conn] {
+		c.headers, conn.reserved = c.headers-more, conn.reserved+more
+	}
+	return true
+}
+
+// releaseHeader releases what reserveHeader reserved. The caller holds the mutex.
+func (c *connections) releaseHeader(conn *Conn) {
+	c.headers, conn.reserved = c.headers+conn.reserved, 0
+}
+
 // release frees the place of a connection, once. The caller holds the mutex.
 func (c *connections) release(conn *Conn) {
 	if c.open[conn] {
 		delete(c.open, conn)
+		c.releaseHeader(conn)
 		c.wake()
 	}
 }
@@ -166,6 +194,7 @@ func (c *connections) stateChanged(served net.Conn, state http.ConnState) {
 	switch {
 	case state == http.StateIdle:
 		conn.header.begin()
+		c.releaseHeader(conn)
 		conn.enter(idle)
 		conn.becameIdle = conn.isProxy
 	case state == http.StateActive && conn.phase == idle:
