@@ -24,6 +24,7 @@ func validateBody(op *contract.Operation, bodies *bodies) echo.MiddlewareFunc {
 		return func(c echo.Context) error {
 			reserved := bodies.reserve(c.Request().Context())
 			defer reserved.release()
+			exchangeOf(c.Request().Context()).reserved = reserved
 			if err := accept(c, op, reserved); err != nil {
 				// The error is handled here, while its memory is reserved.
 				c.Error(err)
@@ -116,11 +117,11 @@ const (
 	maxLargeParsing = 36 << 20
 )
 
-// bodies bounds the memory of the bodies in flight: 136 MiB, whatever 1,024 connections send. Small bodies never wait
-// for large ones.
+// bodies bounds the memory of the bodies in flight, and of the records of retries: 136 MiB, whatever 1,024 connections
+// send. Small bodies never wait for large ones.
 type bodies struct {
 	// large holds large bodies from the arrival of their first bytes until the response is written. A caller decides how
-	// long that takes, so a body that does not fit is refused instead of queued.
+	// long that takes, so what does not fit is refused instead of queued.
 	large *room
 	// The semaphores bound the memory for parsing and validation. Those only need the processor and finish soon, so
 	// bodies wait for them.
@@ -165,6 +166,11 @@ func (r *bodyReservation) resize(bytes, kept int64) error {
 		return &refusal{slug: overloaded, header: retryAfterSecond()}
 	}
 	return nil
+}
+
+// holdRecord reserves memory for the record of a retry, as for a body of its length, if the body needed less.
+func (r *bodyReservation) holdRecord(length int64) error {
+	return r.resize(max(r.bytes, length*recordCost), max(r.kept, length*writingCost))
 }
 
 func (r *bodyReservation) release() { _ = r.resize(0, 0) }

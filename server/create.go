@@ -45,6 +45,7 @@ func createRequest(ctx context.Context, name string, idempotencyKey *string) sto
 		RemoteAddress:  current.remoteAddress,
 		ValidateOnly:   current.validateOnly,
 		Timing:         current.spans.createTiming(),
+		Reserve:        current.reserved.holdRecord,
 	}
 }
 

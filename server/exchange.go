@@ -39,6 +39,8 @@ type exchange struct {
 	isForwardedMalformed bool
 	// body is the unread part of the request body.
 	body io.Reader
+	// reserved is the memory of the body and of the record that is compared with it; nil before the body is read.
+	reserved *bodyReservation
 	// validateOnly is true for a validation, which stores nothing.
 	validateOnly bool
 	// replayed is true if the response is a record that an earlier request created.

@@ -113,3 +113,37 @@ func TestLongestStalledHeaderYields(t *testing.T) {
 	connect(t, address).send(t, longHeader()+"\r\n").want(t, http.StatusOK)
 	short.send(t, healthRequest[20:]).want(t, http.StatusOK)
 }
+
+// TestRetriedRecordsShareMemory uses the memory for bodies. A retry with a small body is refused, because its record is
+// large; one of a small record is not.
+func TestRetriedRecordsShareMemory(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	address := h.listen(t, listener.DefaultLimits())
+	large, small := largestBody("x"), directoryWith("{}")
+	h.post(t, workspaceDirectoryPath, large, set("Idempotency-Key", "large")).record(t)
+	h.post(t, workspaceDirectoryPath, small, set("Idempotency-Key", "small")).record(t)
+	retrying := h.token
+	for tries := 1; ; tries++ {
+		for i := range 5 {
+			h.token = h.newToken(t, fmt.Sprintf("caller-%d", i), time.Hour, workspaceDirectoryOperation)
+			for range 4 {
+				connect(t, address).send(t, h.directoryHead()+fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(large), large[:540_000]))
+			}
+		}
+		h.token = retrying
+		got := h.post(t, workspaceDirectoryPath, small, set("Idempotency-Key", "large"))
+		if got.status == http.StatusServiceUnavailable {
+			got.problem(t, http.StatusServiceUnavailable, "overloaded")
+			if wait := got.header.Get("Retry-After"); wait != "1" {
+				t.Errorf("Retry-After is %q", wait)
+			}
+			break
+		}
+		got.problem(t, http.StatusUnprocessableEntity, "idempotency-key-reused")
+		if tries == 40 {
+			t.Fatal("no retry is refused")
+		}
+	}
+	h.post(t, workspaceDirectoryPath, small, set("Idempotency-Key", "small")).record(t)
+}

@@ -29,6 +29,9 @@ type CreateRequest struct {
 	ValidateOnly bool
 	// Timing, if not nil, is filled in even if the create is refused.
 	Timing *Timing
+	// Reserve is called with the length of the record of the idempotency key before that is read, with an error if there
+	// is no memory for it; nil if all of them fit.
+	Reserve func(length int64) error
 }
 
 // ErrKeyReused means that the caller already used the idempotency key for another request. It is returned as a
@@ -56,8 +59,9 @@ const maxTries = 4
 // created a record from an equal request, it returns that record with replayed set. With ValidateOnly, it returns the
 // same outcome but stores nothing; a record that would be created has no pk.
 //
-// It returns ErrClientIDTaken, a KeyReusedError, ErrOverloaded, ErrUnavailable, or ErrDamaged if the record of the key
-// cannot be read; nothing is stored then. It returns ErrOutcomeUnknown if the record may have been stored.
+// It returns ErrClientIDTaken, a KeyReusedError, ErrOverloaded, ErrUnavailable, the error of Reserve, or ErrDamaged if
+// the record of the key cannot be read; nothing is stored then. It returns ErrOutcomeUnknown if the record may have
+// been stored.
 func (s *Store) CreateOAuth2Provider(
 	ctx context.Context, request CreateRequest, settings OAuth2Settings,
 ) (record OAuth2Provider, replayed bool, err error) {
@@ -107,7 +111,7 @@ func (s *Store) create(
 	}
 	for range maxTries {
 		if common.IdempotencyKey != nil {
-			if prior, err = s.replay(ctx, requested); prior != nil || err != nil {
+			if prior, err = s.replay(ctx, requested, request); prior != nil || err != nil {
 				return prior, err
 			}
 		}
@@ -128,7 +132,7 @@ func (s *Store) create(
 //
 // The first search is only a hint: another server may have the record, which the insert then meets. What is found is
 // read again, so that it will survive the loss of the server.
-func (s *Store) replay(ctx context.Context, requested Record) (record Record, err error) {
+func (s *Store) replay(ctx context.Context, requested Record, request CreateRequest) (record Record, err error) {
 	common := requested.Common()
 	const ofKey = "created_by = ? AND kind = ? AND idempotency_key = ?"
 	key := []any{common.CreatedBy, common.Kind, *common.IdempotencyKey}
@@ -139,12 +143,15 @@ func (s *Store) replay(ctx context.Context, requested Record) (record Record, er
 	if len(pks) == 0 {
 		return nil, nil
 	}
-	// Records that are compared take memory that the requests do not account for.
+	// Records that are compared take memory that the bodies of the requests do not account for.
 	if err := s.comparing.Acquire(ctx, 1); err != nil {
 		return nil, gaveUp(err)
 	}
 	defer s.comparing.Release(1)
 	err = s.database.Read(ctx, func(tx *gorm.DB) error {
+		if err := request.reserve(tx.Where(ofKey, key...), requested); err != nil {
+			return err
+		}
 		record, err = s.openedIn(tx.Where(ofKey, key...))
 		return err
 	})
@@ -162,6 +169,27 @@ func (s *Store) replay(ctx context.Context, requested Record) (record Record, er
 		return nil, &KeyReusedError{PK: record.Common().PK, Fields: fields}
 	}
 	return record, nil
+}
+
+// reserve reserves memory for the record that a query selects, which has the columns of the requested one.
+func (r CreateRequest) reserve(query *gorm.DB, requested Record) error {
+	if r.Reserve == nil {
+		return nil
+	}
+	terms := []string{"octet_length(secret)", "octet_length(name)"}
+	for _, column := range requested.settings() {
+		terms = append(terms, "coalesce(octet_length(CAST("+column.name+" AS text)), 0)")
+	}
+	var lengths []int64
+	if err := query.Model(&Provider{}).Select(strings.Join(terms, " + ")).Scan(&lengths).Error; err != nil {
+		return fmt.Errorf("measure the record: %w", err)
+	}
+	for _, length := range lengths {
+		if err := r.Reserve(length); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // differing is Differing within the memory of the server.
