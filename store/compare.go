@@ -16,8 +16,8 @@ func Differing(stored, requested Record) (fields []string, err error) {
 	if stored.Common().Name != requested.Common().Name {
 		fields = append(fields, "name")
 	}
-	wanted := requested.settings()
-	for i, column := range stored.settings() {
+	wanted := requested.settings(all())
+	for i, column := range stored.settings(all()) {
 		isChosen := column.name == clientIDColumn && chosen&GeneratedClientID != 0
 		if column.value != wanted[i].value && !isChosen {
 			fields = append(fields, column.name)

@@ -215,10 +215,10 @@ func copyAll[Row any](c *copying) error {
 }
 
 func copyProviders(c *copying) error {
-	if err := copyRows[OAuth2Provider](c, c.source.Where("kind = ?", KindOAuth2)); err != nil {
+	if err := copyRows[OAuth2Provider](c, withDefaults(c.source).Where("kind = ?", KindOAuth2)); err != nil {
 		return err
 	}
-	return copyRows[WorkspaceDirectoryProvider](c, c.source.Where("kind = ?", KindWorkspaceDirectory))
+	return copyRows[WorkspaceDirectoryProvider](c, withDefaults(c.source).Where("kind = ?", KindWorkspaceDirectory))
 }
 
 // copyEvents replaces the events that the trigger of creates has added to the target.

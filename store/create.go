@@ -177,7 +177,7 @@ func (r CreateRequest) reserve(query *gorm.DB, requested Record) error {
 		return nil
 	}
 	terms := []string{"octet_length(secret)", "octet_length(name)"}
-	for _, column := range requested.settings() {
+	for _, column := range requested.settings(all()) {
 		terms = append(terms, "coalesce(octet_length(CAST("+column.name+" AS text)), 0)")
 	}
 	var lengths []int64

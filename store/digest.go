@@ -3,7 +3,6 @@ package store
 import (
 	"encoding/base64"
 	"fmt"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -12,8 +11,9 @@ import (
 // digestVersion is the version of digests. It changes if the text that they are made of does.
 const digestVersion = "v1"
 
-// digestOf returns the digest of a record that was read: a MAC of all its columns that are not NULL, and of the secret
-// in plain text. Rotating keys, resealing, copying and new columns leave it unchanged. It returns ErrDamaged.
+// digestOf returns the digest of a record that was read: a MAC of its columns except those that are NULL or have their
+// defaults, and of the secret in plain text. Rotating keys, resealing, copying and new columns leave it unchanged. It
+// returns ErrDamaged.
 func digestOf(keys *loadedKeys, row readable[Record]) (*string, error) {
 	if row.damaged != nil {
 		return nil, row.damaged
@@ -30,15 +30,12 @@ func digestedColumns(record Record) map[string]any {
 	common := record.Common()
 	_, secret := record.secret()
 	columns := map[string]any{pkColumn: common.PK}
-	for _, column := range append(common.columns(), record.settings()...) {
-		if at, ok := column.value.(time.Time); ok {
-			column.value = at.UnixMicro()
-		}
+	for _, column := range append(common.columns(), record.settings(visitor{omits: true})...) {
 		if column.value != nil {
 			columns[column.name] = column.value
 		}
 	}
-	columns["secret"] = secret.Reveal()
+	columns[createdAt], columns["secret"] = common.CreatedAt.UnixMicro(), secret.Reveal()
 	links := map[string]Application{serves: common.Application, backchannel: common.Backchannel.Application}
 	for role, link := range links {
 		if link.ID != 0 {

@@ -32,23 +32,21 @@ type inserter struct {
 const maxLocked = 500 * time.Millisecond
 
 func newInserter(db database.Database, keys *keyCache) inserter {
-	i := inserter{database: db, keys: keys, settings: map[Kind][]int{}}
-	for _, column := range (Provider{}).columns() {
-		i.columns = append(i.columns, column.name)
-	}
-	i.createdAt = slices.Index(i.columns, createdAt)
-	for _, record := range []Record{
-		OAuth2Provider{Provider: Provider{Kind: KindOAuth2}},
-		WorkspaceDirectoryProvider{Provider: Provider{Kind: KindWorkspaceDirectory}},
-	} {
-		kind := record.Common().Kind
-		for _, column := range record.settings() {
-			place := slices.Index(i.columns, column.name)
-			if place < 0 {
-				place, i.columns = len(i.columns), append(i.columns, column.name)
+	i := inserter{database: db, keys: keys}
+	places := func(columns []column) (places []int) {
+		for _, column := range columns {
+			if !slices.Contains(i.columns, column.name) {
+				i.columns = append(i.columns, column.name)
 			}
-			i.settings[kind] = append(i.settings[kind], place)
+			places = append(places, slices.Index(i.columns, column.name))
 		}
+		return places
+	}
+	places(Provider{}.columns())
+	i.createdAt = slices.Index(i.columns, createdAt)
+	i.settings = map[Kind][]int{
+		KindOAuth2:             places(OAuth2Provider{}.settings(all())),
+		KindWorkspaceDirectory: places(WorkspaceDirectoryProvider{}.settings(all())),
 	}
 	return i
 }
@@ -67,7 +65,7 @@ func (i inserter) sealWith(c *create, keys *loadedKeys) (err error) {
 	if c.common.Sealed, err = keys.Seal(secret, placeOf(*c.common)); err != nil {
 		return err
 	}
-	common, settings := c.common.columns(), c.requested.settings()
+	common, settings := c.common.columns(), c.requested.settings(all())
 	if err := errors.Join(checkTexts(common), checkTexts(settings)); err != nil {
 		return err
 	}

@@ -182,7 +182,7 @@ func (s *Store) openedIn(query *gorm.DB) (Record, error) {
 
 // recordsIn returns the records that a query selects, with their applications.
 func recordsIn(query *gorm.DB) ([]readable[Record], error) {
-	records, err := readRows(query.Model(&Provider{}), scanRecord)
+	records, err := readRows(withDefaults(query.Model(&Provider{})), scanRecord)
 	if err != nil {
 		return nil, fmt.Errorf("read providers: %w", err)
 	}
@@ -216,7 +216,7 @@ func scanRecord(into func(model any) error) (record Record, err error) {
 	} else {
 		record = OAuth2Provider{row.Provider, row.OAuth2Settings}
 	}
-	if invalid := checkTexts(append(row.columns(), record.settings()...)); err == nil && invalid != nil {
+	if invalid := checkTexts(append(row.columns(), record.settings(all())...)); err == nil && invalid != nil {
 		err = &damagedRowError{invalid}
 	}
 	if err != nil {

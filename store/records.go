@@ -127,77 +127,8 @@ type Record interface {
 	secret() (field string, value Secret)
 	// with returns the record with other common values and another secret.
 	with(common Provider, secret Secret) Record
-	// settings returns the columns of the kind, in the form that databases store.
-	settings() []column
-}
-
-// column is a value in a column, of a type that database.Insertion lists.
-type column struct {
-	name  string
-	value any
-}
-
-// createdAt is the column that a create fills in when it is inserted.
-const createdAt = "created_at"
-
-// The names of columns.
-const pkColumn, clientIDColumn = "pk", "client_id"
-
-// columns returns the columns of both kinds, except pk.
-func (p Provider) columns() []column {
-	return []column{
-		{"uid", p.UID},
-		{"kind", string(p.Kind)},
-		{"name", p.Name},
-		{createdAt, p.CreatedAt.Time},
-		{"created_by", p.CreatedBy},
-		{"request_id", p.RequestID},
-		{"remote_address", p.RemoteAddress},
-		{"idempotency_key", optional(p.IdempotencyKey)},
-		{"secret", p.Sealed},
-		{"generated", int64(p.Generated)},
-	}
-}
-
-func (r OAuth2Provider) settings() []column {
-	return []column{
-		{clientIDColumn, r.ClientID},
-		{"property_mappings", r.PropertyMappings.text()},
-		{"authentication_flow", optional(r.AuthenticationFlow)},
-		{"authorization_flow", r.AuthorizationFlow},
-		{"client_type", r.ClientType},
-		{"access_code_validity", r.AccessCodeValidity},
-		{"access_token_validity", r.AccessTokenValidity},
-		{"refresh_token_validity", r.RefreshTokenValidity},
-		{"include_claims_in_id_token", r.IncludeClaimsInIDToken},
-		{"signing_key", optional(r.SigningKey)},
-		{"redirect_uris", r.RedirectURIs},
-		{"sub_mode", r.SubMode},
-		{"issuer_mode", r.IssuerMode},
-		{"jwks_sources", r.JWKSSources.text()},
-	}
-}
-
-func (r WorkspaceDirectoryProvider) settings() []column {
-	return []column{
-		{"property_mappings", r.PropertyMappings.text()},
-		{"property_mappings_group", r.PropertyMappingsGroup.text()},
-		{"delegated_subject", r.DelegatedSubject},
-		{"scopes", r.Scopes},
-		{"exclude_users_service_account", r.ExcludeUsersServiceAccount},
-		{"filter_group", optional(r.FilterGroup)},
-		{"user_delete_action", r.UserDeleteAction},
-		{"group_delete_action", r.GroupDeleteAction},
-		{"default_group_email_domain", r.DefaultGroupEmailDomain},
-	}
-}
-
-// optional returns nil for a nil pointer, and otherwise what it points to.
-func optional[T any](value *T) any {
-	if value == nil {
-		return nil
-	}
-	return *value
+	// settings returns the columns of the kind that a visitor collects.
+	settings(v visitor) []column
 }
 
 func (r OAuth2Provider) clientID() *string { return new(r.ClientID) }

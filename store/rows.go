@@ -98,12 +98,12 @@ func values[T any](rows iter.Seq2[readable[T], error]) iter.Seq2[T, error] {
 // List is a list that is stored as JSON.
 type List[T any] []T
 
-// Scan implements schema.SerializerInterface. Its error names the column. NULL, which the table allows only in a column
-// of the other kind, is nil.
+// Scan implements schema.SerializerInterface. Its error names the column. NULL is an empty list.
 func (l *List[T]) Scan(_ context.Context, column *schema.Field, _ reflect.Value, stored any) error {
 	var text []byte
 	switch stored := stored.(type) {
 	case nil:
+		*l = List[T]{}
 		return nil
 	case string:
 		text = []byte(stored)

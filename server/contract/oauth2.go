@@ -16,22 +16,22 @@ const (
 // FromAPIOAuth2 converts a valid request to settings, and returns which of them it has chosen. Fields that are absent
 // or null get their defaults.
 func FromAPIOAuth2(request model.OAuth2ProviderRequest) (settings store.OAuth2Settings, generated store.Generated) {
-	clientType := valueOr(request.ClientType, model.ClientTypeEnumConfidential)
+	byDefault := store.DefaultOAuth2()
 	settings = store.OAuth2Settings{
 		AuthenticationFlow:     request.AuthenticationFlow,
 		AuthorizationFlow:      request.AuthorizationFlow,
 		PropertyMappings:       valueOr(request.PropertyMappings, []uuid.UUID{}),
-		ClientType:             string(clientType),
+		ClientType:             textOr(request.ClientType, byDefault.ClientType),
 		ClientID:               valueOr(request.ClientID, ""),
 		ClientSecret:           store.NewSecret(valueOr(request.ClientSecret, "")),
-		AccessCodeValidity:     valueOr(request.AccessCodeValidity, "minutes=1"),
-		AccessTokenValidity:    valueOr(request.AccessTokenValidity, "hours=1"),
-		RefreshTokenValidity:   valueOr(request.RefreshTokenValidity, "days=30"),
-		IncludeClaimsInIDToken: valueOr(request.IncludeClaimsInIDToken, true),
+		AccessCodeValidity:     textOr(request.AccessCodeValidity, byDefault.AccessCodeValidity),
+		AccessTokenValidity:    textOr(request.AccessTokenValidity, byDefault.AccessTokenValidity),
+		RefreshTokenValidity:   textOr(request.RefreshTokenValidity, byDefault.RefreshTokenValidity),
+		IncludeClaimsInIDToken: valueOr(request.IncludeClaimsInIDToken, byDefault.IncludeClaimsInIDToken),
 		SigningKey:             request.SigningKey,
-		RedirectURIs:           valueOr(request.RedirectUris, ""),
-		SubMode:                string(valueOr(request.SubMode, model.SubModeEnumHashedUserID)),
-		IssuerMode:             string(valueOr(request.IssuerMode, model.IssuerModeEnumPerProvider)),
+		RedirectURIs:           textOr(request.RedirectUris, byDefault.RedirectURIs),
+		SubMode:                textOr(request.SubMode, byDefault.SubMode),
+		IssuerMode:             textOr(request.IssuerMode, byDefault.IssuerMode),
 		JWKSSources:            valueOr(request.JWKSSources, []uuid.UUID{}),
 	}
 	if request.ClientID == nil {
@@ -41,7 +41,7 @@ func FromAPIOAuth2(request model.OAuth2ProviderRequest) (settings store.OAuth2Se
 	if request.ClientSecret == nil {
 		generated |= store.GeneratedSecret
 		// Only a confidential client can keep a secret.
-		if clientType != model.ClientTypeEnumPublic {
+		if settings.ClientType != string(model.ClientTypeEnumPublic) {
 			settings.ClientSecret = store.NewSecret(store.RandomAlphanumeric(clientSecretLength))
 		}
 	}
@@ -86,3 +86,6 @@ func valueOr[T any](sent *T, byDefault T) T {
 	}
 	return byDefault
 }
+
+// textOr is valueOr for a string or an enumeration.
+func textOr[T ~string](sent *T, byDefault string) string { return string(valueOr(sent, T(byDefault))) }

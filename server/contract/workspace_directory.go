@@ -12,16 +12,17 @@ import (
 
 // FromAPIWorkspaceDirectory converts a valid request to settings. Fields that are absent or null get their defaults.
 func FromAPIWorkspaceDirectory(request model.WorkspaceDirectoryProviderRequest) store.WorkspaceDirectorySettings {
+	byDefault := store.DefaultWorkspaceDirectory()
 	return store.WorkspaceDirectorySettings{
 		PropertyMappings:           valueOr(request.PropertyMappings, []uuid.UUID{}),
 		PropertyMappingsGroup:      valueOr(request.PropertyMappingsGroup, []uuid.UUID{}),
 		DelegatedSubject:           request.DelegatedSubject,
 		Credentials:                store.NewSecret(compactJSON(request.Credentials)),
-		Scopes:                     valueOr(request.Scopes, ""),
-		ExcludeUsersServiceAccount: valueOr(request.ExcludeUsersServiceAccount, false),
+		Scopes:                     textOr(request.Scopes, byDefault.Scopes),
+		ExcludeUsersServiceAccount: valueOr(request.ExcludeUsersServiceAccount, byDefault.ExcludeUsersServiceAccount),
 		FilterGroup:                request.FilterGroup,
-		UserDeleteAction:           string(valueOr(request.UserDeleteAction, model.OutgoingSyncDeleteActionDoNothing)),
-		GroupDeleteAction:          string(valueOr(request.GroupDeleteAction, model.OutgoingSyncDeleteActionDoNothing)),
+		UserDeleteAction:           textOr(request.UserDeleteAction, byDefault.UserDeleteAction),
+		GroupDeleteAction:          textOr(request.GroupDeleteAction, byDefault.GroupDeleteAction),
 		DefaultGroupEmailDomain:    request.DefaultGroupEmailDomain,
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"iter"
 	"log/slog"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -74,9 +75,22 @@ func keyed(key, name string) store.CreateRequest {
 	return store.CreateRequest{Name: name, CreatedBy: "caller", RequestID: "request", IdempotencyKey: &key}
 }
 
+// fill returns settings without a zero value in fields of text and booleans, so that a new field needs no line below.
+func fill[Settings any](settings Settings) Settings {
+	for _, value := range reflect.ValueOf(&settings).Elem().Fields() {
+		switch {
+		case value.Kind() == reflect.String && value.IsZero():
+			value.SetString("full")
+		case value.Kind() == reflect.Bool:
+			value.SetBool(true)
+		}
+	}
+	return settings
+}
+
 // FullOAuth2 returns settings with a value other than the zero value in every field.
 func FullOAuth2(clientID string) store.OAuth2Settings {
-	return store.OAuth2Settings{
+	return fill(store.OAuth2Settings{
 		AuthenticationFlow:     new(uuid.UUID{1}),
 		AuthorizationFlow:      uuid.UUID{2},
 		PropertyMappings:       []uuid.UUID{{3}, {4}, {3}},
@@ -92,12 +106,12 @@ func FullOAuth2(clientID string) store.OAuth2Settings {
 		SubMode:                "user_uuid",
 		IssuerMode:             "global",
 		JWKSSources:            []uuid.UUID{{6}},
-	}
+	})
 }
 
 // FullWorkspaceDirectory returns settings with a value other than the zero value in every field.
 func FullWorkspaceDirectory() store.WorkspaceDirectorySettings {
-	return store.WorkspaceDirectorySettings{
+	return fill(store.WorkspaceDirectorySettings{
 		PropertyMappings:           []uuid.UUID{{1}},
 		PropertyMappingsGroup:      []uuid.UUID{{2}, {3}},
 		DelegatedSubject:           "admin@example.com",
@@ -108,7 +122,7 @@ func FullWorkspaceDirectory() store.WorkspaceDirectorySettings {
 		UserDeleteAction:           "suspend",
 		GroupDeleteAction:          "delete",
 		DefaultGroupEmailDomain:    "example.com",
-	}
+	})
 }
 
 func createOAuth2(t *testing.T, database *store.Store, clientID string) store.OAuth2Provider {

@@ -11,7 +11,9 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -28,24 +30,24 @@ import (
 func TestDigestsOfLines(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	server, client := providerdtest.Serve(t, dir), contracttest.Client(t)
+	server, client, defaults := providerdtest.Serve(t, dir), contracttest.Client(t), map[string]any{}
 	for path, body := range map[string]string{
 		providerdtest.OAuth2Path:    `{"name": "Wiki \u20ac \ud83d\ude00 <b>", "client_id": "wiki", "authorization_flow": "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"}`,
 		providerdtest.DirectoryPath: `{"name": "Staff", "delegated_subject": "admin@example.com", "credentials": {"canary":1.50}, "default_group_email_domain": "example.com"}`,
 	} {
-		server.ExpectPost(t, client, http.StatusCreated, path, body, "first")
+		maps.Copy(defaults, defaultsOf(t, body, server.ExpectPost(t, client, http.StatusCreated, path, body, "first")))
 	}
-	expectDigests(t, dir, 3)
+	expectDigests(t, dir, 3, defaults)
 	providerdtest.RunCommand(t, dir, "provider", "update", "1", "name=Other", "--yes")
 	providerdtest.RunCommand(t, dir, "token", "revoke", "1")
-	expectDigests(t, dir, 5)
+	expectDigests(t, dir, 5, defaults)
 	providerdtest.RunCommand(t, dir, strings.Fields(
 		"application create shop --name Shop --provider 1 --backchannel 1 --backchannel 2")...)
-	expectDigests(t, dir, 8)
+	expectDigests(t, dir, 8, defaults)
 }
 
 // expectDigests expects that the lines of providers and tokens have the digests of their rows.
-func expectDigests(t *testing.T, dir string, count int) {
+func expectDigests(t *testing.T, dir string, count int, defaults map[string]any) {
 	t.Helper()
 	data := filepath.Join(dir, "data")
 	keys, err := providerdtest.ClearKeys(filepath.Join(data, "keyset.json"), "sqlite3", filepath.Join(data, "providerd.db"))
@@ -56,12 +58,50 @@ func expectDigests(t *testing.T, dir string, count int) {
 			continue
 		}
 		count--
-		if text := rowText(t, dir, line); digest(key, text) != line.Digest {
+		if text := rowText(t, dir, line, defaults); digest(key, text) != line.Digest {
 			t.Errorf("%s: %d has the digest %s, not that of %s", line.Event, line.Subject, line.Digest, text)
 		}
 	}
 	if count != 0 {
 		t.Errorf("%d lines with a digest are missing", count)
+	}
+}
+
+// TestNullIsTheDefault sets every column that can be NULL and has a default to NULL, as in a row that is older than the column. Nothing
+// differs from the lines, the records are shown as before, and a retry is one.
+func TestNullIsTheDefault(t *testing.T) {
+	t.Parallel()
+	dir, client := t.TempDir(), contracttest.Client(t)
+	bodies := map[string]string{
+		providerdtest.OAuth2Path:    `{"name": "Wiki", "client_id": "wiki", "authorization_flow": "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"}`,
+		providerdtest.DirectoryPath: `{"name": "Staff", "delegated_subject": "admin@example.com", "credentials": {}, "default_group_email_domain": "example.com"}`,
+	}
+	first := map[string]string{}
+	server := providerdtest.Serve(t, dir)
+	for path, body := range bodies {
+		first[path] = server.ExpectPost(t, client, http.StatusCreated, path, body, "first")
+	}
+	server.Stop(t)
+	run := func(words ...string) string { return providerdtest.RunCommand(t, dir, words...) }
+	lines, shown := run("audit", "list", "--output", "jsonl"), run("provider", "list", "--reveal", "--output", "json")
+	processtest.Must(t, os.WriteFile(filepath.Join(dir, "lines"), []byte(lines), 0o600))
+	db, err := sql.Open("sqlite3", filepath.Join(dir, "data", "providerd.db"))
+	processtest.Must(t, err)
+	var assignments string
+	processtest.Must(t, db.QueryRowContext(t.Context(), `SELECT group_concat(name || ' = NULL') FROM pragma_table_info('providers')
+		WHERE NOT "notnull" AND name NOT IN ('idempotency_key', 'client_id', 'authorization_flow', 'delegated_subject',
+		'default_group_email_domain')`).Scan(&assignments))
+	_, err = db.ExecContext(t.Context(), "PRAGMA ignore_check_constraints = on; UPDATE providers SET "+assignments)
+	processtest.Must(t, err, db.Close())
+	run("audit", "verify", "lines")
+	if again := run("provider", "list", "--reveal", "--output", "json"); again != shown {
+		t.Errorf("records are\n%s\nwant\n%s", again, shown)
+	}
+	server = providerdtest.Serve(t, dir)
+	for path, body := range bodies {
+		if again := server.ExpectPost(t, client, http.StatusCreated, path, body, "first"); again != first[path] {
+			t.Errorf("a retry returns\n%s\nwant\n%s", again, first[path])
+		}
 	}
 }
 
@@ -96,8 +136,23 @@ func digest(key providerdtest.ClearKey, text []byte) string {
 	return "v1:" + base64.StdEncoding.EncodeToString(hash.Sum(binary.BigEndian.AppendUint32([]byte{1}, key.ID)))
 }
 
-// rowText returns the columns of a record that are not NULL in JSON, with the secret in plain text and the links.
-func rowText(t *testing.T, dir string, of line) []byte {
+// defaultsOf returns the fields that a response has and its request has not, in the form of columns.
+func defaultsOf(t *testing.T, request, response string) map[string]any {
+	t.Helper()
+	var sent, stored map[string]any
+	processtest.Must(t, json.Unmarshal([]byte(request), &sent), json.Unmarshal([]byte(response), &stored))
+	for name, value := range stored {
+		if _, isList := value.([]any); isList {
+			stored[name] = "[]"
+		}
+	}
+	maps.DeleteFunc(stored, func(name string, _ any) bool { return sent[name] != nil })
+	return stored
+}
+
+// rowText returns the columns of a record that are neither NULL nor the default in JSON, with the secret in plain text and
+// the links.
+func rowText(t *testing.T, dir string, of line, defaults map[string]any) []byte {
 	t.Helper()
 	if of.Kind == "" {
 		members := rowOf(t, dir, "SELECT * FROM tokens WHERE id = ?", of.Subject)
@@ -113,11 +168,13 @@ func rowText(t *testing.T, dir string, of line) []byte {
 	members := rowOf(t, dir, "SELECT *, (SELECT slug FROM applications WHERE provider_pk = pk) AS application, (SELECT slug "+
 		"FROM applications JOIN backchannels ON id = application_id WHERE backchannels.provider_pk = pk) AS backchannel "+
 		"FROM providers WHERE pk = ?", of.Subject)
-	for _, name := range []string{"include_claims_in_id_token", "exclude_users_service_account"} {
-		if number, ok := members[name].(int64); ok {
+	for name, byDefault := range defaults {
+		number, isNumber := members[name].(int64)
+		if _, isBoolean := byDefault.(bool); isBoolean && isNumber {
 			members[name] = number == 1
 		}
 	}
+	maps.DeleteFunc(members, func(name string, value any) bool { return value == defaults[name] })
 	members["secret"] = `{"canary":1.50}`
 	if of.Kind == "oauth2" {
 		var shown struct {

@@ -1,0 +1,136 @@
+package store
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+)
+
+// column is a value in a column, of a type that database.Insertion lists.
+type column struct {
+	name  string
+	value any
+}
+
+// The names of columns. A create fills in created_at when it is inserted.
+const pkColumn, clientIDColumn, createdAt = "pk", "client_id", "created_at"
+
+// columns returns the columns of both kinds, except pk.
+func (p Provider) columns() []column {
+	return []column{
+		{"uid", p.UID},
+		{"kind", string(p.Kind)},
+		{"name", p.Name},
+		{createdAt, p.CreatedAt.Time},
+		{"created_by", p.CreatedBy},
+		{"request_id", p.RequestID},
+		{"remote_address", p.RemoteAddress},
+		{"idempotency_key", optional(p.IdempotencyKey)},
+		{"secret", p.Sealed},
+		{"generated", int64(p.Generated)},
+	}
+}
+
+// visit visits each column of the kind: its name, its field, and the default that NULL stands for. The default of a
+// list is empty, and the default of an id is null. A required field is neither NULL nor "".
+func (s *OAuth2Settings) visit(v *visitor) {
+	visit(v, clientIDColumn, &s.ClientID, "")
+	v.list("property_mappings", s.PropertyMappings)
+	v.id("authentication_flow", s.AuthenticationFlow)
+	v.id("authorization_flow", &s.AuthorizationFlow)
+	visit(v, "client_type", &s.ClientType, "confidential")
+	visit(v, "access_code_validity", &s.AccessCodeValidity, "minutes=1")
+	visit(v, "access_token_validity", &s.AccessTokenValidity, "hours=1")
+	visit(v, "refresh_token_validity", &s.RefreshTokenValidity, "days=30")
+	visit(v, "include_claims_in_id_token", &s.IncludeClaimsInIDToken, true)
+	v.id("signing_key", s.SigningKey)
+	visit(v, "redirect_uris", &s.RedirectURIs, "")
+	visit(v, "sub_mode", &s.SubMode, "hashed_user_id")
+	visit(v, "issuer_mode", &s.IssuerMode, "per_provider")
+	v.list("jwks_sources", s.JWKSSources)
+}
+
+func (s *WorkspaceDirectorySettings) visit(v *visitor) {
+	v.list("property_mappings", s.PropertyMappings)
+	v.list("property_mappings_group", s.PropertyMappingsGroup)
+	visit(v, "delegated_subject", &s.DelegatedSubject, "")
+	visit(v, "scopes", &s.Scopes, "")
+	visit(v, "exclude_users_service_account", &s.ExcludeUsersServiceAccount, false)
+	v.id("filter_group", s.FilterGroup)
+	visit(v, "user_delete_action", &s.UserDeleteAction, "do_nothing")
+	visit(v, "group_delete_action", &s.GroupDeleteAction, "do_nothing")
+	visit(v, "default_group_email_domain", &s.DefaultGroupEmailDomain, "")
+}
+
+// visitor collects columns or, if sets is set, sets fields to their defaults.
+type visitor struct {
+	columns []column
+	// omits leaves out the columns that have their defaults.
+	omits, sets bool
+}
+
+// all returns a visitor with space for the columns of a kind.
+func all() visitor { return visitor{columns: make([]column, 0, 16)} }
+
+func visit[T comparable](v *visitor, name string, field *T, byDefault T) {
+	if v.sets {
+		*field = byDefault
+	} else if !v.omits || *field != byDefault {
+		v.columns = append(v.columns, column{name, *field})
+	}
+}
+
+func (v *visitor) list(name string, field List[uuid.UUID]) {
+	if !v.sets && (!v.omits || len(field) > 0) {
+		v.columns = append(v.columns, column{name, field.text()})
+	}
+}
+
+func (v *visitor) id(name string, field *uuid.UUID) {
+	if !v.sets {
+		v.columns = append(v.columns, column{name, optional(field)})
+	}
+}
+
+// optional returns nil for a nil pointer, and otherwise what it points to.
+func optional[T any](value *T) any {
+	if value == nil {
+		return nil
+	}
+	return *value
+}
+
+func (r OAuth2Provider) settings(v visitor) []column { r.visit(&v); return v.columns }
+
+func (r WorkspaceDirectoryProvider) settings(v visitor) []column { r.visit(&v); return v.columns }
+
+// DefaultOAuth2 returns the defaults of the optional fields that are strings or booleans.
+func DefaultOAuth2() (s OAuth2Settings) { s.visit(&visitor{sets: true}); return s }
+
+// DefaultWorkspaceDirectory is DefaultOAuth2 for the other kind.
+func DefaultWorkspaceDirectory() (s WorkspaceDirectorySettings) {
+	s.visit(&visitor{sets: true})
+	return s
+}
+
+// withDefaults selects the columns of records, with their defaults instead of NULL. GORM reads NULL as "" or false.
+func withDefaults(query *gorm.DB) *gorm.DB {
+	row := row{OAuth2Settings: DefaultOAuth2(), WorkspaceDirectorySettings: DefaultWorkspaceDirectory()}
+	v, selected := all(), []string{pkColumn}
+	row.OAuth2Settings.visit(&v)
+	row.WorkspaceDirectorySettings.visit(&v)
+	for _, column := range append(row.columns(), v.columns...) {
+		name := column.name
+		if text, ok := column.value.(string); ok && text != "" {
+			name = "coalesce(" + name + ", '" + text + "') AS " + name
+		} else if column.value == true {
+			name = "coalesce(" + name + ", true) AS " + name
+		}
+		if !slices.Contains(selected, name) {
+			selected = append(selected, name)
+		}
+	}
+	return query.Select(strings.Join(selected, ", "))
+}
