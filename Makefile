@@ -117,8 +117,10 @@ consumers: build ## Use the binary through the clients of 15 generators, mocks a
 	cd .ci/consumers && npm ci --no-audit --no-fund $(if $(filter ci,$(TOOLS)),--omit=dev)
 	node .ci/consumers/run.mjs $(TOOLS)
 
-manual: ## Write the tables of the manual that the program generates.
+manual: ## Write what the program generates: tables and a response in documents, and the catalog of PostgreSQL.
 	UPDATE=1 go test -count=1 ./cmd/providerd/command $(E2E)/shipped
+	UPDATE=1 go test -count=1 -tags slow -run 'Catalog|ReadmeWorks|CommandLine$$/^export|BothDatabases/sqlite/^lists' \
+		./store/postgres $(E2E)/{commands,docs}
 
 HOST = $(shell go env GOHOSTARCH)
 CROSS = $(subst amd64,x86_64,$(subst arm64,aarch64,$*))-linux-gnu-gcc

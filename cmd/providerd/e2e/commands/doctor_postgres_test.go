@@ -59,7 +59,7 @@ func TestDoctorOverPostgreSQL(t *testing.T) {
 		cluster.Set(t, setting, map[string]string{"on": "off", "off": "on"}[value])
 	}
 	cluster.Exec(t, name, "ALTER TABLE tokens SET UNLOGGED")
-	expectOnly(t, examined, standby, archive, noToken, fails("schema", `the schema has version 1 but differs from what this program creates: table "tokens" was changed; undo what another program has changed, and restore a backup only if a table or column is missing`))
+	expectOnly(t, examined, standby, archive, noToken, fails("schema", `the schema has version [0-9]+ but differs from what this program creates: table "tokens" was changed; undo what another program has changed, and restore a backup only if a table or column is missing`))
 	cluster.Exec(t, name, "ALTER TABLE tokens SET LOGGED")
 	cluster.Set(t, "archive_mode", "on")
 	cluster.Stop(t)

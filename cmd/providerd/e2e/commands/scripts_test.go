@@ -92,7 +92,8 @@ func runScripts(t *testing.T, dir string, setUp func(script *testscript.Env) err
 		script.Check(err)
 		return status, text
 	}
-	testscript.Run(t, testscript.Params{Dir: dir, RequireExplicitExec: true, Setup: setUp, Cmds: map[string]scriptCommand{
+	isUpdate := os.Getenv("UPDATE") != ""
+	testscript.Run(t, testscript.Params{Dir: dir, RequireExplicitExec: true, UpdateScripts: isUpdate, Setup: setUp, Cmds: map[string]scriptCommand{
 		"prints": func(script *testscript.TestScript, _ bool, arguments []string) {
 			expect(script, "0", "stdout", arguments[0], arguments[1:])
 		},

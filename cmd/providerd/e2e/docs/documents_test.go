@@ -32,18 +32,26 @@ func createShown(t *testing.T, dir string) (response string) {
 	return response
 }
 
-// TestReadmeWorks runs the README's request, and compares the response with the one that the README shows.
+// TestReadmeWorks runs the README's request, and compares the response with the one that the README shows. With
+// UPDATE=1, it writes that one.
 func TestReadmeWorks(t *testing.T) {
 	t.Parallel()
 	dir, shown, response := t.TempDir(), map[string]any{}, map[string]any{}
-	example := providerdtest.CodeBlocks(providerdtest.ReadFile(t, "README.md"), "json")[0]
+	readme := providerdtest.ReadFile(t, "README.md")
+	example := providerdtest.CodeBlocks(readme, "json")[0]
 	processtest.Must(t, json.Unmarshal([]byte(example), &shown))
 	processtest.Must(t, json.Unmarshal([]byte(createShown(t, dir)), &response))
 	for _, random := range []string{"client_id", "client_secret"} {
 		if response[random] == "" {
 			t.Errorf("%s is empty", random)
 		}
-		shown[random] = response[random]
+		response[random] = shown[random]
+	}
+	if os.Getenv("UPDATE") != "" {
+		text, err := json.MarshalIndent(response, "", "  ")
+		readme = strings.Replace(readme, strings.TrimSpace(example), string(text), 1)
+		processtest.Must(t, err, os.WriteFile(providerdtest.Path(t, "README.md"), []byte(readme), 0o600))
+		return
 	}
 	if !maps.EqualFunc(shown, response, reflect.DeepEqual) {
 		t.Errorf("the response is %v, the README shows %v", response, shown)
