@@ -92,6 +92,31 @@ func link(path, name string) error {
 	if err := os.Link(path, name); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
+	return syncName(name)
+}
+
+// CreateDir creates the directory of a database and its missing parents, which only their owner can enter and which
+// survive a crash. It does nothing if there is one. It returns a file system error.
+func CreateDir(path string) error {
+	parent := filepath.Dir(path)
+	_, err := os.Stat(path)
+	isMissing := errors.Is(err, fs.ErrNotExist) && parent != path
+	if isMissing {
+		if err := CreateDir(parent); err != nil {
+			return err
+		}
+	}
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return fmt.Errorf("create the database directory: %w", err)
+	}
+	if isMissing {
+		return syncName(path)
+	}
+	return nil
+}
+
+// syncName makes the name of a new file or directory survive a crash, or removes it.
+func syncName(name string) error {
 	if err := syncDir(filepath.Dir(name)); err != nil {
 		return errors.Join(err, os.Remove(name))
 	}

@@ -2,6 +2,8 @@ package files_test
 
 import (
 	"errors"
+	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -33,7 +35,7 @@ func TestSyncErrors(t *testing.T) {
 				name = func() error { return draft.Replace(filepath.Join(dir, "kept")) }
 			}
 			_, err = draft.WriteString("new")
-			if err := errors.Join(err, withoutSync(draft, isOfDraft, name)); !errors.Is(err, syscall.EIO) {
+			if err := errors.Join(err, withoutSync(draft.Fd(), isOfDraft, name)); !errors.Is(err, syscall.EIO) {
 				t.Errorf("name taken: %v, draft: %v: error is %v, want %v", isTaken, isOfDraft, err, syscall.EIO)
 			}
 			if err := draft.Cleanup(); err != nil {
@@ -51,8 +53,39 @@ func TestSyncErrors(t *testing.T) {
 	}
 }
 
+// A new directory is synced in its parent; if that fails, it is removed, and the error names the parent.
+func TestNewDirectoriesAreSynced(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	const noDraft = math.MaxUint32
+	for _, c := range []struct{ path, parent, created string }{
+		{"one", ".", "one"}, {"one/two/three", ".", "one"}, {"there/one/two", "there", "there/one"}, {"there", "", ""},
+	} {
+		processtest.Must(t, os.MkdirAll(filepath.Join(dir, "there"), 0o700))
+		path := filepath.Join(dir, c.path)
+		err := withoutSync(noDraft, false, func() error { return files.CreateDir(path) })
+		failed, _ := errors.AsType[*fs.PathError](err)
+		switch {
+		case c.parent == "" && err != nil:
+			t.Errorf("%s exists: error is %v", c.path, err)
+		case c.parent != "" && (!errors.Is(err, syscall.EIO) || failed.Path != filepath.Join(dir, c.parent)):
+			t.Errorf("create %s: error is %v, want one about %s", c.path, err, c.parent)
+		}
+		if _, err := os.Stat(filepath.Join(dir, c.created)); c.parent != "" && !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("create %s: %s was left, %v", c.path, c.created, err)
+		}
+		if err := files.CreateDir(path); err != nil {
+			t.Error(err)
+		}
+		if info, err := os.Stat(path); err != nil || info.Mode() != fs.ModeDir|0o700 {
+			t.Errorf("%s is %v, %v", c.path, info, err)
+		}
+		processtest.Must(t, os.RemoveAll(filepath.Join(dir, "one")))
+	}
+}
+
 // withoutSync calls name in a thread, which ends with it, in which fsync fails for the draft, or for all other files.
-func withoutSync(draft *files.Draft, isOfDraft bool, name func() error) error {
+func withoutSync(draft uintptr, isOfDraft bool, name func() error) error {
 	// Offsets in seccomp_data of the system call number and, on a little-endian machine, the first argument.
 	const number, argument = 0, 16
 	ofDraft, ofOthers := uint32(unix.SECCOMP_RET_ALLOW), unix.SECCOMP_RET_ERRNO|uint32(syscall.EIO)
@@ -63,7 +96,7 @@ func withoutSync(draft *files.Draft, isOfDraft bool, name func() error) error {
 		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: number},
 		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 4, K: unix.SYS_FSYNC},
 		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: argument},
-		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1, K: uint32(draft.Fd())},
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1, K: uint32(draft)},
 		{Code: unix.BPF_RET | unix.BPF_K, K: ofDraft},
 		{Code: unix.BPF_RET | unix.BPF_K, K: ofOthers},
 		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},

@@ -136,8 +136,8 @@ func (r Restoration) resolveTarget() (string, error) {
 		return "", fmt.Errorf("find the database: %w", err)
 	}
 	dir := filepath.Dir(r.Database)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("create the database directory: %w", err)
+	if err := files.CreateDir(dir); err != nil {
+		return "", err
 	}
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return "", fmt.Errorf("find the database: %w", err)

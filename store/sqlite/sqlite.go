@@ -56,8 +56,8 @@ func Create(ctx context.Context, path string, logger *slog.Logger) (*Database, e
 	if err := CheckName(files.Resolve(path)); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("create the database directory: %w", err)
+	if err := files.CreateDir(filepath.Dir(path)); err != nil {
+		return nil, err
 	}
 	return open(ctx, path, logger, createIfMissing, migrate)
 }

@@ -28,8 +28,8 @@ func (c *Command) lockDatabase(ctx context.Context, log *serveLog) (unlock func(
 	if database == "" {
 		return func() error { return nil }, nil
 	}
-	if err := os.MkdirAll(filepath.Dir(database), 0o700); err != nil {
-		return nil, fmt.Errorf("create the database directory: %w", err)
+	if err := files.CreateDir(filepath.Dir(database)); err != nil {
+		return nil, err
 	}
 	return lockFile(database, fmt.Sprintln(processName()), (*flock.Flock).TryLock,
 		func(lock *flock.Flock, holder string) error { return c.waitForLock(ctx, lock, holder, log) })
