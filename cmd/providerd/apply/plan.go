@@ -110,7 +110,8 @@ func (p *plan) holderFilters() (filters []store.Filter) {
 }
 
 // match returns the pks of the records of the entries: the record with its id or, if there is none, with its former one
-// or, with --adopt, with its client_id. It also returns the records that no entry names.
+// or, with --adopt, with its client_id. It also returns the other records, such as one with the former id of an entry
+// whose id has a record, too.
 func (p *plan) match(
 	records, holders map[string]store.Identity,
 ) (pks []int64, orphans []store.Identity) {
@@ -121,7 +122,7 @@ func (p *plan) match(
 			former = records[idempotencyKey(a.Kind, a.Was)]
 		}
 		pks[i] = cmp.Or(record.PK, former.PK)
-		named[record.PK], named[former.PK] = true, true
+		named[pks[i]] = true
 	}
 	for i, a := range p.entries {
 		if holder := holders[a.clientID]; p.Adopt && pks[i] == 0 && !named[holder.PK] {
