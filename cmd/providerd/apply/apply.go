@@ -38,7 +38,7 @@ type Command struct {
 	Database         console.DatabaseURL `default:"${database}" env:"PROVIDERD_DATABASE" placeholder:"URL" help:"With --as, the database: sqlite:PATH or postgres://USER@HOST/DATABASE (${env}; default ${default})."`
 	Keyset           string              `env:"PROVIDERD_KEYSET" type:"path" placeholder:"PATH" help:"With --as, the keyset file of the database (${env}; default keyset.json next to a SQLite database)."`
 	Prune            int                 `placeholder:"N" help:"With --as, delete the records of NAME that have no entry; if there are more than N, write nothing."`
-	Adopt            bool                `help:"With --as, take over any caller's records that have the client_id of an entry."`
+	Adopt            bool                `help:"With --as, take over any caller's records that have the client_id of an entry; this frees their idempotency keys."`
 	Yes              bool                `help:"With --as, do not ask for confirmation. Required if stdin is not a terminal."`
 	Strict           bool                `help:"Store nothing if there is advice for any entry."`
 	Parallel         int                 `default:"16" placeholder:"N" help:"Number of parallel creates over HTTP, 1 to 256 (default ${default})."`
