@@ -258,7 +258,7 @@ func (c *Command) providers() (*client.Providers, error) {
 
 // readToken reads the access token from the file or the environment variable.
 func (c *Command) readToken() error {
-	c.token = strings.TrimSpace(os.Getenv(TokenVariable))
+	c.token = os.Getenv(TokenVariable)
 	if c.TokenFile == "" || !c.needsServer() {
 		return nil
 	}

@@ -41,6 +41,9 @@ func Main() int {
 func run(ctx context.Context, arguments []string) int {
 	var root cli
 	parser, err := newParser(&root)
+	if err == nil {
+		err = trimVariables(parser)
+	}
 	if err != nil {
 		return printError(err, exitFailed)
 	}

@@ -50,7 +50,7 @@ func (c *doctorCommand) Run(
 	ctx context.Context, app *kong.Kong, out *console.Output, messages *console.Messages,
 ) error {
 	found := &findings{}
-	found.configuration(app)
+	found.configuration(append(unknownVariables(app), c.Warnings()...))
 	if c.TLSCert != "" {
 		found.certificate(c.TLSCert, c.TLSKey)
 	}
@@ -69,9 +69,9 @@ func (c *doctorCommand) Run(
 }
 
 // configuration checks what the parser accepts.
-func (f *findings) configuration(app *kong.Kong) {
+func (f *findings) configuration(warnings []string) {
 	const check = "configuration"
-	for _, warning := range unknownVariables(app) {
+	for _, warning := range warnings {
 		f.add(healthWarn, check, "%s", warning)
 	}
 	if _, err := serve.TraceEndpoint(); err != nil {

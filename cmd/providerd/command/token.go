@@ -39,7 +39,7 @@ func (f tokenFlags) Validate() error {
 type tokenCreateCommand struct {
 	console.DatabaseFlags
 	Name  console.Label `required:"" placeholder:"NAME" help:"Name of the caller; all tokens of this name belong to it."`
-	Allow []string      `required:"" sep:"none" enum:"${operations},all" placeholder:"OPERATION" help:"Operation that the token allows: ${listed} or all; repeatable."`
+	Allow []string      `required:"" enum:"${operations},all" placeholder:"OPERATION" help:"Operation that the token allows: ${listed} or all; repeatable."`
 	tokenFlags
 }
 

@@ -35,7 +35,7 @@ func printUsageError(err error) int {
 // describeUsageError rewords an error of the parser. It omits what may be a secret: values of variables, of fields and
 // of URLs.
 func describeUsageError(err error) string {
-	text := withoutAliases(err.Error())
+	text, assignment, isVariable := strings.Cut(withoutAliases(err.Error()), " (from envar ")
 	for _, reworded := range [][2]string{
 		{`(?s)unexpected argument .*://.*$`, "unexpected argument; --database takes a URL"},
 		{`(?s)(unexpected argument [^=]*)=.*$`, "$1=…"},
@@ -51,9 +51,9 @@ func describeUsageError(err error) string {
 	} {
 		text = regexp.MustCompile(reworded[0]).ReplaceAllString(text, reworded[1])
 	}
-	if problem, assignment, isVariable := strings.Cut(text, " (from envar "); isVariable {
+	if isVariable {
 		variable, _, _ := strings.Cut(assignment, "=")
-		return problem + sourceOf(variable)
+		text += sourceOf(variable)
 	}
 	return text
 }
@@ -138,10 +138,5 @@ func meantFlag(command *kong.Node, unknown string) string {
 	return ""
 }
 
-// sourceOf says that a value came from a variable, and what to do if the value is empty.
-func sourceOf(variable string) string {
-	if os.Getenv(variable) == "" {
-		return " (" + variable + " is empty; unset it, or set it to a value)"
-	}
-	return " (from the environment variable " + variable + ")"
-}
+// sourceOf says that a value came from a variable.
+func sourceOf(variable string) string { return " (from the environment variable " + variable + ")" }

@@ -31,16 +31,41 @@ func invalidVariables(command *kong.Node) (problems []string) {
 	return problems
 }
 
+// variables returns the names of the variables that commands read.
+func variables(parser *kong.Kong) []string {
+	names := []string{apply.TokenVariable}
+	for _, command := range parser.Model.Leaves(false) {
+		for _, flag := range command.Flags {
+			names = append(names, flag.Envs...)
+		}
+	}
+	return names
+}
+
+// trimVariables removes the white space around values, which some files of variables keep, and empty variables,
+// which Compose sets.
+func trimVariables(parser *kong.Kong) error {
+	for _, name := range variables(parser) {
+		value := strings.TrimSpace(os.Getenv(name))
+		err := os.Setenv(name, value)
+		if value == "" {
+			err = os.Unsetenv(name)
+		}
+		if err != nil {
+			return fmt.Errorf("read %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
 // unknownVariables returns a warning for each variable of the environment that begins with PROVIDERD_ and that no
 // command reads, except those that Kubernetes sets for a Service.
 func unknownVariables(parser *kong.Kong) (warnings []string) {
 	const prefix = "PROVIDERD_"
-	// With the prefix, even short names would be similar.
-	known := []string{strings.TrimPrefix(apply.TokenVariable, prefix)}
-	for _, command := range parser.Model.Leaves(false) {
-		for _, flag := range command.Flags {
-			known = append(known, strings.TrimPrefix(strings.Join(flag.Envs, ""), prefix))
-		}
+	known := variables(parser)
+	for i := range known {
+		// With the prefix, even short names would be similar.
+		known[i] = strings.TrimPrefix(known[i], prefix)
 	}
 	// Kubernetes sets such as PROVIDERD_SERVICE_HOST, PROVIDERD_PORT=tcp://10.0.0.1:80 and PROVIDERD_PORT_80_TCP_ADDR.
 	ofService := regexp.MustCompile(

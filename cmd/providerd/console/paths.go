@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -34,8 +35,16 @@ func DecodePath(context *kong.DecodeContext, target reflect.Value) error {
 	case "-":
 		return errors.New(`"-" is not a file; pass the path of one`)
 	default:
-		return sqlite.CheckName(path)
+		return checkPath(path)
 	}
+}
+
+// checkPath refuses what only a shell replaces or removes, and names that SQLite treats specially.
+func checkPath(path string) error {
+	if regexp.MustCompile(`^[~$\s]|\s(#|$)`).MatchString(path) {
+		return errors.New("must not begin with ~ or $, or have a comment or white space around it; write the path in full")
+	}
+	return sqlite.CheckName(path)
 }
 
 // CheckDistinctPaths refuses a path that is used twice by the files of a database, its keyset, the initial token and

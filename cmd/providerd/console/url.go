@@ -44,7 +44,7 @@ func (u *DatabaseURL) UnmarshalText(text []byte) (err error) {
 	case strings.Contains(path, "://"), strings.HasPrefix(path, "//"):
 		return errors.New("sqlite: takes a path, not a URL")
 	}
-	return sqlite.CheckName(path)
+	return checkPath(path)
 }
 
 // CheckPassword refuses a URL with a password that was passed as an argument.

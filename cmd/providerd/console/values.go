@@ -25,7 +25,6 @@ type ListenAddress string
 
 // UnmarshalText checks the form of the address.
 func (a *ListenAddress) UnmarshalText(text []byte) error {
-	text = bytes.TrimSpace(text)
 	host, port, err := net.SplitHostPort(string(text))
 	if host == "*" {
 		return fmt.Errorf("%q is not of the form HOST:PORT; use 0.0.0.0:%s for all IPv4 addresses or [::]:%s for all", text,
@@ -46,12 +45,16 @@ type Network netip.Prefix
 
 // UnmarshalText parses a network in CIDR notation (RFC 4632, section 3.1), or one address.
 func (n *Network) UnmarshalText(text []byte) error {
+	text = bytes.TrimSpace(text)
 	prefix, err := netip.ParsePrefix(string(text))
 	if address, addressErr := netip.ParseAddr(string(text)); addressErr == nil && address.Zone() == "" {
 		prefix, err = netip.PrefixFrom(address, address.BitLen()), nil
 	}
-	if err != nil || prefix != prefix.Masked() || prefix.Addr().Is4In6() {
+	switch network := prefix.Masked(); {
+	case err != nil, prefix.Addr().Is4In6():
 		return fmt.Errorf("%q is neither an address nor a network such as 10.0.0.0/8 or fd00::/8", text)
+	case prefix != network:
+		return fmt.Errorf("%q is an address in a network; write %s or %s", text, network, prefix.Addr())
 	}
 	*n = Network(prefix)
 	return nil

@@ -90,7 +90,7 @@ func (c *Command) Run(
 	defer stop()
 	log := newServeLog(messages, c.LogFormat, c.LogLevel)
 	defer log.output.close()
-	for _, warning := range warnings {
+	for _, warning := range append(warnings, c.Warnings()...) {
 		log.messages.Warn("%s", warning)
 	}
 	if err := c.open(ctx, contract, version, log); err != nil {
@@ -175,6 +175,17 @@ func (c *Command) open(
 		}, at, log)
 	}
 	return errors.Join(err, database.Close())
+}
+
+// Warnings returns sentences about values that are valid, but probably not meant.
+func (c *Command) Warnings() (warnings []string) {
+	for _, network := range c.proxies() {
+		if network.Bits() == 0 {
+			warnings = append(warnings, fmt.Sprintf("--trusted-proxy: %s contains all addresses, so that every caller chooses "+
+				"the address that is logged, audited and limited; pass only the networks of your proxies", network))
+		}
+	}
+	return warnings
 }
 
 // proxies returns the proxies whose headers are read.
