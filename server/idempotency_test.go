@@ -142,6 +142,8 @@ func TestReusedKeyComparesMeaning(t *testing.T) {
 	oauth2, directory := minimal(oauth2Path), minimal(workspaceDirectoryPath)
 	public := with(oauth2, "client_type", "public")
 	key := func(text string) map[string]any { return with(directory, "credentials", json.RawMessage(text)) }
+	uris := func(text string) map[string]any { return with(oauth2, "redirect_uris", text) }
+	const other = "4f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"
 	for title, test := range map[string]struct {
 		path          string
 		first, second map[string]any
@@ -163,6 +165,19 @@ func TestReusedKeyComparesMeaning(t *testing.T) {
 			"redirect_uris": "https://app.example.com/", "client_secret": "s", "client_id": "c", "name": "m",
 			"authorization_flow": flow, "property_mappings": []string{flow},
 		}, "name property_mappings client_id client_secret redirect_uris"},
+		"a set in another order": {
+			oauth2Path, with(with(oauth2, "property_mappings", []string{flow, other}), "jwks_sources", []string{flow, other}),
+			with(with(oauth2, "property_mappings", []string{other, flow, other}), "jwks_sources", []string{other, flow}), "",
+		},
+		"another set": {
+			oauth2Path, with(oauth2, "jwks_sources", []string{flow, other}), with(oauth2, "jwks_sources", []string{flow, flow}), "jwks_sources",
+		},
+		"a repetition": {
+			workspaceDirectoryPath, with(directory, "property_mappings_group", []string{flow}),
+			with(directory, "property_mappings_group", []string{flow, flow}), "",
+		},
+		"other line ends":         {oauth2Path, uris("https://a.example.com/\nb:c"), uris("https://a.example.com/\r\nb:c\r\n"), ""},
+		"lines in another order":  {oauth2Path, uris("a:b\nb:c"), uris("b:c\na:b"), "redirect_uris"},
 		"a default action":        {workspaceDirectoryPath, with(directory, "user_delete_action", "do_nothing"), directory, ""},
 		"digits of a number":      {workspaceDirectoryPath, key(`{"a":1.5}`), key(`{"a":1.50}`), "credentials"},
 		"an exponent":             {workspaceDirectoryPath, key(`{"a":1.10}`), key(`{"a":11e-1}`), "credentials"},

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 
@@ -46,7 +47,7 @@ func (s *OAuth2Settings) visit(v *visitor) {
 	visit(v, "refresh_token_validity", &s.RefreshTokenValidity, "days=30")
 	visit(v, "include_claims_in_id_token", &s.IncludeClaimsInIDToken, true)
 	v.id("signing_key", s.SigningKey)
-	visit(v, "redirect_uris", &s.RedirectURIs, "")
+	v.lines("redirect_uris", s.RedirectURIs)
 	visit(v, "sub_mode", &s.SubMode, "hashed_user_id")
 	visit(v, "issuer_mode", &s.IssuerMode, "per_provider")
 	v.list("jwks_sources", s.JWKSSources)
@@ -67,8 +68,9 @@ func (s *WorkspaceDirectorySettings) visit(v *visitor) {
 // visitor collects columns or, if sets is set, sets fields to their defaults.
 type visitor struct {
 	columns []column
-	// omits leaves out the columns that have their defaults.
-	omits, sets bool
+	// omits leaves out the columns that have their defaults, and normalizes gives the columns that mean the same the same
+	// values: a list is a set, and its order does not count.
+	omits, sets, normalizes bool
 }
 
 // all returns a visitor with space for the columns of a kind.
@@ -83,9 +85,21 @@ func visit[T comparable](v *visitor, name string, field *T, byDefault T) {
 }
 
 func (v *visitor) list(name string, field List[uuid.UUID]) {
+	if v.normalizes {
+		compare := func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
+		field = slices.Compact(slices.SortedFunc(slices.Values(field), compare))
+	}
 	if !v.sets && (!v.omits || len(field) > 0) {
 		v.columns = append(v.columns, column{name, field.text()})
 	}
+}
+
+// lines visits lines that end with LF or CR LF, which is optional on the last one.
+func (v *visitor) lines(name, field string) {
+	if v.normalizes {
+		field = strings.TrimSuffix(strings.ReplaceAll(field, "\r\n", "\n"), "\n")
+	}
+	visit(v, name, &field, "")
 }
 
 func (v *visitor) id(name string, field *uuid.UUID) {

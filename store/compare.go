@@ -8,16 +8,17 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Differing returns the names of the fields that differ between a record and a request for one. A value that the
-// request lets the server choose also equals one that the server chose. Both records have their secrets. It returns
+// Differing returns the names of the fields that differ in meaning between a record and a request for one. A value that
+// the request lets the server choose also equals one that the server chose. Both records have their secrets. It returns
 // ErrDamaged.
 func Differing(stored, requested Record) (fields []string, err error) {
 	chosen := stored.Common().Generated & requested.Common().Generated
 	if stored.Common().Name != requested.Common().Name {
 		fields = append(fields, "name")
 	}
-	wanted := requested.settings(all())
-	for i, column := range stored.settings(all()) {
+	form := visitor{normalizes: hasOtherSettings(stored, requested)}
+	wanted := requested.settings(form)
+	for i, column := range stored.settings(form) {
 		isChosen := column.name == clientIDColumn && chosen&GeneratedClientID != 0
 		if column.value != wanted[i].value && !isChosen {
 			fields = append(fields, column.name)
@@ -38,6 +39,11 @@ func Differing(stored, requested Record) (fields []string, err error) {
 	}
 	return fields, nil
 }
+
+// mustNormalize reports whether two records must be brought into the same form to find out what differs.
+func mustNormalize(a, b Record) bool { return hasOtherSettings(a, b) || isReordered(a, b) }
+
+func hasOtherSettings(a, b Record) bool { return !slices.Equal(a.settings(all()), b.settings(all())) }
 
 // isReordered reports whether the credentials of two records can be the same JSON with members in another order. They
 // are in the shortest form, so their lengths are then equal.

@@ -194,11 +194,11 @@ func (r CreateRequest) reserve(query *gorm.DB, requested Record) error {
 
 // differing is Differing within the memory of the server.
 func (s *Store) differing(ctx context.Context, stored, requested Record) (fields []string, err error) {
-	if isReordered(stored, requested) {
-		if err := s.reordering.Acquire(ctx, 1); err != nil {
+	if mustNormalize(stored, requested) {
+		if err := s.normalizing.Acquire(ctx, 1); err != nil {
 			return nil, gaveUp(err)
 		}
-		defer s.reordering.Release(1)
+		defer s.normalizing.Release(1)
 	}
 	return Differing(stored, requested)
 }

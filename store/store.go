@@ -28,9 +28,9 @@ type Store struct {
 	keys       *keyCache
 	tokens     tokenCache
 	batcher    *batcher
-	// comparing bounds the records that are compared with requests, and reordering those whose credentials are brought
-	// into the same order for that.
-	comparing, reordering *semaphore.Weighted
+	// comparing bounds the records that are compared with requests, and normalizing those that are brought into the same
+	// form for that.
+	comparing, normalizing *semaphore.Weighted
 	// transaction is what a store that is open only during Change reads from; nil for others.
 	transaction *gorm.DB
 }
@@ -38,8 +38,8 @@ type Store struct {
 const (
 	// maxComparing is how many records are compared with requests at a time: a record has at most 1 MiB.
 	maxComparing = 8
-	// maxReordering is 1 because the most expensive credentials take 47 MB.
-	maxReordering = 1
+	// maxNormalizing is 1 because the most expensive credentials take 47 MB.
+	maxNormalizing = 1
 )
 
 // Create returns a new Store for a server, over a database of the current schema, which may be new. The master keys in
@@ -81,7 +81,7 @@ func Open(ctx context.Context, db database.Database, keysetPath string) (*Store,
 	store := &Store{
 		database: db, keys: &keyCache{database: db, path: keysetPath},
 		tokens:    tokenCache{tokens: map[string]cachedToken{}},
-		comparing: semaphore.NewWeighted(maxComparing), reordering: semaphore.NewWeighted(maxReordering),
+		comparing: semaphore.NewWeighted(maxComparing), normalizing: semaphore.NewWeighted(maxNormalizing),
 	}
 	keys, err := store.keys.read(store.reader(ctx))
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"pgregory.net/rapid"
 
 	"example.com/providerd/store"
@@ -59,8 +60,12 @@ func (c *createsCheck) draw(t *rapid.T) *attempt {
 		a.request.IdempotencyKey = &key
 	}
 	a.request.ValidateOnly = rapid.IntRange(0, 3).Draw(t, "validate only") == 0
+	isReworded := rapid.Bool().Draw(t, "is reworded")
 	if rapid.IntRange(0, 3).Draw(t, "kind") == 0 {
 		a.directory = new(FullWorkspaceDirectory())
+		if isReworded {
+			rewordWorkspaceDirectory(a.directory)
+		}
 		return a
 	}
 	clientID := rapid.StringMatching("[a-dA-D]").Draw(t, "client_id")
@@ -69,6 +74,9 @@ func (c *createsCheck) draw(t *rapid.T) *attempt {
 		clientID = strings.ToLower(*a.request.IdempotencyKey)
 	}
 	a.oauth2 = new(FullOAuth2(c.prefix + clientID))
+	if isReworded {
+		rewordOAuth2(a.oauth2)
+	}
 	if a.request.Generated = store.Generated(rapid.SampledFrom([]int{0, 0, 0, 1, 2, 3}).Draw(t, "generated")); a.omits(store.GeneratedClientID) {
 		a.oauth2.ClientID = c.prefix + store.RandomAlphanumeric(40)
 	}
@@ -160,20 +168,38 @@ func (a *attempt) isStored() bool { return a.err == nil && !a.replayed && !a.req
 // omits reports whether the caller omitted a value, so that the server chose it.
 func (a *attempt) omits(value store.Generated) bool { return a.request.Generated&value != 0 }
 
-// isRetryOf reports whether an attempt that uses the key of another requests the same. An omitted value equals a
-// generated one.
+// rewordOAuth2 changes the order and the repetition of ids in lists, and line ends, but not what they mean.
+func rewordOAuth2(settings *store.OAuth2Settings) {
+	settings.PropertyMappings, settings.JWKSSources = []uuid.UUID{{4}, {3}}, []uuid.UUID{{6}, {6}}
+	settings.RedirectURIs = "https://a.example.com/\nhttps://b.example.com/"
+}
+
+func rewordWorkspaceDirectory(settings *store.WorkspaceDirectorySettings) {
+	settings.PropertyMappings, settings.PropertyMappingsGroup = []uuid.UUID{{1}, {1}}, []uuid.UUID{{3}, {2}}
+}
+
+// isRetryOf reports whether an attempt that uses the key of another requests the same, possibly in other words. An
+// omitted value equals a generated one.
 func (a *attempt) isRetryOf(first *attempt) bool {
-	if a.request.Name != first.request.Name || a.oauth2 == nil {
-		return a.request.Name == first.request.Name && reflect.DeepEqual(a.directory, first.directory)
+	if a.request.Name != first.request.Name {
+		return false
 	}
-	requested := *a.oauth2
+	if a.oauth2 == nil {
+		requested, wanted := *a.directory, *first.directory
+		rewordWorkspaceDirectory(&requested)
+		rewordWorkspaceDirectory(&wanted)
+		return reflect.DeepEqual(requested, wanted)
+	}
+	requested, wanted := *a.oauth2, *first.oauth2
+	rewordOAuth2(&requested)
+	rewordOAuth2(&wanted)
 	if a.omits(store.GeneratedClientID) && first.omits(store.GeneratedClientID) {
 		requested.ClientID = first.oauth2.ClientID
 	}
 	if a.omits(store.GeneratedSecret) && first.omits(store.GeneratedSecret) {
 		requested.ClientSecret = first.oauth2.ClientSecret
 	}
-	return reflect.DeepEqual(requested, *first.oauth2)
+	return reflect.DeepEqual(requested, wanted)
 }
 
 // isAsRequested reports whether the record has the requested values.

@@ -159,7 +159,7 @@ func (d FieldDiff) Lines() []string {
 	add("  - ", before, after)
 	add("  + ", after, before)
 	if len(lines) == 1 {
-		lines[0] += " only the order or repetition of values changes"
+		lines[0] += " only the order, repetition or line ends of values change"
 	}
 	return lines
 }

@@ -243,9 +243,6 @@ func (p *plan) isStoredUnder(a *applied, id string, record store.Provider) bool 
 // compareOwn finds out whether an entry changes the record that its id created.
 func (p *plan) compareOwn(a *applied, record store.Record) error {
 	a.Outcome = outcomeUpdate
-	if len(a.Changes) > 0 {
-		return nil
-	}
 	// The server must take the body of the entry for a retry of the create.
 	retried, err := p.requested(a, nil)
 	if err != nil {
@@ -255,9 +252,10 @@ func (p *plan) compareOwn(a *applied, record store.Record) error {
 	if err != nil {
 		return err
 	}
-	a.Detail = "keeps the client_id and the secret that the entry omits"
 	if len(fields) == 0 {
-		a.Outcome, a.Detail = outcomeUnchanged, ""
+		a.Outcome, a.Changes = outcomeUnchanged, nil
+	} else if len(a.Changes) == 0 {
+		a.Detail = "keeps the client_id and the secret that the entry omits"
 	}
 	return nil
 }
