@@ -9,8 +9,6 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"example.com/providerd/cmd/providerd/apply/manifest"
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/server/advice"
@@ -108,10 +106,15 @@ func (k Kind) Diff(document *contract.Document, before, after store.Record) ([]F
 	if err != nil {
 		return nil, err
 	}
+	differing, err := store.Differing(before, after)
+	if err != nil {
+		return nil, err
+	}
 	operation, _ := document.Operation(k.Operation)
 	var diffs []FieldDiff
 	for _, name := range operation.FieldNames() {
-		if isSame(was[name], is[name]) {
+		// Only a secret can be the same in another notation.
+		if bytes.Equal(was[name], is[name]) || name == k.Secret && !slices.Contains(differing, name) {
 			continue
 		}
 		diff := FieldDiff{Field: name, Old: was[name], New: is[name]}
@@ -121,16 +124,6 @@ func (k Kind) Diff(document *contract.Document, before, after store.Record) ([]F
 		diffs = append(diffs, diff)
 	}
 	return diffs, nil
-}
-
-// isSame reports whether two values differ in notation at most. Numbers keep their digits.
-func isSame(a, b json.RawMessage) bool {
-	values := []jsontext.Value{bytes.Clone(a), bytes.Clone(b)}
-	for i := range values {
-		// An absent value is not JSON.
-		_ = values[i].Canonicalize(jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false))
-	}
-	return bytes.Equal(values[0], values[1])
 }
 
 // masked returns the mask instead of a secret, and empty secrets unchanged.
