@@ -1,6 +1,7 @@
 package console
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"unicode"
@@ -14,23 +15,20 @@ func IsHidden(r rune) bool { return !unicode.IsGraphic(r) && r != '\n' && r != '
 
 // EscapeJSON returns the same JSON value with hidden characters escaped and invalid UTF-8 replaced by U+FFFD.
 func EscapeJSON(text []byte) []byte {
-	var result []byte
-	done := 0
-	for i := 0; i < len(text); {
-		r, size := utf8.DecodeRune(text[i:])
-		if IsHidden(r) || r == utf8.RuneError && size == 1 {
-			result = append(result, text[done:i]...)
-			for _, unit := range utf16.Encode([]rune{r}) {
-				result = fmt.Appendf(result, `\u%04x`, unit)
-			}
-			done = i + size
-		}
-		i += size
-	}
-	if done == 0 {
+	if utf8.Valid(text) && !bytes.ContainsFunc(text, IsHidden) {
 		return text
 	}
-	return append(result, text[done:]...)
+	var escaped []byte
+	for _, r := range string(text) {
+		if !IsHidden(r) {
+			escaped = utf8.AppendRune(escaped, r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			escaped = fmt.Appendf(escaped, `\u%04x`, unit)
+		}
+	}
+	return escaped
 }
 
 // JSONWriter writes what EscapeJSON returns. Each write must consist of whole characters.

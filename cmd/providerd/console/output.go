@@ -47,15 +47,9 @@ func (o *Output) Line(text string) error {
 
 // JSON prints a value, escaped like EscapeJSON, in one line or with an indent.
 func (o *Output) JSON(value any, indent string) error {
-	marshal := json.Marshal
-	if indent != "" {
-		marshal = func(value any) ([]byte, error) { return json.MarshalIndent(value, "", indent) }
-	}
-	text, err := marshal(value)
-	if err != nil {
-		return fmt.Errorf("render output: %w", err)
-	}
-	return o.Line(string(EscapeJSON(text)))
+	encoder := json.NewEncoder(JSONWriter{To: o})
+	encoder.SetIndent("", indent)
+	return encoder.Encode(value) //nolint:wrapcheck // The values can be encoded, so it is the error of Write.
 }
 
 // Flush writes the buffer. It returns nil only if all output was written, except in a report.
