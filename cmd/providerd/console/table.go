@@ -1,6 +1,7 @@
 package console
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strconv"
@@ -109,14 +110,13 @@ func (t *table) print() {
 		t.fit(last)
 	}
 	for _, row := range t.rows {
-		line := strings.Join(t.wrap(row.cells[last]), "\n"+strings.Repeat(" ", t.start(last)))
-		for i, cell := range slices.Backward(row.cells[:last]) {
-			line = t.pad(i, cell, row.color) + line
+		for i, cell := range row.cells[:last] {
+			row.cells[i] = pad(cell, t.widths[i])
 		}
-		if last == 0 {
-			line = row.color.paint(os.Stdout, line)
-		}
-		_ = t.output.Line(line)
+		lines := wrap(row.cells[last], t.widths[last])
+		row.cells[last] = strings.Join(lines, "\n"+strings.Repeat(" ", t.start(last)))
+		row.cells[0] = row.color.paint(os.Stdout, row.cells[0])
+		_ = t.output.Line(strings.Join(row.cells, ""))
 	}
 	t.rows = t.rows[:0]
 }
@@ -124,16 +124,10 @@ func (t *table) print() {
 // fit shortens columns from right to left until the last one has room.
 func (t *table) fit(last int) {
 	for i, width := range slices.Backward(t.widths[:last]) {
-		if excess := t.start(last) + min(t.widths[last], minText) - t.limit; excess > 0 {
-			t.widths[i] = min(width, max(width-excess, minColumn))
-		}
+		excess := max(0, t.start(last)+min(t.widths[last], minText)-t.limit)
+		t.widths[i] = min(width, max(width-excess, minColumn))
 	}
 	t.widths[last] = min(t.widths[last], max(t.limit-t.start(last), minColumn))
-}
-
-func isTime(cell string) bool {
-	_, err := time.Parse(time.RFC3339, cell)
-	return err == nil
 }
 
 // start returns where a column begins.
@@ -144,26 +138,20 @@ func (t *table) start(column int) (start int) {
 	return start
 }
 
-// pad returns a cell as wide as its column. Of a time that is shortened, the date is left.
-func (t *table) pad(column int, cell string, color Color) string {
-	width := t.widths[column]
-	if excess := utf8.RuneCountInString(cell) - width; excess > 0 && isTime(cell) {
-		cell = cell[:len(time.DateOnly)]
-	} else if excess > 0 {
-		cell = string([]rune(cell)[:width-1]) + "…"
+// pad returns a cell as wide as its column, with the gap. Of a time that is shortened, the date is left.
+func pad(cell string, width int) string {
+	if runes := []rune(cell); len(runes) > width {
+		cell = string(runes[:width-1]) + "…"
+		if at, err := time.Parse(time.RFC3339, string(runes)); err == nil {
+			cell = at.Format(time.DateOnly)
+		}
 	}
-	padding := strings.Repeat(" ", width-utf8.RuneCountInString(cell)+columnGap)
-	if column == 0 {
-		cell = color.paint(os.Stdout, cell)
-	}
-	return cell + padding
+	return fmt.Sprintf("%-*s", width+columnGap, cell)
 }
 
-// wrap splits the text of the last column into lines, between words where possible.
-func (t *table) wrap(text string) (lines []string) {
-	width := t.widths[len(t.widths)-1]
-	for t.limit > 0 && utf8.RuneCountInString(text) > width {
-		runes := []rune(text)
+// wrap splits a text into lines, between words where possible.
+func wrap(text string, width int) (lines []string) {
+	for runes := []rune(text); len(runes) > width; runes = []rune(text) {
 		at := strings.LastIndex(string(runes[:width+1]), " ")
 		if at <= 0 {
 			at = len(string(runes[:width]))
