@@ -38,7 +38,8 @@ type cli struct {
 }
 
 const description = "Provider configuration server: creates OAuth2 and workspace directory-sync providers over an " +
-	"HTTP JSON API.\n\nData goes to standard output, messages to standard error. The exit status is 0 for success, 1 " +
+	"HTTP JSON API.\n\n\"providerd serve\" starts a server, and \"providerd help token create\" shows the help of a " +
+	"command.\n\nData goes to standard output, messages to standard error. The exit status is 0 for success, 1 " +
 	"for failure, 2 for incorrect usage, and 3 if apply or audit verify finds records that differ."
 
 func newParser(root *cli) (*kong.Kong, error) {

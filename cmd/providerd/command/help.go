@@ -1,6 +1,7 @@
 package command
 
 import (
+	_ "embed"
 	"fmt"
 	"regexp"
 	"slices"
@@ -24,10 +25,26 @@ func printHelp(options kong.HelpOptions, command *kong.Context) error {
 		options.NoAppSummary = true
 		err = kong.DefaultHelpPrinter(options, command)
 	}
-	if lines := examples()[pathOf(node)]; len(lines) > 0 && err == nil {
+	if lines := examplesOf(node); len(lines) > 0 && err == nil {
 		_, err = fmt.Fprintf(command.Stdout, "\nExamples:\n  %s\n", strings.Join(lines, "\n  "))
 	}
 	return console.WrapPrintError(err)
+}
+
+// examples are the example command lines of all commands.
+//
+//go:embed examples.txt
+var examples string
+
+// examplesOf returns the examples of a command or of a group of commands; none of the program itself.
+func examplesOf(node *kong.Node) (lines []string) {
+	for line := range strings.Lines(examples) {
+		line = strings.TrimSpace(line)
+		if node.Parent != nil && strings.Contains(line+" ", pathOf(node)+" ") {
+			lines = append(lines, line)
+		}
+	}
+	return lines
 }
 
 // selected returns the command of a command line, or the program.
