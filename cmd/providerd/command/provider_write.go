@@ -11,6 +11,42 @@ import (
 	"example.com/providerd/store"
 )
 
+type providerCreateCommand struct {
+	console.DatabaseFlags
+	As    console.Label `required:"" placeholder:"NAME" help:"Caller that owns the provider: the name of the caller's tokens."`
+	Kind  providerKind  `arg:"" help:"Kind of provider: oauth2 or workspace_directory."`
+	Items items         `arg:"" optional:"" name:"item" help:"Fields: NAME=TEXT, NAME:=JSON, NAME=@FILE or NAME:=@FILE. A secret must be in a file."`
+}
+
+// Help is the long help text.
+func (*providerCreateCommand) Help() string {
+	return "Creates a provider in the database, with the same checks as a create over HTTP, and prints its pk. " +
+		"\"providerd provider show --reveal\" prints a generated client_id and secret."
+}
+
+// Validate requires fields.
+func (c *providerCreateCommand) Validate() error { return c.Items.check() }
+
+// Run creates the provider.
+func (c *providerCreateCommand) Run(
+	ctx context.Context, document *contract.Document, out *console.Output, messages *console.Messages,
+) error {
+	requested, err := c.Items.request(ctx, document, apply.KindOf(store.Kind(c.Kind)), nil, string(c.As))
+	if err != nil {
+		return err
+	}
+	return c.WithStore(ctx, func(database *store.Store) error {
+		changes := []store.Change{{Requested: requested}}
+		pks, err := database.Change(ctx, func(*store.Store) ([]store.Change, error) { return changes, nil })
+		if err != nil {
+			return err
+		}
+		noteAdvice(messages, requested)
+		messages.Note("created provider %d (%s)", pks[0], console.Printable(requested.Common().Name))
+		return out.Line(fmt.Sprint(pks[0]))
+	})
+}
+
 type providerUpdateCommand struct {
 	console.DatabaseFlags
 	console.ConsentFlag
