@@ -66,53 +66,57 @@ func (c *backupCommand) AfterApply(*kong.Context) error {
 func (c *backupCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	ctx, stop := untilInterrupted(ctx)
 	defer stop()
+	b := backups{c, out, messages}
 	if c.Every > 0 {
-		return backupSchedule{c, messages, func(path string) error { return c.write(ctx, out, messages, path) }}.run(ctx)
+		return b.repeat(ctx)
 	}
-	err := c.write(ctx, out, messages, c.File)
+	err := b.write(ctx, c.File)
 	if err != nil && ctx.Err() != nil {
 		return errors.New("interrupted; no backup was written")
 	}
 	return err
 }
 
+// backups writes backups.
+type backups struct {
+	*backupCommand
+	out      *console.Output
+	messages *console.Messages
+}
+
 // write writes a backup, and its outcome to the metrics file. It returns the error of backUp.
-func (c *backupCommand) write(
-	ctx context.Context, out *console.Output, messages *console.Messages, path string,
-) error {
+func (b backups) write(ctx context.Context, path string) error {
 	begun := time.Now()
-	err := c.backUp(ctx, out, messages, path)
-	if c.MetricsFile == "" || ctx.Err() != nil {
+	err := b.backUp(ctx, path)
+	if b.MetricsFile == "" || ctx.Err() != nil {
 		return err
 	}
-	failure := writeBackupMetrics(c.MetricsFile, path, begun, err)
-	if failure != nil && c.Every > 0 {
+	failure := writeBackupMetrics(b.MetricsFile, path, begun, err)
+	if failure != nil && b.Every > 0 {
 		// The backup is complete, so older ones can be removed.
-		messages.Error(failure)
+		b.messages.Error(failure)
 		return err
 	}
 	return errors.Join(err, failure)
 }
 
 // backUp writes a backup. It returns store.ErrDamaged if the backup was written but some providers cannot be read.
-func (c *backupCommand) backUp(
-	ctx context.Context, out *console.Output, messages *console.Messages, path string,
-) (err error) {
-	db, err := sqlite.OpenForBackup(ctx, c.Database.Path, slog.New(slog.DiscardHandler))
+func (b backups) backUp(ctx context.Context, path string) (err error) {
+	db, err := sqlite.OpenForBackup(ctx, b.Database.Path, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	keyset := c.KeysetPath()
+	keyset := b.KeysetPath()
 	// Fail early: without its keyset, the copy could not be verified.
 	if _, err := store.Inspect(db).Keys(ctx, keyset); err != nil {
 		return err
 	}
-	written := messages.Progress("bytes copied")
+	written := b.messages.Progress("bytes copied")
 	var damaged *store.DamagedError
 	err = db.Backup(ctx, path, written.Update, func(copied database.Readable) error {
 		written.Report()
-		if err := checkProviders(ctx, copied, keyset, messages); !errors.As(err, &damaged) {
+		if err := checkProviders(ctx, copied, keyset, b.messages); !errors.As(err, &damaged) {
 			return err
 		}
 		return nil
@@ -120,14 +124,14 @@ func (c *backupCommand) backUp(
 	if err != nil {
 		return err
 	}
-	_ = out.Line(path)
-	if err := out.Flush(); err != nil {
+	_ = b.out.Line(path)
+	if err := b.out.Flush(); err != nil {
 		return err
 	}
 	if damaged != nil {
 		return fmt.Errorf("%s is a complete backup, but %w", path, damaged)
 	}
-	messages.Note("verified %s; it does not contain the keyset: keep a copy of %s, but not next to the backups",
+	b.messages.Note("verified %s; it does not contain the keyset: keep a copy of %s, but not next to the backups",
 		path, keyset)
 	return nil
 }
