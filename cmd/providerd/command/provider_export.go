@@ -113,17 +113,16 @@ func (e *exporter) add(kind apply.Kind, record store.Record) error {
 		return fmt.Errorf("render provider %d: %w", pk, err)
 	}
 	secret := kind.Secret
-	isReference := !e.reveal && len(fields[secret]) > len(`""`)
-	if isReference {
+	var reference jsontext.Pointer
+	if !e.reveal && len(fields[secret]) > len(`""`) {
+		reference = reference.AppendToken(secret)
 		variable := strings.ToUpper(strings.ReplaceAll(name, "-", "_") + "_" + secret)
 		fields[secret] = json.RawMessage(`"${` + variable + `}"`)
 		e.messages.Note("%s replaces the %s of provider %d", variable, secret, pk)
 		e.references++
 	}
 	e.exported++
-	return e.writer.Entry(kind.Name, inOrder(name, fields), func(at jsontext.Pointer) bool {
-		return isReference && string(at) == "/"+secret
-	})
+	return e.writer.Entry(kind.Name, inOrder(name, fields), reference)
 }
 
 // inOrder writes the id, the name and then the other fields.

@@ -22,10 +22,10 @@ type Writer struct {
 func NewWriter(out io.Writer) *Writer { return &Writer{out: out} }
 
 // Entry writes an entry: one JSON object with the member id. Entries of a kind must follow each other. Read returns the
-// same values, with members in the same order and numbers with the same digits, except strings for which isReference is
-// true. It returns an error of the JSON or of the output.
-func (w *Writer) Entry(kind string, body []byte, isReference func(at jsontext.Pointer) bool) error {
-	reader := elementReader{Decoder: jsontext.NewDecoder(bytes.NewReader(body)), isReference: isReference}
+// same values, with members in the same order and numbers with the same digits, except the string at reference. It
+// returns an error of the JSON or of the output.
+func (w *Writer) Entry(kind string, body []byte, reference jsontext.Pointer) error {
+	reader := elementReader{Decoder: jsontext.NewDecoder(bytes.NewReader(body)), reference: reference}
 	element, err := reader.read()
 	if err != nil {
 		return fmt.Errorf("write entry: %w", err)
@@ -60,7 +60,7 @@ func (w *Writer) write(text []byte) error {
 // elementReader turns JSON into YAML nodes.
 type elementReader struct {
 	*jsontext.Decoder
-	isReference func(at jsontext.Pointer) bool
+	reference jsontext.Pointer
 	// hasHidden is true if a string has a character that a terminal would obey or hide.
 	hasHidden bool
 }
@@ -81,7 +81,7 @@ func (r *elementReader) read() (*yaml.Node, error) {
 		// In an object, the number of tokens is odd after a name.
 		container, count := r.StackIndex(r.StackDepth())
 		isName := container == '{' && count%2 == 1
-		if !isName && !r.isReference(r.StackPointer()) {
+		if !isName && r.StackPointer() != r.reference {
 			text = strings.ReplaceAll(text, "${", "$${")
 		}
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: stringTag, Value: text}, nil
