@@ -40,15 +40,9 @@ func billOf(build *debug.BuildInfo) *cyclonedx.BOM {
 	program := module(build.Main)
 	program.Type = cyclonedx.ComponentTypeApplication
 	components := []cyclonedx.Component{
-		{
-			Type: cyclonedx.ComponentTypeLibrary, Name: "std", Version: build.GoVersion, BOMRef: "std",
-			PackageURL: "pkg:golang/std@" + build.GoVersion,
-		},
+		library("std", build.GoVersion, "pkg:golang/std"),
 		// SQLite's source is part of the driver's module, which this program uses, too.
-		{
-			Type: cyclonedx.ComponentTypeLibrary, Name: "sqlite", Version: sqlite.LibraryVersion(), BOMRef: "sqlite",
-			PackageURL: "pkg:generic/sqlite@" + sqlite.LibraryVersion(),
-		},
+		library("sqlite", sqlite.LibraryVersion(), "pkg:generic/sqlite"),
 	}
 	for _, dependency := range build.Deps {
 		components = append(components, module(*dependency))
@@ -63,8 +57,12 @@ func module(from debug.Module) cyclonedx.Component {
 	if from.Replace != nil {
 		from = *from.Replace
 	}
-	url := "pkg:golang/" + from.Path + "@" + from.Version
+	return library(from.Path, from.Version, "pkg:golang/"+from.Path)
+}
+
+func library(name, version, url string) cyclonedx.Component {
+	url += "@" + version
 	return cyclonedx.Component{
-		Type: cyclonedx.ComponentTypeLibrary, Name: from.Path, Version: from.Version, BOMRef: url, PackageURL: url,
+		Type: cyclonedx.ComponentTypeLibrary, Name: name, Version: version, BOMRef: url, PackageURL: url,
 	}
 }
