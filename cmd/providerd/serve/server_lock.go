@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -70,11 +69,8 @@ const process = "process "
 
 // processName names this process for people. In a container, the host name is that of the container or Pod.
 func processName() string {
-	name := process + strconv.Itoa(os.Getpid())
-	if host, err := os.Hostname(); err == nil {
-		name += " of " + host
-	}
-	return name
+	host, _ := os.Hostname()
+	return fmt.Sprintf("%s%d of %s", process, os.Getpid(), host)
 }
 
 // readLockFile returns which server has written the file that is locked, which is overwritten. It creates the file
