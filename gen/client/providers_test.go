@@ -270,7 +270,7 @@ func TestBlocksOfTheREADMEAreRun(t *testing.T) {
 // The constants match the server's index of problems.
 func TestProblemTypesMatchServer(t *testing.T) {
 	t.Parallel()
-	source, err := os.ReadFile("problem_types.go")
+	source, err := os.ReadFile("refusal.go")
 	processtest.Must(t, err)
 	baseURL, _ := startServer(t)
 	response, err := http.Get(baseURL + "/problems/")

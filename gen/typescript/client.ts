@@ -1,6 +1,5 @@
-import { exchange, recordOf, type Created } from "./answer.js";
+import { exchange, recordOf, refusalOf, type Created } from "./answer.js";
 import { checkOptions, InvalidArgument } from "./options.js";
-import { refusalOf } from "./refusal.js";
 import { retry } from "./retry.js";
 import type { components, paths } from "./schema.gen.js";
 import { encode, type WithSecrets } from "./secret.js";

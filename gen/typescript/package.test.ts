@@ -75,7 +75,7 @@ test("the README's commands create a project in which its program and the sample
     await run("bash", ["-euc", commands.replace(/^.*\n/, "")], { cwd: root, env: { ...process.env, ...quiet } });
 
     const { stdout: packed } = await run("tar", ["--list", "--file", join(project, "providerd-client-0.1.0.tgz")]);
-    const modules = ["answer", "client", "options", "problems", "refusal", "retry", "schema.gen", "secret", "values"];
+    const modules = ["answer", "client", "options", "problems", "retry", "schema.gen", "secret", "values"];
     const built = modules.flatMap((name) => [`package/dist/${name}.d.ts`, `package/dist/${name}.js`]);
     expect(packed.trim().split("\n").sort()).toEqual([...built, "package/package.json"].sort());
 
