@@ -78,7 +78,7 @@ func Copy(
 					return fmt.Errorf("%w in table %s; copy again", ErrDiffers, content.Table)
 				}
 			}
-			if err := finishCopy(to, target, &row); err != nil {
+			if err := finishCopy(target, &row); err != nil {
 				return err
 			}
 			return checkUnchanged(from.Reader().WithContext(ctx), contents, isLive)
@@ -93,19 +93,17 @@ func Copy(
 // copiedTable is a table with its key, and how its rows are copied.
 type copiedTable struct {
 	name, key string
-	// generatesKeys is set if the database generates the keys.
-	generatesKeys bool
-	copy          func(c *copying) error
+	copy      func(c *copying) error
 }
 
 // copiedTables are the tables except the keyset, each after the tables that it refers to.
 func copiedTables() []copiedTable {
 	return []copiedTable{
-		{providersTable, pkColumn, true, copyProviders},
-		{"applications", "id", true, copyAll[Application]},
-		{"backchannels", "provider_pk", false, copyAll[Backchannel]},
-		{"tokens", "id", true, copyAll[Token]},
-		{eventsTable, "id", true, copyEvents},
+		{providersTable, pkColumn, copyProviders},
+		{"applications", "id", copyAll[Application]},
+		{"backchannels", "provider_pk", copyAll[Backchannel]},
+		{"tokens", "id", copyAll[Token]},
+		{eventsTable, "id", copyEvents},
 	}
 }
 
@@ -162,26 +160,17 @@ func lastKey(tx *gorm.DB, table, key string) (last int64, err error) {
 	return last, nil
 }
 
-// finishCopy makes the target usable. The pks of deleted providers are in the events.
-func finishCopy(to database.Database, target *gorm.DB, keyset *keysetRow) error {
-	for _, table := range copiedTables() {
-		last, err := lastKey(target, table.name, table.key)
-		if err == nil && table.name == providersTable {
-			var deleted int64
-			deleted, err = lastKey(target.Where("kind <> ''"), eventsTable, "subject")
-			last = max(last, deleted)
-		}
-		if err == nil && last > 0 && table.generatesKeys {
-			err = to.SetLastKey(target, table.name, last)
-		}
-		if err != nil {
-			return err
-		}
-	}
+// finishCopy makes the target usable. It chooses the key of the event, because the target does not generate keys above
+// those of its rows before the end of the load.
+func finishCopy(target *gorm.DB, keyset *keysetRow) error {
 	if err := target.Create(keyset).Error; err != nil {
 		return fmt.Errorf("write the keyset of the database: %w", err)
 	}
-	return addEvents(target, Event{Event: EventDatabaseCopied})
+	last, err := lastKey(target, eventsTable, "id")
+	if err != nil {
+		return err
+	}
+	return addEvents(target, Event{ID: last + 1, Event: EventDatabaseCopied})
 }
 
 // copying reads all tables of a source, and writes them to a target unless that is nil.

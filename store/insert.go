@@ -241,7 +241,7 @@ func comparePointers(a, b *string) int {
 }
 
 // lookUp sets the outcome of creates that were not stored. It returns those that nothing explains, sealed with the
-// latest keys: the keys were changed, or what they met was deleted.
+// latest keys: the keys were changed, what they met was deleted, or they got pks that are in use.
 func (i inserter) lookUp(creates []*create) (again []*create, err error) {
 	ctx, cancel := untilDeadline(creates)
 	defer cancel()
@@ -256,15 +256,24 @@ func (i inserter) lookUp(creates []*create) (again []*create, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("find conflicting records: %w", err)
 	}
+	isExplained := true
 	for _, c := range creates {
 		if outcome(c, found) {
 			continue
 		}
+		isExplained = isExplained && !bytes.Equal(c.version, keys.version)
 		if err := i.sealWith(c, keys); err != nil {
 			fail([]*create{c}, err)
 			continue
 		}
 		again = append(again, c)
+	}
+	if isExplained {
+		return again, nil
+	}
+	if err := i.database.AdvanceKeys(ctx); err != nil {
+		fail(again, err)
+		return nil, nil
 	}
 	return again, nil
 }

@@ -53,6 +53,9 @@ func Create(ctx context.Context, db database.Database, keysetPath string) (*Stor
 			return nil, errors.Join(err, db.Close())
 		}
 	}
+	if err := db.AdvanceKeys(ctx); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
 	return Open(ctx, db, keysetPath)
 }
 

@@ -79,13 +79,15 @@ type Database interface {
 	//
 	// It returns the error of the statements, ErrUnavailable or ErrOutcomeUnknown.
 	Write(ctx context.Context, statements func(tx *gorm.DB) error) error
-	// Load is like Write, but runs the statements once, however long they take, and need not take turns.
+	// Load is like Write, but runs the statements once, however long they take, need not take turns, and advances the keys
+	// after them.
 	Load(ctx context.Context, statements func(tx *gorm.DB) error) error
 	// Snapshot runs read statements in one transaction, which sees one state of the database for as long as it lasts and
 	// does not block writers. It returns the error of the statements or ErrUnavailable.
 	Snapshot(ctx context.Context, statements func(tx *gorm.DB) error) error
-	// SetLastKey makes a table generate only keys above last, which is at least 1, in a transaction of Load.
-	SetLastKey(tx *gorm.DB, table string, last int64) error
+	// AdvanceKeys makes the tables generate only keys above those in use and those of deleted providers, which rows that
+	// other programs copy do not. Write does so first. It returns ErrUnavailable, also if there is no higher key.
+	AdvanceKeys(ctx context.Context) error
 	// Insert inserts rows with one statement, which skips those with a unique value that is taken, and all if the keyset
 	// has another version. It returns the pks of the inserted rows by uid, once they are on disk.
 	//
@@ -156,6 +158,8 @@ type View interface {
 	// Drift describes the first few differences between the database, which must have this program's schema version, and
 	// what its migrations create: tables and anything that affects their rows. It returns ErrUnavailable.
 	Drift(ctx context.Context) ([]string, error)
+	// CheckKeys reports whether AdvanceKeys has anything to do, and returns its errors.
+	CheckKeys(ctx context.Context) (isBehind bool, err error)
 	// Close releases the database.
 	Close() error
 }

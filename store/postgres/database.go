@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/singleflight"
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
@@ -38,6 +39,8 @@ type Database struct {
 	readiness       readiness
 	// arrays are the types of arrays of the columns that Insert writes.
 	arrays map[string]arrayType
+	// advancing runs AdvanceKeys.
+	advancing singleflight.Group
 	// abandonTimeout is the constant of this name, except in tests.
 	abandonTimeout time.Duration
 }
@@ -67,6 +70,14 @@ func (d *Database) Read(ctx context.Context, statements func(tx *gorm.DB) error)
 
 // Write runs statements in a transaction. Writes take turns.
 func (d *Database) Write(ctx context.Context, statements func(tx *gorm.DB) error) error {
+	if err := d.AdvanceKeys(ctx); err != nil {
+		return err
+	}
+	return d.change(ctx, statements)
+}
+
+// change is Write, without moving sequences first.
+func (d *Database) change(ctx context.Context, statements func(tx *gorm.DB) error) error {
 	return d.transact(ctx, terms{beginStatement, transactTimeout, commitTimeout}, func(tx *gorm.DB) error {
 		if err := tx.Exec(changeLock).Error; err != nil {
 			return fmt.Errorf("wait for other changes: %w", err)

@@ -23,6 +23,7 @@ const (
 	tooManyConnections    = "53300"
 	insufficientPrivilege = "42501"
 	sequenceLimit         = "2200H"
+	uniqueViolation       = "23505"
 	lockNotAvailable      = "55P03"
 	deadlockDetected      = "40P01"
 	readOnly              = "25006"
@@ -237,7 +238,8 @@ func remedyOfCode(code string) string {
 		"3F000":            "create the schema, or correct search_path",
 		tooManyConnections: "raise max_connections or the role's limit, or connect through PgBouncer",
 		insufficientPrivilege: "grant the missing privilege to the role in the URL, such as GRANT ALL ON ALL TABLES IN " +
-			"SCHEMA public, or GRANT CREATE ON SCHEMA public to create the tables",
+			"SCHEMA public and GRANT ALL ON ALL SEQUENCES IN SCHEMA public, or GRANT CREATE ON SCHEMA public to create the " +
+			"tables",
 		"42704":           parameter,
 		"22023":           parameter,
 		"08P01":           parameter,

@@ -77,6 +77,12 @@ func (d *Database) tryInsert(
 	switch {
 	case errors.Is(err, database.ErrOutcomeUnknown):
 		return nil, false, err
+	case takesUsedID(err):
+		tx.rollBack(ctx)
+		if err := d.AdvanceKeys(ctx); err != nil {
+			return nil, false, err
+		}
+		return nil, true, unavailable(err)
 	case err != nil:
 		tx.rollBack(ctx)
 		d.avoidFailed(ctx, tx, err)
@@ -85,6 +91,12 @@ func (d *Database) tryInsert(
 	}
 	pks, err = readPKs(results[2])
 	return pks, false, err
+}
+
+// takesUsedID reports whether the trigger that adds an event got an id that is in use.
+func takesUsedID(err error) bool {
+	native, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && native.Code == uniqueViolation && native.TableName == "events"
 }
 
 // insertError classifies the error of an INSERT that stored nothing. It is database.ErrInsertApart unless any INSERT

@@ -109,21 +109,14 @@ const (
 
 // Load runs statements in one transaction, without waiting for other changes.
 func (d *Database) Load(ctx context.Context, statements func(tx *gorm.DB) error) error {
-	_, err := d.try(ctx, terms{beginStatement, loadTimeout, loadCommitTimeout}, statements)
+	_, err := d.try(ctx, terms{beginStatement, loadTimeout, loadCommitTimeout}, func(tx *gorm.DB) error {
+		err := statements(tx)
+		for isBehind := true; isBehind && err == nil; {
+			isBehind, err = d.advance(tx)
+		}
+		return err
+	})
 	return err
-}
-
-// sequenceOfKey selects the sequence of a table's primary key, which is its first column.
-const sequenceOfKey = `(SELECT pg_get_serial_sequence(@table, attname) FROM pg_attribute
-	WHERE attrelid = to_regclass(@table) AND attnum = 1)`
-
-// SetLastKey sets the key's sequence, which is not undone if the transaction is rolled back.
-func (d *Database) SetLastKey(tx *gorm.DB, table string, last int64) error {
-	err := tx.Exec("SELECT setval("+sequenceOfKey+", @last)", sql.Named("table", table), sql.Named("last", last)).Error
-	if err != nil {
-		return fmt.Errorf("set the last key of %s: %w", table, err)
-	}
-	return nil
 }
 
 const (

@@ -98,6 +98,9 @@ func (d *Database) write(ctx context.Context, statements func(tx *gorm.DB) error
 	if err := incrementGeneration(ctx, d.files, tx.Statement.ConnPool); err != nil {
 		return err
 	}
+	if err := d.advance(tx); err != nil {
+		return err
+	}
 	if err := statements(tx); err != nil {
 		return err
 	}
@@ -152,15 +155,10 @@ func (d *Database) Check(ctx context.Context) error {
 	if d.failed.Load() {
 		return d.probeWrite(ctx)
 	}
-	reader := d.Reader().WithContext(ctx)
-	if err := d.CheckSchema(reader); err != nil {
+	if err := d.CheckSchema(d.Reader().WithContext(ctx)); err != nil {
 		return err
 	}
-	var pks []int64
-	if err := reader.Raw("SELECT pk FROM providers LIMIT 1").Scan(&pks).Error; err != nil {
-		return fmt.Errorf("read: %w", err)
-	}
-	return nil
+	return d.AdvanceKeys(ctx)
 }
 
 // Close waits for running statements and closes the database. A second call returns the same result.

@@ -33,19 +33,9 @@ func (d *Database) Load(ctx context.Context, statements func(tx *gorm.DB) error)
 		if err := tx.Exec(fmt.Sprintf("PRAGMA cache_size = -%d", loadCache)).Error; err != nil {
 			return fmt.Errorf("set cache_size: %w", err)
 		}
-		return statements(tx)
+		if err := statements(tx); err != nil {
+			return err
+		}
+		return d.advance(tx)
 	})
-}
-
-// SetLastKey sets the sequence of a table with AUTOINCREMENT. It deletes the old row first, because sqlite_sequence has
-// no UNIQUE constraint to upsert on.
-func (d *Database) SetLastKey(tx *gorm.DB, table string, last int64) error {
-	err := tx.Exec("DELETE FROM sqlite_sequence WHERE name = ?", table).Error
-	if err == nil {
-		err = tx.Exec("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", table, last).Error
-	}
-	if err != nil {
-		return fmt.Errorf("set the last key of %s: %w", table, err)
-	}
-	return nil
 }

@@ -1,0 +1,188 @@
+//go:build slow
+
+package postgres_test
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"example.com/providerd/store"
+	"example.com/providerd/store/postgres"
+	"example.com/providerd/store/postgres/postgrestest"
+	"example.com/providerd/store/storetest"
+	"example.com/providerd/store/storetest/processtest"
+)
+
+// newCopied returns the URL of a database with rows that another program has copied: four providers, of which the last
+// was deleted, an application and a token. Their sequences are new.
+func newCopied(t *testing.T, cluster *postgrestest.Cluster, keyset string) (url string) {
+	t.Helper()
+	source := cluster.CreateDatabase(t)
+	opened := openStore(t, source, keyset)
+	createEach(t, opened, "a", "b", "c", "deleted")
+	_, err := opened.CreateApplication(t.Context(), store.Application{Name: "a", Slug: "a"})
+	processtest.Must(t, err, opened.DeleteProviders(t.Context(), []int64{4}))
+	_, _, err = opened.CreateToken(t.Context(), grant("a"))
+	processtest.Must(t, err)
+	url = newMigrated(t, cluster)
+	copyRows(t, cluster, source, url)
+	return url
+}
+
+// copyRows copies rows as pg_dump does, without triggers and sequences.
+func copyRows(t *testing.T, cluster *postgrestest.Cluster, source, target string) {
+	t.Helper()
+	command := cluster.Command("sh", "-c", `"$1" --data-only --disable-triggers --exclude-table='goose_*' \
+		--exclude-table=schema_support "$2" | grep --invert-match setval | psql --quiet --set=ON_ERROR_STOP=1 "$3"`,
+		"sh", postgrestest.Binary(t, "pg_dump"), source, target)
+	processtest.Run(t, command)
+}
+
+func grant(name string) store.TokenGrant {
+	return store.TokenGrant{Name: name, Operations: []string{}, ExpiresIn: time.Hour}
+}
+
+// expectNext creates a provider and a token, and checks that the keys are above the largest in use, and the log.
+func expectNext(t *testing.T, opened *store.Store, name string, above int64) {
+	t.Helper()
+	request, settings := keyedRequest(name)
+	record, _, err := opened.CreateOAuth2Provider(t.Context(), request, settings)
+	if err != nil || record.PK <= above {
+		t.Errorf("%s: pk is %d, want one above %d, %v", name, record.PK, above, err)
+	}
+	if _, _, err := opened.CreateToken(t.Context(), grant(name)); err != nil {
+		t.Errorf("%s: create a token: %v", name, err)
+	}
+	for found, err := range opened.Contradictions(t.Context()) {
+		t.Errorf("%s: the log says %v, %v", name, found, err)
+	}
+}
+
+// A sequence that is behind moves past all rows and deleted providers when a server opens the database, even if several
+// do at the same time, or when a command writes. No pk is given twice.
+func TestSequencesBehind(t *testing.T) {
+	t.Parallel()
+	cluster, keyset := postgrestest.NewCluster(t), newKeyset(t)
+	copied := databaseOf(t, newCopied(t, cluster, keyset))
+	const far = 2_000_000_000
+	for name, test := range map[string]struct {
+		statement string
+		above     int64
+		warnings  int
+	}{
+		"nothing": {"SELECT setval('providers_pk_seq', 4), setval('applications_id_seq', 1), setval('tokens_id_seq', 1), " +
+			"setval('events_id_seq', max(id)) FROM events", 4, 0},
+		"all":           {"SELECT 1", 4, 4},
+		"deleted pk":    {"SELECT setval('providers_pk_seq', 3)", 4, 4},
+		"events":        {"SELECT setval('providers_pk_seq', 4), setval('tokens_id_seq', 1), setval('applications_id_seq', 1)", 4, 1},
+		"several steps": {"UPDATE events SET subject = 600000 WHERE event = 'provider deleted' OR subject = 4", 600_000, 4},
+		"far":           {fmt.Sprintf("UPDATE events SET subject = %d WHERE event = 'provider deleted' OR subject = 4", far), far, 4},
+		"other name":    {`CREATE SCHEMA "Other's"; ALTER SEQUENCE providers_pk_seq RENAME TO "Other's"`, 4, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := cluster.CopyDatabase(t, copied)
+			cluster.Exec(t, databaseOf(t, url), test.statement)
+			var log processtest.Buffer
+			opened := make([]*store.Store, 2)
+			var group sync.WaitGroup
+			for i := range opened {
+				group.Go(func() {
+					database, err := postgres.Create(t.Context(), parse(t, url), slog.New(slog.NewTextHandler(&log, nil)))
+					if err == nil {
+						opened[i], err = store.Create(t.Context(), database, keyset)
+					}
+					if err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			group.Wait()
+			for i, opened := range opened {
+				group.Go(func() { expectNext(t, processtest.Closing(t, opened, nil), fmt.Sprint("next ", i), test.above) })
+			}
+			group.Wait()
+			if warned := strings.Count(log.String(), "moved a sequence that was behind the keys in its table"); warned != test.warnings {
+				t.Errorf("warned %d times, want %d: %s", warned, test.warnings, log.String())
+			}
+		})
+	}
+	operator := openOperator(t, cluster.CopyDatabase(t, copied), keyset)
+	_, err := operator.RotateKey(t.Context())
+	processtest.Must(t, err)
+	expectNext(t, operator, "command", 4)
+}
+
+// A create that gets a key in use is stored in time, by each server.
+func TestSequencesSetBack(t *testing.T) {
+	t.Parallel()
+	cluster, url := newDatabase(t)
+	keyset := newKeyset(t)
+	replicas := []*store.Store{openStore(t, url, keyset), openStore(t, url, keyset)}
+	for round := range 3 {
+		for n := range 20 {
+			createEach(t, replicas[n%2], fmt.Sprint(round, "/", n))
+		}
+		for _, sequence := range []string{"providers_pk_seq", "events_id_seq"} {
+			cluster.Exec(t, databaseOf(t, url), "SELECT setval('"+sequence+"', 1, false)")
+			var group sync.WaitGroup
+			for i, replica := range replicas {
+				group.Go(func() { expectNext(t, replica, fmt.Sprint(round, "/", sequence, "/", i), 20) })
+			}
+			group.Wait()
+		}
+	}
+}
+
+// A role that may not move a sequence is refused with the missing privilege, and one that only reads is not.
+func TestSequencesOfAnotherRole(t *testing.T) {
+	t.Parallel()
+	cluster, keyset := postgrestest.NewCluster(t), newKeyset(t)
+	url := newCopied(t, cluster, keyset)
+	cluster.Exec(t, databaseOf(t, url), "CREATE ROLE server LOGIN PASSWORD 'server'",
+		"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO server")
+	as := with(url, "user=server&password=server")
+	expect := func(says string) {
+		t.Helper()
+		opened, err := storetest.CreatePostgres(t.Context(), as, keyset)
+		if err == nil {
+			err = opened.Close()
+		}
+		if says == "" && err != nil || says != "" && (!errors.Is(err, store.ErrUnavailable) || !strings.HasSuffix(err.Error(), says)) {
+			t.Errorf("error is %v, want %q", err, says)
+		}
+	}
+	const denied = "ERROR: permission denied for sequence providers_pk_seq (SQLSTATE 42501); grant the missing privilege to " +
+		"the role in the URL, such as GRANT ALL ON ALL TABLES IN SCHEMA public and GRANT ALL ON ALL SEQUENCES IN SCHEMA " +
+		"public, or GRANT CREATE ON SCHEMA public to create the tables"
+	expect(denied)
+	reader := openOperator(t, as, keyset)
+	expectSecrets(t, reader, "a", "b", "c")
+	cluster.Exec(t, databaseOf(t, url), "GRANT SELECT ON ALL SEQUENCES IN SCHEMA public TO server")
+	expect(denied)
+	cluster.Exec(t, databaseOf(t, url), "GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO server")
+	expect("")
+}
+
+// A sequence at its end is named.
+func TestSequencesAtTheirEnd(t *testing.T) {
+	t.Parallel()
+	cluster, url := newDatabase(t)
+	keyset := newKeyset(t)
+	createEach(t, openStore(t, url, keyset), "before")
+	cluster.Exec(t, databaseOf(t, url), "SELECT setval('events_id_seq', 9223372036854775807)")
+	_, err := storetest.CreatePostgres(t.Context(), url, keyset)
+	const says = "sequence events_id_seq is at its end, 9223372036854775807, so no row can be added to table events; " +
+		"use ALTER SEQUENCE to restore the MAXVALUE that the migrations set, or restore a backup"
+	if !errors.Is(err, store.ErrUnavailable) || !strings.HasSuffix(err.Error(), says) {
+		t.Errorf("error is %v, want %q", err, says)
+	}
+	if _, err := inspect(t, url).CheckKeys(t.Context()); !errors.Is(err, store.ErrUnavailable) || !strings.HasSuffix(err.Error(), says) {
+		t.Errorf("error is %v, want %q", err, says)
+	}
+}
