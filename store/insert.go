@@ -271,7 +271,7 @@ func (i inserter) lookUp(creates []*create) (again []*create, err error) {
 	if isExplained {
 		return again, nil
 	}
-	if err := i.database.AdvanceKeys(ctx); err != nil {
+	if err := i.database.Prepare(ctx); err != nil {
 		fail(again, err)
 		return nil, nil
 	}

@@ -53,7 +53,7 @@ func Create(ctx context.Context, db database.Database, keysetPath string) (*Stor
 			return nil, errors.Join(err, db.Close())
 		}
 	}
-	if err := db.AdvanceKeys(ctx); err != nil {
+	if err := db.Prepare(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return Open(ctx, db, keysetPath)

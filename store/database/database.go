@@ -85,9 +85,10 @@ type Database interface {
 	// Snapshot runs read statements in one transaction, which sees one state of the database for as long as it lasts and
 	// does not block writers. It returns the error of the statements or ErrUnavailable.
 	Snapshot(ctx context.Context, statements func(tx *gorm.DB) error) error
-	// AdvanceKeys makes the tables generate only keys above those in use and those of deleted providers, which rows that
-	// other programs copy do not. Write does so first. It returns ErrUnavailable, also if there is no higher key.
-	AdvanceKeys(ctx context.Context) error
+	// Prepare makes the tables generate only keys above those in use and those of deleted providers, which rows that other
+	// programs copy do not. Write does so first. It returns ErrUnavailable, also if there is no higher key, or the schema
+	// lacks what keeps creates single and in the log.
+	Prepare(ctx context.Context) error
 	// Insert inserts rows with one statement, which skips those with a unique value that is taken, and all if the keyset
 	// has another version. It returns the pks of the inserted rows by uid, once they are on disk.
 	//
@@ -155,11 +156,9 @@ type View interface {
 	// Schema returns the schema version of the database. It returns ErrNoDatabase if there are no tables, ErrForeign or
 	// ErrUnavailable.
 	Schema(ctx context.Context) (Schema, error)
-	// Drift describes the first few differences between the database, which must have this program's schema version, and
-	// what its migrations create: tables and anything that affects their rows. It returns ErrUnavailable.
-	Drift(ctx context.Context) ([]string, error)
-	// CheckKeys reports whether AdvanceKeys has anything to do, and returns its errors.
-	CheckKeys(ctx context.Context) (isBehind bool, err error)
+	// Check reports whether Prepare has keys to advance, and returns its errors. The database must have this program's
+	// schema version.
+	Check(ctx context.Context) (isBehind bool, err error)
 	// Close releases the database.
 	Close() error
 }

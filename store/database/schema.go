@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"io/fs"
+	"strings"
 
 	"github.com/pressly/goose/v3"
 )
@@ -75,4 +76,13 @@ func (s Schema) CheckKnown() error {
 	default:
 		return nil
 	}
+}
+
+// SchemaError returns ErrUnavailable if a schema has faults.
+func SchemaError(faults []string) error {
+	if len(faults) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: the schema differs from what this program creates: %s; undo what another program has changed",
+		ErrUnavailable, strings.Join(faults, ", "))
 }

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,8 +40,8 @@ type Database struct {
 	readiness       readiness
 	// arrays are the types of arrays of the columns that Insert writes.
 	arrays map[string]arrayType
-	// advancing runs AdvanceKeys.
-	advancing singleflight.Group
+	// preparing runs Prepare.
+	preparing singleflight.Group
 	// abandonTimeout is the constant of this name, except in tests.
 	abandonTimeout time.Duration
 }
@@ -68,15 +69,29 @@ func (d *Database) Read(ctx context.Context, statements func(tx *gorm.DB) error)
 	return err
 }
 
+// errRollback ends a transaction without an error.
+var errRollback = errors.New("roll back")
+
+// inspect is Read, but needs no standby.
+func (d *Database) inspect(ctx context.Context, statements func(tx *gorm.DB) error) error {
+	err := d.transact(ctx, terms{beginSnapshot, readTimeout, 0}, func(tx *gorm.DB) error {
+		return cmp.Or(statements(tx), errRollback)
+	})
+	if errors.Is(err, errRollback) {
+		return nil
+	}
+	return err
+}
+
 // Write runs statements in a transaction. Writes take turns.
 func (d *Database) Write(ctx context.Context, statements func(tx *gorm.DB) error) error {
-	if err := d.AdvanceKeys(ctx); err != nil {
+	if err := d.Prepare(ctx); err != nil {
 		return err
 	}
 	return d.change(ctx, statements)
 }
 
-// change is Write, without moving sequences first.
+// change is Write, without Prepare.
 func (d *Database) change(ctx context.Context, statements func(tx *gorm.DB) error) error {
 	return d.transact(ctx, terms{beginStatement, transactTimeout, commitTimeout}, func(tx *gorm.DB) error {
 		if err := tx.Exec(changeLock).Error; err != nil {

@@ -79,7 +79,7 @@ func (d *Database) tryInsert(
 		return nil, false, err
 	case takesUsedID(err):
 		tx.rollBack(ctx)
-		if err := d.AdvanceKeys(ctx); err != nil {
+		if err := d.Prepare(ctx); err != nil {
 			return nil, false, err
 		}
 		return nil, true, unavailable(err)

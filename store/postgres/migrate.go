@@ -22,6 +22,11 @@ var migrations embed.FS
 // supportTable is created by the first migration, in the same transaction as the other tables.
 const supportTable = "schema_support"
 
+// migratedTables returns the names of the tables that the migrations create.
+func migratedTables() []string {
+	return []string{"providers", "applications", "backchannels", "tokens", "keyset", "events", supportTable}
+}
+
 // SchemaVersion returns the schema version of this program.
 func SchemaVersion() (int64, error) { return database.ProgramVersion(migrations) }
 

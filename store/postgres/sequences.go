@@ -52,15 +52,9 @@ func readSequences(tx *gorm.DB) (behind []sequence, err error) {
 	return behind, nil
 }
 
-// CheckKeys compares the sequences with the keys in use.
-func (v *View) CheckKeys(ctx context.Context) (isBehind bool, err error) {
-	behind, err := readSequences(v.Reader().WithContext(ctx))
-	return len(behind) > 0, err
-}
-
-// AdvanceKeys moves sequences that are behind, once for all concurrent calls and servers.
-func (d *Database) AdvanceKeys(ctx context.Context) error {
-	ended := d.advancing.DoChan("", func() (any, error) { return nil, d.advanceKeys(context.WithoutCancel(ctx)) })
+// Prepare moves sequences that are behind, once for all concurrent calls and servers.
+func (d *Database) Prepare(ctx context.Context) error {
+	ended := d.preparing.DoChan("", func() (any, error) { return nil, d.prepare(context.WithoutCancel(ctx)) })
 	select {
 	case result := <-ended:
 		return result.Err
@@ -69,10 +63,10 @@ func (d *Database) AdvanceKeys(ctx context.Context) error {
 	}
 }
 
-func (d *Database) advanceKeys(ctx context.Context) error {
+func (d *Database) prepare(ctx context.Context) error {
 	var behind []sequence
-	err := d.Read(ctx, func(tx *gorm.DB) (err error) {
-		behind, err = readSequences(tx)
+	err := d.inspect(ctx, func(tx *gorm.DB) (err error) {
+		behind, err = check(tx)
 		return err
 	})
 	for isBehind := len(behind) > 0; isBehind && err == nil; {

@@ -182,7 +182,7 @@ func TestSequencesAtTheirEnd(t *testing.T) {
 	if !errors.Is(err, store.ErrUnavailable) || !strings.HasSuffix(err.Error(), says) {
 		t.Errorf("error is %v, want %q", err, says)
 	}
-	if _, err := inspect(t, url).CheckKeys(t.Context()); !errors.Is(err, store.ErrUnavailable) || !strings.HasSuffix(err.Error(), says) {
+	if _, err := inspect(t, url).Check(t.Context()); !errors.Is(err, store.ErrUnavailable) || !strings.HasSuffix(err.Error(), says) {
 		t.Errorf("error is %v, want %q", err, says)
 	}
 }

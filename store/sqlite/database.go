@@ -147,7 +147,7 @@ func (d *Database) SettledEvent(ctx context.Context, _ func(transaction string))
 // Instance returns "", because no other server can take over.
 func (*Database) Instance(*gorm.DB) (string, error) { return "", nil }
 
-// Check reads from the database or, if a batch has failed, checks that it can be written.
+// Check reads the schema and the last keys or, if a batch has failed, checks that the database can be written.
 func (d *Database) Check(ctx context.Context) error {
 	if err := d.files.check(); err != nil {
 		return err
@@ -158,7 +158,7 @@ func (d *Database) Check(ctx context.Context) error {
 	if err := d.CheckSchema(d.Reader().WithContext(ctx)); err != nil {
 		return err
 	}
-	return d.AdvanceKeys(ctx)
+	return d.Prepare(ctx)
 }
 
 // Close waits for running statements and closes the database. A second call returns the same result.

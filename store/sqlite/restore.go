@@ -229,7 +229,7 @@ func (r Restoration) checkSchema(ctx context.Context, copied database.Readable) 
 	if err != nil {
 		return err
 	}
-	found, err := drift(ctx, copied.Reader())
+	found, err := readFaults(copied.Reader().WithContext(ctx))
 	if err != nil || len(found) == 0 {
 		return err
 	}

@@ -238,15 +238,9 @@ func (f *findings) schema(ctx context.Context, view database.View) (isReadable b
 		f.add(healthOK, check, "schema version %d is newer than this program's %d, but compatible", schema.Version, newest)
 		return true
 	}
-	drift, err := view.Drift(ctx)
-	isBehind, keysErr := view.CheckKeys(ctx)
-	switch err = cmp.Or(err, keysErr); {
+	switch isBehind, err := view.Check(ctx); {
 	case err != nil:
 		f.err(check, err)
-	case len(drift) > 0:
-		f.fail(check, "the schema has version %d but differs from what this program creates: %s; undo what another "+
-			"program has changed, and restore a backup only if a table or column is missing", schema.Version,
-			strings.Join(drift, ", "))
 	case isBehind:
 		f.add(healthWarn, check,
 			`rows were copied without their sequences; "providerd serve" moves these past the keys in use`)

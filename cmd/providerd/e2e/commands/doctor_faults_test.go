@@ -65,11 +65,11 @@ func damagedSetUps() map[string]damagedSetUp {
 		},
 		"missing index": {
 			statement("DROP INDEX providers_idempotency_key"),
-			fails("schema", `the schema has version [0-9]+ but differs from what this program creates: index "providers_idempotency_key" is missing; undo what another program has changed, and restore a backup only if a table or column is missing`),
+			fails("schema", `storage is unavailable: the schema differs from what this program creates: index "providers_idempotency_key" is missing; undo what another program has changed`),
 		},
 		"trigger": {
 			statement("CREATE TRIGGER forgetting BEFORE INSERT ON providers BEGIN SELECT RAISE(IGNORE); END"),
-			fails("schema", `the schema has version [0-9]+ but differs from what this program creates: trigger "forgetting" was added; undo what another program has changed, and restore a backup only if a table or column is missing`),
+			fails("schema", `storage is unavailable: the schema differs from what this program creates: trigger "forgetting" was added; undo what another program has changed`),
 		},
 		"sequence at its end": {
 			statement("UPDATE sqlite_sequence SET seq = 9223372036854775807 WHERE name = 'providers'"),
