@@ -36,8 +36,10 @@ const selectFaults = `WITH migration (text) AS (SELECT regexp_replace(@migration
 					LEFT JOIN pg_attribute ON attrelid = indrelid AND attnum = number WHERE place <= indnkeyatts))
 		UNION ALL SELECT 'trigger "providers_created" is missing, disabled or changed' FROM migration
 			WHERE NOT EXISTS (SELECT FROM pg_trigger JOIN pg_proc p ON p.oid = tgfoid
-				WHERE tgrelid = to_regclass('providers') AND tgname = 'providers_created' AND tgenabled IN ('O', 'A')
-				AND tgtype = 4 AND tgqual IS NULL
+				WHERE tgrelid = to_regclass('providers') AND tgname = 'providers_created' AND tgenabled = 'O'
+				AND tgtype = 4 AND tgqual IS NULL AND translate(proconfig[1], '"', '') = (
+					SELECT translate(format('search_path=%s, pg_temp', relnamespace::regnamespace), '"', '')
+					FROM pg_class WHERE oid = tgrelid)
 				AND strpos(text, '$$' || regexp_replace(prosrc, ` + plain + `) || '$$') > 0)
 		UNION ALL SELECT 'the default of "providers"."pk" is missing or changed'
 			WHERE NOT EXISTS (SELECT FROM pg_attrdef a

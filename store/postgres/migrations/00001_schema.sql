@@ -124,21 +124,28 @@ CREATE TABLE events (
     CHECK ((kind <> '') = (event LIKE 'provider %'))
 );
 CREATE INDEX events_event ON events (event, subject, id) WHERE event <> 'provider created';
+-- Restored rows and workers of logical replication have no search_path, so the function names the schema of its table.
+-- The trigger is not fired for rows that are replicated: their events are, too.
 -- +goose StatementBegin
-CREATE FUNCTION add_created_events() RETURNS trigger LANGUAGE plpgsql AS $$
+DO $do$
 BEGIN
-    INSERT INTO events (at, event, subject, kind, name, fields, caller, request_id, remote_address, os_user)
-    SELECT created_at, 'provider created', pk, kind, '', '', created_by, request_id, remote_address, '' FROM added;
-    RETURN NULL;
+    EXECUTE format($create$
+        CREATE FUNCTION add_created_events() RETURNS trigger LANGUAGE plpgsql SET search_path = %I, pg_temp AS $$
+        BEGIN
+            INSERT INTO events (at, event, subject, kind, name, fields, caller, request_id, remote_address, os_user)
+            SELECT created_at, 'provider created', pk, kind, '', '', created_by, request_id, remote_address, '' FROM added;
+            RETURN NULL;
+        END
+        $$
+    $create$, current_schema());
 END
-$$;
+$do$;
 -- +goose StatementEnd
 CREATE TRIGGER providers_created AFTER INSERT ON providers REFERENCING NEW TABLE AS added
     FOR EACH STATEMENT EXECUTE FUNCTION add_created_events();
-ALTER TABLE providers ENABLE ALWAYS TRIGGER providers_created;
 
 -- One row: programs that know only older levels of the schema must not use the database.
 CREATE TABLE schema_support (
-    oldest_level bigint NOT NULL
+    oldest_level bigint NOT NULL PRIMARY KEY
 );
 INSERT INTO schema_support (oldest_level) VALUES (1);
