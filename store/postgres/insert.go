@@ -143,7 +143,8 @@ func readArrayTypes(ctx context.Context, db *gorm.DB) (map[string]arrayType, err
 	return types, nil
 }
 
-// insertStatement returns the INSERT. The rows are arrays, one for each column, so that one text serves any number.
+// insertStatement returns the INSERT. The rows are arrays, one for each column, so that one text serves any number. It
+// inserts nothing if the server is unsafe; the lookup reports that.
 func (d *Database) insertStatement(types *pgtype.Map, rows database.Insertion) (insert statement, err error) {
 	arrays, values := make([]string, len(rows.Columns)), make(pgtype.FlatArray[any], len(rows.Rows))
 	insert.values = make([][]byte, len(rows.Columns), len(rows.Columns)+1)
@@ -167,7 +168,7 @@ func (d *Database) insertStatement(types *pgtype.Map, rows database.Insertion) (
 	columns := strings.Join(rows.Columns, ", ")
 	insert.text = "INSERT INTO " + rows.Table + " (" + columns + ") SELECT * FROM unnest(" + strings.Join(arrays, ", ") +
 		") AS rows WHERE (SELECT version FROM keyset) = $" + strconv.Itoa(len(arrays)+1) +
-		" ON CONFLICT DO NOTHING RETURNING uid, pk"
+		" AND " + unsafeSettings + " = '' ON CONFLICT DO NOTHING RETURNING uid, pk"
 	insert.values = append(insert.values, rows.KeysetVersion)
 	return insert, nil
 }

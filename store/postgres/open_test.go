@@ -45,6 +45,8 @@ func TestUnsafeServersAreRefused(t *testing.T) {
 		{"synchronous_commit", "off", database.ErrUnsafe, `synchronous_commit is "off"`},
 		{"synchronous_commit", "local", database.ErrUnsafe, `synchronous_commit is "local"`},
 		{"synchronous_commit", "remote_apply", nil, ""},
+		{"session_replication_role", "replica", database.ErrUnsafe, `session_replication_role is "replica".*; set it to origin`},
+		{"session_replication_role", "local", database.ErrUnsafe, `session_replication_role is "local".*; set it to origin`},
 		{"default_transaction_read_only", "on", database.ErrUnavailable, "read.only"},
 	} {
 		url := cluster.CreateDatabase(t)

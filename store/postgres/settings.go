@@ -13,63 +13,58 @@ import (
 	"example.com/providerd/store/database"
 )
 
-// selectSettings selects whether the server is older than the oldest PostgreSQL that this package is tested with, and
-// the settings that decide whether it keeps what it acknowledges, as it was.
-const selectSettings = `SELECT current_setting('server_version_num')::integer < 150000,
-	current_setting('fsync'), current_setting('full_page_writes'), current_setting('synchronous_commit'),
-	current_setting('transaction_read_only'), current_setting('server_encoding'), current_setting('bytea_output'),
-	coalesce(current_schema(), ''), current_setting('search_path'),
-	current_setting('idle_in_transaction_session_timeout'),
-	current_setting('idle_in_transaction_session_timeout')::interval BETWEEN '1ms' AND '999ms'`
+// losesCreates ends the description of a setting, before the value that it must have.
+const losesCreates = `'", which could lose acknowledged creates or their events; set it to `
 
-// settings are the values of selectSettings.
-type settings struct {
-	isOld, endsIdle                                        bool
-	fsync, fullPageWrites, synchronousCommit               string
-	readOnly, encoding, byteaOutput, schema, schemas, idle string
-	// readsText is set if the connection reads values as text.
-	readsText bool
-}
+// unsafeSettings describes the settings due to which the server may not keep what it acknowledges, or not its events.
+// It is empty if there are none. Because they can change while a connection is open, each transaction reads them.
+const unsafeSettings = `concat_ws('; ',
+	'setting fsync is "' || nullif(current_setting('fsync'), 'on') || ` + losesCreates + `on',
+	'setting full_page_writes is "' || nullif(current_setting('full_page_writes'), 'on') || ` + losesCreates + `on',
+	'setting session_replication_role is "' || nullif(current_setting('session_replication_role'), 'origin') ||
+		` + losesCreates + `origin')`
 
-// readSettings reads the settings of a server. It returns database.ErrUnavailable if that fails.
-func readSettings(ctx context.Context, conn *pgx.Conn) (s settings, err error) {
-	s.readsText = !preparesStatements(conn)
-	err = conn.QueryRow(ctx, selectSettings).Scan(&s.isOld, &s.fsync, &s.fullPageWrites, &s.synchronousCommit, &s.readOnly,
-		&s.encoding, &s.byteaOutput, &s.schema, &s.schemas, &s.idle, &s.endsIdle)
+// selectRefusals selects the reasons to refuse a server, and whether it is unsafe. $1 is whether values are read as
+// text. PostgreSQL 15 is the oldest that this package is tested with.
+const selectRefusals = `SELECT is_unsafe, text FROM (VALUES
+	(true, CASE WHEN current_setting('server_version_num')::integer < 150000 THEN
+		'the server is older than PostgreSQL 15; use a newer one' END),
+	(true, nullif(` + unsafeSettings + `, '')),
+	(true, CASE WHEN current_setting('synchronous_commit') IN ('off', 'local') THEN
+		'setting synchronous_commit is "' || current_setting('synchronous_commit') || ` + losesCreates + `on' END),
+	(true, 'server_encoding is "' || nullif(current_setting('server_encoding'), 'UTF8') ||
+		'", which cannot store every character; create a database with ENCODING ''UTF8'''),
+	(true, CASE WHEN $1 THEN 'setting bytea_output is "' || nullif(current_setting('bytea_output'), 'hex') ||
+		'", which default_query_exec_mode does not support; set it to hex for the role in the URL' END),
+	(false, CASE WHEN current_setting('transaction_read_only') <> 'off' THEN
+		'the server is read-only; list the primary, or all servers, in --database' END),
+	(false, CASE WHEN current_schema() IS NULL THEN 'search_path is "' || current_setting('search_path') ||
+		'", which contains no existing schema; create the schema, or correct search_path' END),
+	(false, CASE WHEN current_setting('idle_in_transaction_session_timeout')::interval BETWEEN '1ms' AND '999ms' THEN
+		'idle_in_transaction_session_timeout is "' || current_setting('idle_in_transaction_session_timeout') ||
+		'", which can end working transactions; set it to 0, or to 10s' END))
+	AS faults (is_unsafe, text) WHERE text IS NOT NULL`
+
+// readRefusals returns the reasons to refuse a server, each a database.ErrUnsafe or ErrUnavailable. It returns
+// database.ErrUnavailable if they cannot be read.
+func readRefusals(ctx context.Context, conn *pgx.Conn) (faults []error, err error) {
+	rows, err := conn.Query(ctx, selectRefusals, !preparesStatements(conn))
+	if err == nil {
+		var isUnsafe bool
+		var text string
+		_, err = pgx.ForEachRow(rows, []any{&isUnsafe, &text}, func() error {
+			kind := database.ErrUnavailable
+			if isUnsafe {
+				kind = database.ErrUnsafe
+			}
+			faults = append(faults, fmt.Errorf("%w: %s", kind, text))
+			return nil
+		})
+	}
 	if err != nil {
-		return s, fmt.Errorf("read the settings of the database: %w", unavailable(err))
+		return nil, fmt.Errorf("read the settings of the database: %w", unavailable(err))
 	}
-	return s, nil
-}
-
-// faults returns the reasons to refuse the server, each a database.ErrUnsafe or ErrUnavailable.
-func (s settings) faults() (faults []error) {
-	fault := func(isFault bool, kind error, text string, values ...any) {
-		if isFault {
-			faults = append(faults, fmt.Errorf("%w: "+text, append([]any{kind}, values...)...))
-		}
-	}
-	unsafe := func(isUnsafe bool, name, value string) {
-		fault(isUnsafe, database.ErrUnsafe,
-			"setting %s is %q, which could lose acknowledged creates; set it to on", name, value)
-	}
-	fault(s.isOld, database.ErrUnsafe, "the server is older than PostgreSQL 15; use a newer one")
-	unsafe(s.fsync != "on", "fsync", s.fsync)
-	unsafe(s.fullPageWrites != "on", "full_page_writes", s.fullPageWrites)
-	unsafe(s.synchronousCommit == "off" || s.synchronousCommit == "local", "synchronous_commit", s.synchronousCommit)
-	fault(s.encoding != "UTF8", database.ErrUnsafe,
-		"server_encoding is %q, which cannot store every character; create a database with ENCODING 'UTF8'", s.encoding)
-	fault(s.readsText && s.byteaOutput != "hex", database.ErrUnsafe,
-		"setting bytea_output is %q, which default_query_exec_mode does not support; set it to hex for the role in the URL",
-		s.byteaOutput)
-	fault(s.readOnly != "off", database.ErrUnavailable,
-		"the server is read-only; list the primary, or all servers, in --database")
-	fault(s.schema == "", database.ErrUnavailable,
-		"search_path is %q, which contains no existing schema; create the schema, or correct search_path", s.schemas)
-	fault(s.endsIdle, database.ErrUnavailable,
-		"idle_in_transaction_session_timeout is %q, which can end working transactions; set it to 0, or to 10s",
-		s.idle)
-	return faults
+	return faults, nil
 }
 
 // prepareConnection refuses a server that could lose an acknowledged create, and makes the driver return times in UTC.
@@ -80,8 +75,8 @@ func prepareConnection(ctx context.Context, conn *pgx.Conn) error {
 	if preparesStatements(conn) {
 		linkOf(conn.PgConn().Conn()).prepared = map[string]string{}
 	}
-	read, err := readSettings(ctx, conn)
-	if faults := read.faults(); err == nil && len(faults) > 0 {
+	faults, err := readRefusals(ctx, conn)
+	if len(faults) > 0 {
 		err = faults[0]
 	}
 	if err != nil {

@@ -51,7 +51,7 @@ const secureSettings = `set_config('synchronous_commit',
 // secureStatement begins a transaction with secureSettings. The message of pg_logical_emit_message makes read-only
 // transactions wait too, so that no response is based on a row that could still be lost.
 const secureStatement = `SELECT (SELECT max(oldest_level) FROM schema_support),
-	current_setting('transaction_read_only'), ` + secureSettings + `,
+	current_setting('transaction_read_only'), ` + unsafeSettings + `, ` + secureSettings + `,
 	set_config('lock_timeout', '2s', true), set_config('idle_in_transaction_session_timeout', '10s', true),
 	pg_logical_emit_message(true, 'providerd', '')::text`
 
@@ -91,12 +91,15 @@ func (t *transaction) probe(ctx context.Context) error {
 	return nil
 }
 
-// checkServer checks the result of secureStatement: the server must accept writes, and this program must support the
-// schema. It returns database.ErrUnavailable or ErrNewer.
+// checkServer checks the result of secureStatement: the server must accept writes and be safe, and this program must
+// support the schema. It returns database.ErrUnavailable, ErrUnsafe or ErrNewer.
 func (t *transaction) checkServer(result *pgconn.Result) error {
 	row := result.Rows[0]
 	if string(row[1]) == "on" {
 		return errReadOnly
+	}
+	if text := string(row[2]); text != "" {
+		return fmt.Errorf("%w: %s", database.ErrUnsafe, text)
 	}
 	level, err := strconv.ParseInt(string(row[0]), 10, 64)
 	if err != nil {

@@ -52,15 +52,11 @@ func (v *View) Faults(ctx context.Context) (faults []error, err error) {
 		return nil, fmt.Errorf("connect to the database: %w", unavailable(err))
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	var read settings
 	err = raw(conn, func(conn *pgx.Conn) error {
-		read, err = readSettings(ctx, conn)
+		faults, err = readRefusals(ctx, conn)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return read.faults(), nil
+	return faults, err
 }
 
 // Safeguards describes how the database is protected against the loss of its server, and what else limits replicas.

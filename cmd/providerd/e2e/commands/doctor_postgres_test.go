@@ -45,9 +45,9 @@ func TestDoctorOverPostgreSQL(t *testing.T) {
 	cluster.Exec(t, name, "ALTER DATABASE "+name+" CONNECTION LIMIT -1")
 	server.Stop(t)
 	for setting, says := range map[string]string{
-		"fsync":                         `storage is unavailable: unsafe server: setting fsync is "off", which could lose acknowledged creates; set it to on`,
-		"full_page_writes":              `storage is unavailable: unsafe server: setting full_page_writes is "off", which could lose acknowledged creates; set it to on`,
-		"synchronous_commit":            `storage is unavailable: unsafe server: setting synchronous_commit is "off", which could lose acknowledged creates; set it to on`,
+		"fsync":                         `storage is unavailable: unsafe server: setting fsync is "off", which could lose acknowledged creates or their events; set it to on`,
+		"full_page_writes":              `storage is unavailable: unsafe server: setting full_page_writes is "off", which could lose acknowledged creates or their events; set it to on`,
+		"synchronous_commit":            `storage is unavailable: unsafe server: setting synchronous_commit is "off", which could lose acknowledged creates or their events; set it to on`,
 		"default_transaction_read_only": "",
 	} {
 		value, wanted := "off", slices.Concat(standby, archive, noToken, fails("settings", says))
