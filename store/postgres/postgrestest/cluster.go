@@ -48,6 +48,8 @@ type Cluster struct {
 	Password string
 	// name is unique. A standby uses it as its application_name.
 	name string
+	// programs is the directory of its programs.
+	programs string
 	// locale is the language of the messages; "" for English.
 	locale string
 	port   int
@@ -64,7 +66,18 @@ func NewCluster(t testing.TB) *Cluster {
 // NewClusterIn is NewCluster with server messages in a locale, such as German; "" for English.
 func NewClusterIn(t testing.TB, locale string) *Cluster {
 	t.Helper()
-	c := newNode(t, locale)
+	return newCluster(t, Programs(t), locale)
+}
+
+// NewClusterOf is NewCluster with the programs in a directory.
+func NewClusterOf(t testing.TB, programs string) *Cluster {
+	t.Helper()
+	return newCluster(t, programs, "")
+}
+
+func newCluster(t testing.TB, programs, locale string) *Cluster {
+	t.Helper()
+	c := newNode(t, programs, locale)
 	c.initialize()
 	// CREATE DATABASE is faster with few shared buffers. Keep the WAL for standbys that were stopped for a while.
 	c.Write("data/postgresql.conf", "shared_buffers = '16MB'\nmax_connections = 200\nwal_keep_size = '512MB'\n"+
@@ -80,13 +93,15 @@ func NewClusterIn(t testing.TB, locale string) *Cluster {
 
 // newNode returns a cluster without a data directory. The locale need not be installed. It skips the test if the
 // environment says that the machine has no PostgreSQL.
-func newNode(t testing.TB, locale string) *Cluster {
+func newNode(t testing.TB, programs, locale string) *Cluster {
 	t.Helper()
 	const without = "PROVIDERD_TEST_WITHOUT_POSTGRESQL"
 	if os.Getenv(without) != "" {
 		t.Skip(without + " is set")
 	}
-	c := &Cluster{Server: NewServer(t), name: "node_" + randomName(), locale: locale, port: processtest.FreePort(t)}
+	c := &Cluster{
+		Server: NewServer(t), name: "node_" + randomName(), programs: programs, locale: locale, port: processtest.FreePort(t),
+	}
 	if language, charset, found := strings.Cut(locale, "."); found {
 		processtest.Must(t, os.Mkdir(c.Path("locales"), 0o700))
 		c.own(c.Path("locales"))
@@ -100,7 +115,7 @@ func newNode(t testing.TB, locale string) *Cluster {
 // there are none yet, it runs initdb and keeps a copy. All copies have the same system identifier.
 func (c *Cluster) initialize() {
 	c.t.Helper()
-	command := c.Command(Binary(c.t, "initdb"), "--no-sync", "--encoding", "UTF8", "--locale", "C.UTF-8",
+	command := c.Command(c.Program("initdb"), "--no-sync", "--encoding", "UTF8", "--locale", "C.UTF-8",
 		"--username", superuser, "--auth", "scram-sha-256", "--pgdata", "data", "--pwfile", "password")
 	cache, err := os.UserCacheDir()
 	processtest.Must(c.t, err)
@@ -132,7 +147,7 @@ func (c *Cluster) initialize() {
 func (c *Cluster) Start(t testing.TB) {
 	t.Helper()
 	// With mmap, shared memory is a file in the directory, and is removed with it however the server ends.
-	command := c.Command(Binary(t, "postgres"), "-D", "data", "-p", strconv.Itoa(c.port),
+	command := c.Command(c.Program("postgres"), "-D", "data", "-p", strconv.Itoa(c.port),
 		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "cluster_name="+c.name,
 		"-c", "dynamic_shared_memory_type=mmap")
 	command.SysProcAttr.Pdeathsig = syscall.SIGQUIT
@@ -153,6 +168,9 @@ func (c *Cluster) Stop(t testing.TB) {
 		processtest.Must(t, c.child.Stop(syscall.SIGINT))
 	}
 }
+
+// Program returns the path of a program of the server.
+func (c *Cluster) Program(name string) string { return filepath.Join(c.programs, name) }
 
 // Address returns the host and port.
 func (c *Cluster) Address() string { return processtest.Local(c.port) }
@@ -227,7 +245,7 @@ func (c *Cluster) UseUpTransactions(t testing.TB, database string) {
 	c.Exec(t, database, "CREATE TABLE held AS SELECT 1", fmt.Sprintf(
 		"UPDATE pg_class SET relfrozenxid = '%d' WHERE relname = 'held'", oldest))
 	c.Stop(t)
-	processtest.Run(t, c.Command(Binary(t, "pg_resetwal"), "--next-transaction-id", strconv.Itoa(next), "--pgdata", "data"))
+	processtest.Run(t, c.Command(c.Program("pg_resetwal"), "--next-transaction-id", strconv.Itoa(next), "--pgdata", "data"))
 	// The server expects the states of all transactions around the next one.
 	c.Write(fmt.Sprintf("data/pg_xact/%04X", next/perSegment), strings.Repeat("\x00", segmentSize))
 	c.Start(t)
@@ -262,37 +280,4 @@ func with(t testing.TB, url string, work func(ctx context.Context, connection *p
 	processtest.Must(t, err)
 	defer func() { _ = connection.Close(ctx) }()
 	processtest.Must(t, work(ctx, connection))
-}
-
-// AddStandby starts a new standby of the cluster, which is asynchronous until RequireStandby. It is closed
-// with the test.
-func (c *Cluster) AddStandby(t testing.TB) *Cluster {
-	t.Helper()
-	standby := newNode(t, c.locale)
-	standby.Password = c.Password
-	primary := fmt.Sprintf("host=127.0.0.1 port=%d user=%s password=%s sslmode=disable application_name=%s",
-		c.port, superuser, c.Password, standby.name)
-	processtest.Run(t, standby.Command(Binary(t, "pg_basebackup"), "--dbname", primary,
-		"--pgdata", "data", "--write-recovery-conf", "--checkpoint", "fast", "--no-sync"))
-	// Otherwise, once promoted, it would wait for the standbys of its primary.
-	standby.Write("data/postgresql.auto.conf", "synchronous_standby_names = ''\n")
-	standby.Start(t)
-	standby.Await(t, "SELECT EXISTS (SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming')")
-	return standby
-}
-
-// RequireStandby makes each commit wait until the standby has it on disk, and returns once the standby is synchronous.
-func (c *Cluster) RequireStandby(t testing.TB, standby *Cluster) {
-	t.Helper()
-	c.Set(t, "synchronous_standby_names", standby.name)
-	c.Await(t, "SELECT EXISTS (SELECT FROM pg_stat_replication"+
-		" WHERE application_name = $1 AND state = 'streaming' AND sync_state = 'sync')", standby.name)
-}
-
-// Promote promotes the standby and returns once it accepts writes. Its commits wait for no standby. If the old primary
-// is running, it stays writable.
-func (c *Cluster) Promote(t testing.TB) {
-	t.Helper()
-	c.Exec(t, ownDatabase, "SELECT pg_promote(wait => false)")
-	c.Await(t, "SELECT NOT pg_is_in_recovery()")
 }

@@ -175,14 +175,27 @@ func SignalTree(id int, signal syscall.Signal) {
 	_ = syscall.Kill(id, signal)
 }
 
-// Binary returns the path of a program of the newest installed PostgreSQL server.
-func Binary(t testing.TB, name string) string {
+// ProgramsVariable is the environment variable with the directory of the programs of another PostgreSQL than Debian's,
+// which need not have the client programs.
+const ProgramsVariable = "TEST_POSTGRESQL"
+
+// Programs returns the directory of the PostgreSQL server's programs.
+func Programs(t testing.TB) string {
 	t.Helper()
-	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/" + name)
+	if chosen := os.Getenv(ProgramsVariable); chosen != "" {
+		return chosen
+	}
+	found, err := filepath.Glob("/usr/lib/postgresql/*/bin")
 	if err != nil || len(found) == 0 {
 		t.Fatal("no PostgreSQL server is installed; run .ci/install postgres")
 	}
 	return slices.Max(found)
+}
+
+// Binary returns the path of a program of the PostgreSQL server.
+func Binary(t testing.TB, name string) string {
+	t.Helper()
+	return filepath.Join(Programs(t), name)
 }
 
 // DatabaseURL returns the URL of a database on a server without TLS.

@@ -243,7 +243,7 @@ func newManagedNode(t *testing.T, name, password, etcd string) *managedNode {
 		address: processtest.Local(processtest.FreePort(t)), rest: processtest.Local(processtest.FreePort(t)),
 	}
 	n.Write("patroni.yml", strings.NewReplacer("NAME", name, "REST", n.rest, "ETCD", etcd, "ADDRESS", n.address,
-		"DIR", n.Path(""), "BINARIES", filepath.Dir(postgrestest.Binary(t, "postgres")), "PASSWORD", password).Replace(patroniSettings))
+		"DIR", n.Path(""), "BINARIES", postgrestest.Programs(t), "PASSWORD", password).Replace(patroniSettings))
 	// Before the directory is removed.
 	t.Cleanup(n.Kill)
 	return n
