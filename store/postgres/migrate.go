@@ -56,6 +56,9 @@ func migrator(logger *slog.Logger) prepareFunc {
 	return func(ctx context.Context, db *sql.DB) error {
 		schema, err := readSchema(ctx, db)
 		if err == nil {
+			err = checkCopied(ctx, db)
+		}
+		if err == nil {
 			err = schema.Check()
 		}
 		if err == nil || !errors.Is(err, database.ErrNoDatabase) && !errors.Is(err, database.ErrOlder) {
@@ -165,12 +168,34 @@ func readSchema(ctx context.Context, db *sql.DB) (database.Schema, error) {
 		}
 		return schema, database.ErrNoDatabase
 	}
-	const versions = `SELECT (SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied), oldest_level
-		FROM schema_support`
+	const versions = `SELECT (SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied),
+		coalesce(max(oldest_level), 0) FROM schema_support`
 	if err := db.QueryRowContext(ctx, versions).Scan(&schema.Version, &schema.MinProgram); err != nil {
 		return schema, fmt.Errorf("read the schema version: %w", unavailable(err))
 	}
 	return schema, nil
+}
+
+// selectUncopied selects a sign that another program has copied only some of the rows, or still copies them; "" if
+// there is none. The first and the last provider stand for all.
+const selectUncopied = `SELECT coalesce(
+	(SELECT format('a subscription still changes table %s', srrelid::regclass) FROM pg_subscription_rel
+		WHERE srrelid = ANY (ARRAY['providers', 'events', 'tokens', 'keyset']::regclass[]) LIMIT 1),
+	(SELECT format('table schema_support has %s rows, not one', count(*)) FROM schema_support HAVING count(*) <> 1),
+	(SELECT format('provider %s has no event', pk) FROM providers
+		WHERE pk IN ((SELECT min(pk) FROM providers), (SELECT max(pk) FROM providers))
+			AND (SELECT id FROM events WHERE event = 'provider created' AND subject = pk LIMIT 1) IS NULL LIMIT 1),
+	(SELECT 'table events has no event of a key' FROM keyset
+		WHERE NOT EXISTS (SELECT FROM events WHERE event <> 'provider created')), '')`
+
+// checkCopied returns database.ErrUnavailable if selectUncopied selects a sign.
+func checkCopied(ctx context.Context, db *sql.DB) error {
+	var sign string
+	if err := db.QueryRowContext(ctx, selectUncopied).Scan(&sign); err != nil || sign == "" {
+		return classify(err)
+	}
+	return fmt.Errorf("%w: %s: the database was not copied completely; follow the manual's page on upgrading, with an "+
+		"empty database", database.ErrUnavailable, sign)
 }
 
 // CreateAlone is Create, except that it also returns ErrForeign if a database without providerd's tables has any other

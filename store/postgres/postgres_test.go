@@ -107,7 +107,8 @@ func with(url string, parameters ...string) string {
 func createWithKeyset(t *testing.T, cluster *postgrestest.Cluster, url string) *postgres.Database {
 	t.Helper()
 	opened := create(t, url)
-	cluster.Exec(t, databaseOf(t, url), "INSERT INTO keyset VALUES (1, 'version', '', '', '') ON CONFLICT DO NOTHING")
+	cluster.Exec(t, databaseOf(t, url), "INSERT INTO keyset VALUES (1, 'version', '', '', '') ON CONFLICT DO NOTHING",
+		"INSERT INTO events VALUES (DEFAULT, now(), 'key created', 1, '', '', '', '', '', '', '')")
 	return opened
 }
 

@@ -25,7 +25,8 @@ const selectSequences = `SELECT name, relname AS sequence, oid AS id, last, larg
 			(SELECT max(subject) FROM events WHERE event = 'provider deleted'))),
 		(2, 'applications', 'id', (SELECT max(id) FROM applications)),
 		(3, 'tokens', 'id', (SELECT max(id) FROM tokens)),
-		(4, 'events', 'id', (SELECT max(id) FROM events))) AS keys (place, name, key, largest),
+		(4, 'events', 'id', (SELECT max(id) FROM events)),
+		(5, 'goose_db_version', 'id', (SELECT max(id) FROM goose_db_version))) AS keys (place, name, key, largest),
 		pg_get_serial_sequence(name, key) AS sequence, coalesce(pg_sequence_last_value(sequence::regclass), 0) AS last,
 		pg_sequence JOIN pg_class ON oid = seqrelid
 	WHERE oid = sequence::regclass AND (last < largest OR last >= seqmax) ORDER BY place`

@@ -41,7 +41,11 @@ func (v *View) Reader() *gorm.DB { return v.pool.GORM }
 
 // Schema returns the schema version of the database and the migrations that this program knows.
 func (v *View) Schema(ctx context.Context) (database.Schema, error) {
-	return readSchema(ctx, v.pool.DB)
+	schema, err := readSchema(ctx, v.pool.DB)
+	if err == nil {
+		err = checkCopied(ctx, v.pool.DB)
+	}
+	return schema, err
 }
 
 // Faults returns the reasons why Create and Open refuse the server, each a database.ErrUnsafe or ErrUnavailable that

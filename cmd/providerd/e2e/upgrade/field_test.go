@@ -1,7 +1,8 @@
 //go:build slow
 
 // Package upgrade_test upgrades databases from this build to a newer program, which has a further migration: with
-// records that are older than a field, and under load, with replicas of both that are replaced one by one, and back.
+// records that are older than a field, and under load, with replicas of both that are replaced one by one, and back. It
+// also moves databases to other PostgreSQL servers, as the manual says (replication_test.go), and in wrong ways.
 package upgrade_test
 
 import (

@@ -1,0 +1,150 @@
+//go:build slow
+
+package upgrade_test
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"strings"
+	"testing"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/postgres/postgrestest"
+	"example.com/providerd/store/storetest/processtest"
+)
+
+// newMoved starts a cluster and stores a few records in a database of it, one of which is deleted. No replica runs.
+func newMoved(t *testing.T) (*postgrestest.Cluster, moved) {
+	t.Helper()
+	primary := postgrestest.NewCluster(t)
+	m := moved{Fleet: providerdtest.StartFleet(t, primary.CreateDatabase(t), 1), journal: providerdtest.NewJournal()}
+	for n := range 5 {
+		m.create(t, fmt.Sprint("before-", n))
+	}
+	m.Stop(t)
+	m.deleteLast(t)
+	m.follow(t)
+	return primary, m
+}
+
+func (m *moved) create(t *testing.T, name string) {
+	t.Helper()
+	record, err := providerdtest.ErrorUnlessCreated(m.Create(0, name, ""))
+	processtest.Must(t, err)
+	m.journal.Acknowledge(record)
+}
+
+// at returns a copy that uses the database at url.
+func (m *moved) at(t *testing.T, url string) moved {
+	t.Helper()
+	fleet := &providerdtest.Fleet{
+		Program: m.Program, Dir: t.TempDir(), URL: url, Client: m.Client, Replicas: make([]*providerdtest.Server, 1),
+	}
+	providerdtest.Run(t, "cp", "--archive", m.Dir+"/.", fleet.Dir)
+	return moved{fleet, &providerdtest.Journal{Creates: maps.Clone(m.journal.Creates)}, m.last}
+}
+
+// expectMoved starts a replica over the database at url, and checks what it has.
+func (m *moved) expectMoved(t *testing.T, url string) {
+	t.Helper()
+	target := m.at(t, url)
+	if target.Start(t, 0); t.Failed() {
+		t.FailNow()
+	}
+	target.create(t, "after")
+	target.check(t)
+}
+
+// TestMovedPostgreSQL moves a database to another PostgreSQL server in each way of the manual except replication.
+func TestMovedPostgreSQL(t *testing.T) {
+	t.Parallel()
+	primary, m := newMoved(t)
+	for _, example := range providerdtest.Examples(t, upgradingPage, 2) {
+		t.Log(example.Commands)
+		url := postgrestest.NewCluster(t).CreateDatabase(t)
+		m.shell(t, example.Commands, url)
+		m.expectMoved(t, url)
+	}
+	programs := postgrestest.Programs(t)
+	for _, words := range [][]string{
+		{"pg_basebackup", "--pgdata", "data", "--no-sync", "--checkpoint", "fast", "--dbname", primary.URL("postgres")},
+		{
+			"pg_upgrade", "--old-datadir", primary.Path("data"), "--new-datadir", "data", "--old-bindir", programs,
+			"--new-bindir", programs, "--username", "postgres",
+		},
+	} {
+		t.Log(words)
+		target := postgrestest.NewCluster(t)
+		target.Stop(t)
+		if words[0] == "pg_upgrade" {
+			primary.Stop(t)
+		} else {
+			processtest.Must(t, os.RemoveAll(target.Path("data")))
+		}
+		command := target.Command(target.Program(words[0]), words[1:]...)
+		command.Env = append(command.Env, "PGPASSWORD="+primary.Password)
+		processtest.Run(t, command)
+		target.Password = primary.Password
+		target.Start(t)
+		m.expectMoved(t, target.URL(m.database()))
+	}
+}
+
+// database returns the name of the database.
+func (m *moved) database() string { return path.Base(strings.Split(m.URL, "?")[0]) }
+
+// refusal is what serve and doctor say of a database that was not copied as the manual says.
+func refusal(sign string) string {
+	return sign + ": the database was not copied completely; follow the manual's page on upgrading, with an empty database"
+}
+
+// TestWrongMoves copies a database in ways that the manual does not describe. Each fails whole, or the servers and
+// doctor refuse what it has left.
+func TestWrongMoves(t *testing.T) {
+	t.Parallel()
+	primary, m := newMoved(t)
+	primary.Set(t, "wal_level", "logical")
+	primary.Stop(t)
+	primary.Start(t)
+	target := postgrestest.NewCluster(t)
+	processtest.Run(t, exec.Command("psql", m.URL, "--command", "CREATE PUBLICATION upgrade FOR ALL TABLES"))
+	const (
+		schema    = `pg_dump --schema-only --no-publications "$OLD_DATABASE" | psql --quiet "$NEW_DATABASE"` + "\n"
+		subscribe = `psql "$NEW_DATABASE" --command "CREATE SUBSCRIPTION $NAME CONNECTION '$OLD_DATABASE' PUBLICATION upgrade"` + "\n"
+		await     = `until psql "$NEW_DATABASE" --csv --tuples-only --command 'SELECT count(*) FROM providers' | grep --quiet 4; do sleep 0.1; done` + "\n"
+		drop      = `psql "$NEW_DATABASE" --command "DROP SUBSCRIPTION $NAME"` + "\n"
+		rows      = `pg_dump --data-only "$OLD_DATABASE" | psql --quiet "$NEW_DATABASE"` + "\n"
+		silent    = `pg_dump --data-only --disable-triggers "$OLD_DATABASE" | psql --quiet "$NEW_DATABASE"` + "\n"
+	)
+	for way, test := range map[string]struct {
+		isServed       bool
+		commands, sign string
+	}{
+		"schema alone":                      {false, schema, refusal("table schema_support has 0 rows, not one")},
+		"subscription not dropped":          {false, schema + subscribe + await, refusal("a subscription still changes table .*")},
+		"served before the subscription":    {true, subscribe + await + drop, refusal("provider 1 has no event")},
+		"rows with the trigger":             {false, schema + rows, refusal("table events has no event of a key")},
+		"rows with the trigger, whole":      {false, schema + `pg_dump --data-only "$OLD_DATABASE" | psql --quiet --single-transaction --set ON_ERROR_STOP=1 "$NEW_DATABASE"`, refusal("table schema_support has 0 rows, not one")},
+		"rows into a served database":       {true, silent, refusal("provider 1 has no event")},
+		"schema_support of another version": {true, `psql "$NEW_DATABASE" --command 'INSERT INTO schema_support VALUES (0)'`, refusal("table schema_support has 2 rows, not one")},
+	} {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			wrong := m.at(t, target.CreateDatabase(t))
+			if test.isServed {
+				wrong.Start(t, 0)
+				wrong.Stop(t)
+			}
+			name := strings.ReplaceAll(way, " ", "_")
+			output, _ := providerdtest.ShellCommand(t, wrong.Dir, "set +e\nexport NAME="+name+" OLD_DATABASE='"+m.URL+
+				"' NEW_DATABASE='"+wrong.URL+"'\n"+test.commands).CombinedOutput()
+			t.Logf("%s", output)
+			serve := providerdtest.ServeCommand(t.Context(), wrong.Dir, wrong.Environment()...)
+			providerdtest.ExpectExit(t, serve, providerdtest.ExitFailed, test.sign)
+			providerdtest.ExpectExit(t, wrong.Command(t.Context(), "doctor"), providerdtest.ExitFailed, test.sign)
+		})
+	}
+}
