@@ -108,12 +108,12 @@ func TestDoctorRefusesWhatServeRefuses(t *testing.T) {
 	healthy := newSetUp(t)
 	for line, want := range map[string]string{
 		"PROVIDERD_DATABASE=foo":                        "--database: .*postgres://.*PROVIDERD_DATABASE",
-		"PROVIDERD_DATABASE=":                           "--database: .*postgres://.*PROVIDERD_DATABASE",
+		"PROVIDERD_DATABASE=~/providerd.db":             "--database: must not begin with ~.*PROVIDERD_DATABASE",
 		"PROVIDERD_DATABASE=postgres://u@127.0.0.1:1/x": "--keyset is required with a PostgreSQL database",
-		"PROVIDERD_KEYSET=":                             "--keyset: must not be empty.*PROVIDERD_KEYSET",
+		"PROVIDERD_KEYSET=keyset.json # the keys":       "--keyset: must not .*have a comment.*PROVIDERD_KEYSET",
 		"PROVIDERD_KEYSET=data/providerd.db":            "the database and the keyset would both be .*; use another file",
-		"PROVIDERD_TLS_CERT=":                           "--tls-cert: must not be empty.*PROVIDERD_TLS_CERT",
-		"PROVIDERD_TLS_KEY=":                            "--tls-key: must not be empty.*PROVIDERD_TLS_KEY",
+		"PROVIDERD_TRUSTED_PROXY=10.0.0.5/8":            "write 10.0.0.0/8 or 10.0.0.5.*PROVIDERD_TRUSTED_PROXY",
+		"PROVIDERD_TLS_KEY=$HOME/key.pem":               "--tls-key: must not begin with ~ or .*PROVIDERD_TLS_KEY",
 		"PROVIDERD_TLS_CERT=cert.pem":                   "--tls-cert and --tls-key must be used together",
 		"PROVIDERD_LISTEN=nowhere":                      `"nowhere" is not of the form HOST:PORT.*PROVIDERD_LISTEN`,
 		"PROVIDERD_RATE_LIMIT=100":                      "100/h, with a number from 1 to 999999 .*PROVIDERD_RATE_LIMIT",
