@@ -104,13 +104,13 @@ func (i *inserter) insert(ctx context.Context, rows database.Insertion) (pks map
 
 // transact runs the INSERT in a transaction.
 func (i *inserter) transact(ctx context.Context, rows database.Insertion) (pks map[uuid.UUID]int64, err error) {
-	if _, err := i.statements.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
+	if err := i.statements.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return nil, fmt.Errorf("begin: %w", classify(err))
 	}
 	defer func() {
 		if err != nil {
 			// SQLite may have rolled it back already.
-			_, _ = i.statements.exec(ctx, "ROLLBACK")
+			_ = i.statements.exec(ctx, "ROLLBACK")
 		}
 	}()
 	if err := incrementGeneration(ctx, i.database.files, i.statements.conn); err != nil {
@@ -122,7 +122,7 @@ func (i *inserter) transact(ctx context.Context, rows database.Insertion) (pks m
 	if err := i.database.files.checkBeforeCommit(); err != nil {
 		return nil, err
 	}
-	if _, err := i.statements.exec(ctx, "COMMIT"); err != nil {
+	if err := i.statements.exec(ctx, "COMMIT"); err != nil {
 		return nil, fmt.Errorf("commit: %w", commitError(err))
 	}
 	return pks, nil
@@ -130,42 +130,29 @@ func (i *inserter) transact(ctx context.Context, rows database.Insertion) (pks m
 
 // run executes INSERTs of powers of two of rows, so that there are few different statements.
 func (i *inserter) run(ctx context.Context, rows database.Insertion) (pks map[uuid.UUID]int64, err error) {
-	// The version is NULL if there is no keyset.
-	selectState := "SELECT (SELECT version FROM keyset), (SELECT coalesce(max(pk), 0) FROM " + rows.Table + ")"
 	var version []byte
-	var before int64
-	err = i.statements.query(ctx, selectState, func(row []driver.Value) error {
+	err = i.statements.query(ctx, "SELECT version FROM keyset", func(row []driver.Value) error {
 		version, _ = row[0].([]byte)
-		before, _ = row[1].(int64)
 		return nil
 	})
 	if err != nil || !bytes.Equal(version, rows.KeysetVersion) {
 		return nil, classify(err)
 	}
-	var inserted, last int64
+	pks = make(map[uuid.UUID]int64, len(rows.Rows))
 	for rest := rows.Rows; len(rest) > 0; {
 		count := 1 << (bits.Len(uint(len(rest))) - 1)
-		result, err := i.insertRows(ctx, rows, rest[:count])
-		if err != nil {
+		if err := i.insertRows(ctx, rows, rest[:count], pks); err != nil {
 			return nil, err
 		}
-		affected, _ := result.RowsAffected()
-		inserted += affected
-		last, _ = result.LastInsertId()
 		rest = rest[count:]
-	}
-	if inserted < int64(len(rows.Rows)) {
-		return i.pksAfter(ctx, rows.Table, before)
-	}
-	// If no row is skipped, AUTOINCREMENT numbers them one by one. RETURNING would collect them in a table first.
-	pks = make(map[uuid.UUID]int64, len(rows.Rows))
-	for n, row := range rows.Rows {
-		pks[row[0].(uuid.UUID)] = last - inserted + int64(n) + 1
 	}
 	return pks, nil
 }
 
-func (i *inserter) insertRows(ctx context.Context, all database.Insertion, rows [][]any) (driver.Result, error) {
+// insertRows inserts rows with one statement, and adds their pks.
+func (i *inserter) insertRows(
+	ctx context.Context, all database.Insertion, rows [][]any, pks map[uuid.UUID]int64,
+) error {
 	text, ok := i.texts[len(rows)]
 	if !ok {
 		text = insertText(all, len(rows))
@@ -177,16 +164,7 @@ func (i *inserter) insertRows(ctx context.Context, all database.Insertion, rows 
 			values = append(values, driver.NamedValue{Ordinal: len(values) + 1, Value: native(value)})
 		}
 	}
-	result, err := i.statements.exec(ctx, text, values...)
-	clear(values)
-	i.values = values
-	return result, insertError(err)
-}
-
-// pksAfter returns the pks after one by uid. No other program inserts rows during the transaction.
-func (i *inserter) pksAfter(ctx context.Context, table string, before int64) (map[uuid.UUID]int64, error) {
-	pks := map[uuid.UUID]int64{}
-	err := i.statements.query(ctx, "SELECT uid, pk FROM "+table+" WHERE pk > ?", func(row []driver.Value) error {
+	err := i.statements.query(ctx, text, func(row []driver.Value) error {
 		text, _ := row[0].(string)
 		uid, err := uuid.Parse(text)
 		if err != nil {
@@ -194,8 +172,10 @@ func (i *inserter) pksAfter(ctx context.Context, table string, before int64) (ma
 		}
 		pks[uid], _ = row[1].(int64)
 		return nil
-	}, driver.NamedValue{Ordinal: 1, Value: before})
-	return pks, classify(err)
+	}, values...)
+	clear(values)
+	i.values = values
+	return insertError(err)
 }
 
 // native returns a value in the form of a column.
@@ -214,7 +194,7 @@ func native(value any) any {
 func insertText(rows database.Insertion, count int) string {
 	row := ",(?" + strings.Repeat(",?", len(rows.Columns)-1) + ")"
 	return "INSERT INTO " + rows.Table + " (" + strings.Join(rows.Columns, ", ") + ") VALUES " +
-		strings.Repeat(row, count)[1:] + " ON CONFLICT DO NOTHING"
+		strings.Repeat(row, count)[1:] + " ON CONFLICT DO NOTHING RETURNING uid, pk"
 }
 
 // idle maintains the database while no creates arrive.

@@ -18,39 +18,22 @@ type statements struct {
 	prepared map[string]*sqlite3.SQLiteStmt
 }
 
-// run calls use with the statement of a text.
-func (s *statements) run(ctx context.Context, text string, use func(*sqlite3.SQLiteStmt) error) error {
+// exec runs a statement that returns no rows.
+func (s *statements) exec(ctx context.Context, text string) error { return s.query(ctx, text, nil) }
+
+// query calls each for each row that a statement returns. The context should have no end: see Insert.
+func (s *statements) query(
+	ctx context.Context, text string, each func(row []driver.Value) error, values ...driver.NamedValue,
+) error {
 	return s.conn.Raw(func(native any) error { //nolint:wrapcheck // Callers do.
-		statement, ok := s.prepared[text]
-		if !ok {
+		if s.prepared[text] == nil {
 			prepared, err := native.(*sqlite3.SQLiteConn).PrepareContext(ctx, text)
 			if err != nil {
 				return err //nolint:wrapcheck // Callers do.
 			}
-			statement = prepared.(*sqlite3.SQLiteStmt)
-			s.prepared[text] = statement
+			s.prepared[text] = prepared.(*sqlite3.SQLiteStmt)
 		}
-		return use(statement)
-	})
-}
-
-// exec runs a statement. The context should have no end: see Insert.
-func (s *statements) exec(
-	ctx context.Context, text string, values ...driver.NamedValue,
-) (result driver.Result, err error) {
-	err = s.run(ctx, text, func(statement *sqlite3.SQLiteStmt) (err error) {
-		result, err = statement.ExecContext(ctx, values)
-		return err //nolint:wrapcheck // Callers do.
-	})
-	return result, err
-}
-
-// query calls each for each row that a statement returns.
-func (s *statements) query(
-	ctx context.Context, text string, each func(row []driver.Value) error, values ...driver.NamedValue,
-) error {
-	return s.run(ctx, text, func(statement *sqlite3.SQLiteStmt) error {
-		rows, err := statement.QueryContext(ctx, values)
+		rows, err := s.prepared[text].QueryContext(ctx, values)
 		if err != nil {
 			return err //nolint:wrapcheck // Callers do.
 		}
@@ -60,10 +43,11 @@ func (s *statements) query(
 				err = each(row)
 			}
 		}
-		if errors.Is(err, io.EOF) {
-			err = nil
+		// After an error, Close repeats it.
+		if closeErr := rows.Close(); errors.Is(err, io.EOF) {
+			err = closeErr
 		}
-		return errors.Join(err, rows.Close())
+		return err
 	})
 }
 
