@@ -137,16 +137,7 @@ func (c changing) apply(changes []Change) ([]int64, error) {
 			}
 		}
 	}
-	return pks, c.addEvents(eventsOf(changes))
-}
-
-func (c changing) addEvents(events []Event) error {
-	for chunk := range slices.Chunk(events, pageSize) {
-		if err := addEvents(c.tx, chunk...); err != nil {
-			return err
-		}
-	}
-	return nil
+	return pks, addEvents(c.tx, eventsOf(changes)...)
 }
 
 // free removes the unique values that updates replace. A client_id is replaced by one that no caller can have, because

@@ -34,20 +34,16 @@ func deleteProviders(tx *gorm.DB, pks []int64) error {
 	if err != nil {
 		return err
 	}
-	for chunk := range slices.Chunk(providers, pageSize) {
-		events, deleted := make([]Event, len(chunk)), make([]int64, len(chunk))
-		for i, provider := range chunk {
-			deleted[i] = provider.PK
-			events[i] = Event{Event: EventProviderDeleted, Subject: provider.PK, Kind: provider.Kind}
-		}
-		if err := tx.Delete(&Provider{}, "pk IN ?", deleted).Error; err != nil {
+	var events []Event
+	for _, provider := range providers {
+		events = append(events, Event{Event: EventProviderDeleted, Subject: provider.PK, Kind: provider.Kind})
+	}
+	for chunk := range slices.Chunk(pks, pageSize) {
+		if err := tx.Delete(&Provider{}, "pk IN ?", chunk).Error; err != nil {
 			return fmt.Errorf("delete providers: %w", err)
 		}
-		if err := addEvents(tx, events...); err != nil {
-			return err
-		}
 	}
-	return nil
+	return addEvents(tx, events...)
 }
 
 // deletable reports which providers cannot be deleted and why; a violated constraint reports neither.

@@ -102,7 +102,7 @@ func addEvents(tx *gorm.DB, events ...Event) error {
 	for i := range events {
 		events[i].At, events[i].OSUser = at, by
 	}
-	if err := tx.Session(&gorm.Session{NewDB: true}).Create(&events).Error; err != nil {
+	if err := tx.Session(&gorm.Session{NewDB: true}).CreateInBatches(&events, pageSize).Error; err != nil {
 		return fmt.Errorf("insert events: %w", err)
 	}
 	return nil

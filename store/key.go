@@ -17,12 +17,14 @@ import (
 // RotateKey adds a data key, which seals new secrets from then on, and returns its id. It returns ErrUnavailable or
 // ErrOutcomeUnknown.
 func (s *Store) RotateKey(ctx context.Context) (id uint32, err error) {
-	err = s.changeKeyset(ctx, func(tx *gorm.DB, change *keysetChange) error {
-		if change.keys, err = change.keys.Rotated(); err != nil {
-			return err
-		}
-		id = change.keys.PrimaryID()
-		return addEvents(tx, Event{Event: EventKeyRotated, Subject: int64(id)})
+	err = s.database.Write(ctx, func(tx *gorm.DB) error {
+		return s.changeKeyset(tx, func(change *keysetChange) error {
+			if change.keys, err = change.keys.Rotated(); err != nil {
+				return err
+			}
+			id = change.keys.PrimaryID()
+			return addEvents(tx, Event{Event: EventKeyRotated, Subject: int64(id)})
+		})
 	})
 	if err != nil {
 		return 0, fmt.Errorf("rotate key: %w", err)
@@ -36,12 +38,14 @@ var ErrRewrapped = errors.New("the primary master key already encrypts the data 
 // RewrapKeys encrypts the data keys with the primary master key of the keyset file, and returns its id. It returns
 // ErrRewrapped, ErrUnavailable or ErrOutcomeUnknown.
 func (s *Store) RewrapKeys(ctx context.Context) (id uint32, err error) {
-	err = s.changeKeyset(ctx, func(tx *gorm.DB, change *keysetChange) error {
-		if id = change.master.PrimaryID(); id == change.masterID {
-			return fmt.Errorf("%w: %d", ErrRewrapped, id)
-		}
-		change.masterID = id
-		return addEvents(tx, Event{Event: EventKeysRewrapped, Subject: int64(id)})
+	err = s.database.Write(ctx, func(tx *gorm.DB) error {
+		return s.changeKeyset(tx, func(change *keysetChange) error {
+			if id = change.master.PrimaryID(); id == change.masterID {
+				return fmt.Errorf("%w: %d", ErrRewrapped, id)
+			}
+			change.masterID = id
+			return addEvents(tx, Event{Event: EventKeysRewrapped, Subject: int64(id)})
+		})
 	})
 	if err != nil {
 		return 0, fmt.Errorf("rewrap keys: %w", err)
@@ -57,13 +61,8 @@ type keysetChange struct {
 	masterID uint32
 }
 
-// changeKeyset changes the keyset of the database in one transaction.
-func (s *Store) changeKeyset(ctx context.Context, do func(tx *gorm.DB, change *keysetChange) error) error {
-	return s.database.Write(ctx, func(tx *gorm.DB) error { return s.saveKeyset(tx, do) })
-}
-
-// saveKeyset is changeKeyset within a transaction.
-func (s *Store) saveKeyset(tx *gorm.DB, do func(tx *gorm.DB, change *keysetChange) error) error {
+// changeKeyset changes the keyset of the database in a transaction that writes.
+func (s *Store) changeKeyset(tx *gorm.DB, do func(change *keysetChange) error) error {
 	row, err := findKeyset(tx)
 	if err != nil {
 		return err
@@ -74,7 +73,7 @@ func (s *Store) saveKeyset(tx *gorm.DB, do func(tx *gorm.DB, change *keysetChang
 	}
 	change := keysetChange{keys: keys, master: master}
 	change.masterID, _ = row.MasterID()
-	if err := do(tx, &change); err != nil {
+	if err := do(&change); err != nil {
 		return err
 	}
 	if row.Wrapped, err = change.keys.Wrap(master, change.masterID, row.DatabaseID); err != nil {

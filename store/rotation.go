@@ -202,7 +202,7 @@ func (r *resealing) finish(tx *gorm.DB) error {
 		}
 	}
 	if r.removed = len(removed); r.removed > 0 {
-		err := r.store.saveKeyset(tx, func(_ *gorm.DB, change *keysetChange) error {
+		err := r.store.changeKeyset(tx, func(change *keysetChange) error {
 			change.keys = kept
 			return nil
 		})
