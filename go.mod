@@ -10,6 +10,7 @@ require (
 	github.com/chromedp/cdproto v0.0.0-20250724212937-08a3db8b4327 // tests of the pages in Chromium
 	github.com/chromedp/chromedp v0.14.2 // tests of the pages in Chromium
 	github.com/coreos/go-systemd/v22 v22.7.0 // notifications to systemd
+	github.com/cyphar/filepath-securejoin v0.7.0 // paths without symbolic links
 	github.com/getkin/kin-openapi v0.152.0 // validation against the contract
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3 // strict JSON parsing and canonical JSON
 	github.com/go-logr/logr v1.4.4 // the log of the trace SDK, which would otherwise write to standard error

@@ -1,44 +1,26 @@
 package files
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
-)
 
-// maxLinks limits symbolic links that lead to each other, as Linux does.
-const maxLinks = 40
+	securejoin "github.com/cyphar/filepath-securejoin"
+)
 
 // Resolve returns the absolute path of a file without symbolic links. The file need not exist.
 func Resolve(path string) string {
 	if dir, err := os.Getwd(); err == nil && !filepath.IsAbs(path) {
+		// filepath.Join would apply a ".." to the name of a link instead of its target.
 		path = dir + "/" + path
 	}
-	return resolve(path, maxLinks)
-}
-
-func resolve(path string, links int) string {
-	if target, err := filepath.EvalSymlinks(path); err == nil {
-		return target
+	resolved, err := securejoin.SecureJoin("/", path)
+	if err != nil {
+		return filepath.Clean(path)
 	}
-	path = strings.TrimRight(path, "/")
-	// Resolve links before a ".." first, because they decide where it leads.
-	dir, name := filepath.Split(path)
-	target, err := os.Readlink(path)
-	switch {
-	case name == "":
-		return path
-	case err != nil || links == 0:
-		return filepath.Join(resolve(cmp.Or(dir, "."), links), name)
-	case filepath.IsAbs(target):
-		return resolve(target, links-1)
-	default:
-		return resolve(dir+target, links-1)
-	}
+	return resolved
 }
 
 // Exists reports whether there is anything at path, including a dangling symbolic link. It returns a file system error.

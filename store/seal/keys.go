@@ -73,7 +73,7 @@ func (k *Keys) Unseal(sealed []byte, at Place) (Secret, error) {
 	if err == nil {
 		return NewSecret(string(text)), nil
 	}
-	if id, missing := k.MissingKey(sealed); missing {
+	if id, ok := KeyID(sealed); ok && !slices.Contains(k.IDs(), id) {
 		return Secret{}, fmt.Errorf("%s: %w (the database lacks data key %d)", at, ErrDamaged, id)
 	}
 	return Secret{}, fmt.Errorf("%s: %w", at, ErrDamaged)
@@ -119,10 +119,4 @@ func KeyID(sealed []byte) (id uint32, ok bool) {
 		return 0, false
 	}
 	return binary.BigEndian.Uint32(sealed[1:prefixSize]), true
-}
-
-// MissingKey returns the id of the key that made a ciphertext, and reports whether it is not among these keys.
-func (k *Keys) MissingKey(sealed []byte) (id uint32, missing bool) {
-	id, ok := KeyID(sealed)
-	return id, ok && !slices.Contains(k.IDs(), id)
 }

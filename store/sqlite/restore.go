@@ -123,26 +123,19 @@ func (r Restoration) checkBackup() (size int64, err error) {
 	return info.Size(), nil
 }
 
-// resolveTarget returns the path of the database without symbolic links, and creates its directory if it is missing.
+// resolveTarget returns the path of the file of the database, and creates its directory if it is missing.
 func (r Restoration) resolveTarget() (string, error) {
 	if err := CheckName(files.Resolve(r.Database)); err != nil {
 		return "", err
 	}
 	path, err := filepath.EvalSymlinks(r.Database)
-	if err == nil {
-		return path, nil
+	if errors.Is(err, fs.ErrNotExist) {
+		return r.Database, files.CreateDir(filepath.Dir(r.Database))
 	}
-	if !errors.Is(err, fs.ErrNotExist) {
+	if err != nil {
 		return "", fmt.Errorf("find the database: %w", err)
 	}
-	dir := filepath.Dir(r.Database)
-	if err := files.CreateDir(dir); err != nil {
-		return "", err
-	}
-	if dir, err = filepath.EvalSymlinks(dir); err != nil {
-		return "", fmt.Errorf("find the database: %w", err)
-	}
-	return filepath.Join(dir, filepath.Base(r.Database)), nil
+	return path, nil
 }
 
 // checkTarget reports whether there is a database, and returns an error if it must not be replaced.
