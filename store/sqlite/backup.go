@@ -121,13 +121,13 @@ func (p *pageCopy) steps(ctx context.Context, to, from any) (err error) {
 	defer func() {
 		// Finish repeats the error of the last step.
 		if finishErr := backup.Finish(); err == nil {
-			err = primaryError(finishErr)
+			err = finishErr
 		}
 	}()
 	for number := 1; ; number++ {
 		isDone, err := backup.Step(pagesPerStep)
 		if err != nil {
-			return primaryError(err)
+			return err
 		}
 		total, left := int64(backup.PageCount())*p.pageSize, int64(backup.Remaining())*p.pageSize
 		p.progress(total-left, total)
@@ -144,15 +144,4 @@ func (p *pageCopy) steps(ctx context.Context, to, from any) (err error) {
 			return err
 		}
 	}
-}
-
-// primaryError reduces the code of an error to the primary result code, because the backup API of the driver returns
-// extended ones.
-func primaryError(err error) error {
-	const class = 0xff
-	if native, ok := errors.AsType[sqlite3.Error](err); ok {
-		native.Code &= class
-		return native
-	}
-	return err
 }

@@ -18,7 +18,9 @@ func classify(err error) error {
 		return err
 	}
 	sentinel := database.ErrUnavailable
-	switch native.Code {
+	// The driver's backup returns extended codes, whose low byte is the primary one.
+	const primary = 0xff
+	switch native.Code & primary {
 	case sqlite3.ErrNotADB, sqlite3.ErrCorrupt:
 		sentinel = database.ErrCorrupt
 	case sqlite3.ErrFull:
