@@ -122,29 +122,19 @@ func (s *Store) Versions(ctx context.Context, pks []int64) (map[int64]string, er
 	return versions, nil
 }
 
+// addVersions adds hashes of all values of the rows that a query selects.
 func addVersions(query *gorm.DB, versions map[int64]string) error {
 	columns := append([]string{pkColumn}, newInserter(nil, nil).columns...)
-	rows, err := query.Table(providersTable).Select(columns).Rows()
-	if err != nil {
-		return err //nolint:wrapcheck // The caller wraps it.
-	}
-	defer func() { _ = rows.Close() }()
-	values, into := make([]any, len(columns)), make([]any, len(columns))
-	for i := range values {
-		into[i] = &values[i]
-	}
-	for rows.Next() {
-		if err := rows.Scan(into...); err != nil {
-			return err //nolint:wrapcheck // The caller wraps it.
-		}
-		sum := sha256.New()
-		for _, value := range values {
-			_, _ = fmt.Fprintf(sum, "%T %[1]q,", value)
-		}
-		pk, _ := values[0].(int64)
+	_, err := readRows(query.Table(providersTable).Select(columns), func(into func(any) error) (none struct{}, err error) {
+		row, sum := map[string]any{}, sha256.New()
+		err = into(&row)
+		// Maps are printed in the order of their keys.
+		_, _ = fmt.Fprintf(sum, "%q", row)
+		pk, _ := row[pkColumn].(int64)
 		versions[pk] = string(sum.Sum(nil))
-	}
-	return rows.Err() //nolint:wrapcheck // The caller wraps it.
+		return none, err
+	})
+	return err
 }
 
 // recordOf returns the record that a query selects. It returns ErrNotFound, ErrDamaged or ErrUnavailable.
