@@ -31,10 +31,11 @@ func TestDigestsOfLines(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	server, client, defaults := providerdtest.Serve(t, dir), contracttest.Client(t), map[string]any{}
-	for path, body := range map[string]string{
-		providerdtest.OAuth2Path:    `{"name": "Wiki \u20ac \ud83d\ude00 <b>", "client_id": "wiki", "authorization_flow": "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"}`,
-		providerdtest.DirectoryPath: `{"name": "Staff", "delegated_subject": "admin@example.com", "credentials": {"canary":1.50}, "default_group_email_domain": "example.com"}`,
+	for _, create := range [][2]string{
+		{providerdtest.OAuth2Path, `{"name": "Wiki \u20ac \ud83d\ude00 <b>", "client_id": "wiki", "authorization_flow": "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"}`},
+		{providerdtest.DirectoryPath, `{"name": "Staff", "delegated_subject": "admin@example.com", "credentials": {"canary":1.50}, "default_group_email_domain": "example.com"}`},
 	} {
+		path, body := create[0], create[1]
 		maps.Copy(defaults, defaultsOf(t, body, server.ExpectPost(t, client, http.StatusCreated, path, body, "first")))
 	}
 	expectDigests(t, dir, 3, defaults)
