@@ -23,6 +23,16 @@ func freeBytes(dir string) (int64, error) {
 	return int64(disk.Bavail) * disk.Bsize, nil //nolint:gosec // No disk has 8 EiB.
 }
 
+// requireFree returns ErrFull if the disk of a directory lacks the space for a file of a size and the largest create.
+func requireFree(dir string, size int64) error {
+	free, err := freeBytes(dir)
+	if want := size + minFreeBytes; err == nil && free < want {
+		err = fmt.Errorf("%w: the disk of %s has %d MiB free, but %d MiB are needed",
+			database.ErrFull, dir, free>>20, want>>20+1)
+	}
+	return err
+}
+
 // probeWrite checks that creates can be stored, after one has failed: a server that is not ready may receive no create
 // that would show it. It changes no data. It returns ErrUnavailable.
 func (d *Database) probeWrite(ctx context.Context) error {
@@ -35,15 +45,10 @@ func (d *Database) probeWrite(ctx context.Context) error {
 	if !d.failed.Load() {
 		return nil
 	}
-	free, err := freeBytes(d.dir)
-	if err != nil {
+	if err := requireFree(d.dir, 0); err != nil {
 		return err
 	}
-	if free < minFreeBytes {
-		return fmt.Errorf("%w: the disk of %s has %d bytes free, but %d are needed",
-			database.ErrFull, d.dir, free, minFreeBytes)
-	}
-	err = d.Write(ctx, probe)
+	err := d.Write(ctx, probe)
 	switch {
 	case errors.Is(err, database.ErrOutcomeUnknown):
 		// The outcome of the probe is unknown, not of a create. Hide ErrOutcomeUnknown from callers.
@@ -68,17 +73,14 @@ func probe(tx *gorm.DB) error {
 	return setGeneration(ctx, pool, generation)
 }
 
-// probeBytes exceeds the 2 MB page cache of a transaction by more than the largest create writes.
-const probeBytes = minFreeBytes
-
-// growWAL inserts a row that is larger than the page cache, and rolls it back. SQLite spills the pages that do not fit
+// growWAL inserts a row that exceeds the 2 MB page cache by more than the largest create writes, and rolls it back. SQLite spills the pages that do not fit
 // to the WAL right away. They stay there, after the last commit frame, and the next transactions overwrite them.
 // Rewriting a page would prove less: under a quota or a file size limit the WAL may have space for that page and still
 // be unable to grow.
 func growWAL(tx *gorm.DB) error {
 	for _, statement := range []string{
 		"SAVEPOINT probe",
-		fmt.Sprintf("INSERT INTO applications (slug, name) VALUES (hex(randomblob(16)), hex(zeroblob(%d)))", probeBytes/2),
+		fmt.Sprintf("INSERT INTO applications (slug, name) VALUES (hex(randomblob(16)), hex(zeroblob(%d)))", minFreeBytes/2),
 		"ROLLBACK TO probe",
 	} {
 		if err := tx.Exec(statement).Error; err != nil {

@@ -80,16 +80,6 @@ func (r Restoration) Run(ctx context.Context) (kept string, err error) {
 	return kept, err
 }
 
-// requireFree returns ErrFull if the disk of a directory lacks the space for a backup and the largest create.
-func requireFree(dir string, size int64) error {
-	free, err := freeBytes(dir)
-	if want := size + minFreeBytes; err == nil && free < want {
-		err = fmt.Errorf("%w: the disk of %s has %d MiB free, but %d MiB are needed",
-			database.ErrFull, dir, free>>20, want>>20+1)
-	}
-	return err
-}
-
 // checkBackup returns the size of the backup, and checks that no WAL or rollback journal belongs to it.
 func (r Restoration) checkBackup() (size int64, err error) {
 	// Do not wait for the writer of a FIFO.
