@@ -143,11 +143,6 @@ func (s *Store) replay(ctx context.Context, requested Record, request CreateRequ
 	if len(pks) == 0 {
 		return nil, nil
 	}
-	// Records that are compared take memory that the bodies of the requests do not account for.
-	if err := s.comparing.Acquire(ctx, 1); err != nil {
-		return nil, gaveUp(err)
-	}
-	defer s.comparing.Release(1)
 	err = s.database.Read(ctx, func(tx *gorm.DB) error {
 		if err := request.reserve(tx.Where(ofKey, key...), requested); err != nil {
 			return err

@@ -28,19 +28,14 @@ type Store struct {
 	keys       *keyCache
 	tokens     tokenCache
 	batcher    *batcher
-	// comparing bounds the records that are compared with requests, and normalizing those that are brought into the same
-	// form for that.
-	comparing, normalizing *semaphore.Weighted
+	// normalizing bounds the records that are brought into the same form to be compared with requests.
+	normalizing *semaphore.Weighted
 	// transaction is what a store that is open only during Change reads from; nil for others.
 	transaction *gorm.DB
 }
 
-const (
-	// maxComparing is how many records are compared with requests at a time: a record has at most 1 MiB.
-	maxComparing = 8
-	// maxNormalizing is 1 because the most expensive credentials take 47 MB.
-	maxNormalizing = 1
-)
+// maxNormalizing is 1 because the most expensive credentials take 47 MB.
+const maxNormalizing = 1
 
 // Create returns a new Store for a server, over a database of the current schema, which may be new. The master keys in
 // the file at keysetPath encrypt the data keys of the database. If the database has none, Create creates them and,
@@ -83,8 +78,7 @@ func createKeysetOf(ctx context.Context, db database.Database, keysetPath string
 func Open(ctx context.Context, db database.Database, keysetPath string) (*Store, error) {
 	store := &Store{
 		database: db, keys: &keyCache{database: db, path: keysetPath},
-		tokens:    tokenCache{tokens: map[string]cachedToken{}},
-		comparing: semaphore.NewWeighted(maxComparing), normalizing: semaphore.NewWeighted(maxNormalizing),
+		tokens: tokenCache{tokens: map[string]cachedToken{}}, normalizing: semaphore.NewWeighted(maxNormalizing),
 	}
 	keys, err := store.keys.read(store.reader(ctx))
 	if err != nil {
