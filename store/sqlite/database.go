@@ -95,25 +95,13 @@ func (d *Database) write(ctx context.Context, statements func(tx *gorm.DB) error
 	if err := d.CheckSchema(tx); err != nil {
 		return err
 	}
-	if err := incrementGeneration(ctx, d.files, tx.Statement.ConnPool); err != nil {
-		return err
-	}
-	if err := d.advance(tx); err != nil {
-		return err
-	}
-	if err := statements(tx); err != nil {
-		return err
-	}
-	if err := d.files.checkBeforeCommit(); err != nil {
-		return err
-	}
-	if err := commitError(tx.Commit().Error); err != nil {
-		return err
-	}
-	if err := d.files.check(); err != nil {
-		return fmt.Errorf("%w: %w", database.ErrOutcomeUnknown, err)
-	}
-	return nil
+	_, err := d.files.commit(ctx, tx.Statement.ConnPool, func() error {
+		if err := d.advance(tx); err != nil {
+			return err
+		}
+		return statements(tx)
+	}, func() error { return tx.Commit().Error })
+	return err
 }
 
 // Read runs statements on connections that cannot write. What is committed is on disk. The context does not interrupt

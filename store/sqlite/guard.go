@@ -1,12 +1,15 @@
 package sqlite
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime"
 	"slices"
 	"sync"
 	"time"
+
+	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
 )
@@ -77,6 +80,29 @@ func (g *guard) checkBeforeCommit() error {
 		return nil
 	}
 	return g.check()
+}
+
+// commit runs the statements of a transaction, which has begun, and commits it. It checks the files before it commits
+// and after, and returns the wal-index. The caller checks them before the transaction begins.
+func (g *guard) commit(
+	ctx context.Context, tx gorm.ConnPool, statements, commit func() error,
+) (index walIndex, err error) {
+	if err := incrementGeneration(ctx, g, tx); err != nil {
+		return index, err
+	}
+	if err := statements(); err != nil {
+		return index, err
+	}
+	if err := g.checkBeforeCommit(); err != nil {
+		return index, err
+	}
+	if err := commitError(commit()); err != nil {
+		return index, fmt.Errorf("commit: %w", err)
+	}
+	if index, err = g.inspect(); err != nil {
+		return index, fmt.Errorf("%w: %w", database.ErrOutcomeUnknown, err)
+	}
+	return index, nil
 }
 
 // inspect is check that also returns the wal-index.

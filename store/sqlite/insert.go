@@ -87,44 +87,24 @@ func newInserter(ctx context.Context, d *Database) (*inserter, error) {
 	return i, nil
 }
 
+// insert runs the INSERT in a transaction.
 func (i *inserter) insert(ctx context.Context, rows database.Insertion) (pks map[uuid.UUID]int64, err error) {
 	if err := i.database.files.checkUnlessRecent(); err != nil {
 		return nil, err
 	}
-	if pks, err = i.transact(ctx, rows); err != nil {
-		return nil, err
-	}
-	index, err := i.database.files.inspect()
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", database.ErrOutcomeUnknown, err)
-	}
-	i.checkpoints.committed(ctx, index)
-	return pks, nil
-}
-
-// transact runs the INSERT in a transaction.
-func (i *inserter) transact(ctx context.Context, rows database.Insertion) (pks map[uuid.UUID]int64, err error) {
 	if err := i.statements.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return nil, fmt.Errorf("begin: %w", classify(err))
 	}
-	defer func() {
-		if err != nil {
-			// SQLite may have rolled it back already.
-			_ = i.statements.exec(ctx, "ROLLBACK")
-		}
-	}()
-	if err := incrementGeneration(ctx, i.database.files, i.statements.conn); err != nil {
+	index, err := i.database.files.commit(ctx, i.statements.conn, func() (err error) {
+		pks, err = i.run(ctx, rows)
+		return err
+	}, func() error { return i.statements.exec(ctx, "COMMIT") })
+	if err != nil {
+		// SQLite may have rolled it back already, or committed it.
+		_ = i.statements.exec(ctx, "ROLLBACK")
 		return nil, err
 	}
-	if pks, err = i.run(ctx, rows); err != nil {
-		return nil, fmt.Errorf("insert: %w", err)
-	}
-	if err := i.database.files.checkBeforeCommit(); err != nil {
-		return nil, err
-	}
-	if err := i.statements.exec(ctx, "COMMIT"); err != nil {
-		return nil, fmt.Errorf("commit: %w", commitError(err))
-	}
+	i.checkpoints.committed(ctx, index)
 	return pks, nil
 }
 
@@ -142,7 +122,7 @@ func (i *inserter) run(ctx context.Context, rows database.Insertion) (pks map[uu
 	for rest := rows.Rows; len(rest) > 0; {
 		count := 1 << (bits.Len(uint(len(rest))) - 1)
 		if err := i.insertRows(ctx, rows, rest[:count], pks); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("insert: %w", err)
 		}
 		rest = rest[count:]
 	}

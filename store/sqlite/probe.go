@@ -73,10 +73,10 @@ func probe(tx *gorm.DB) error {
 	return setGeneration(ctx, pool, generation)
 }
 
-// growWAL inserts a row that exceeds the 2 MB page cache by more than the largest create writes, and rolls it back. SQLite spills the pages that do not fit
-// to the WAL right away. They stay there, after the last commit frame, and the next transactions overwrite them.
-// Rewriting a page would prove less: under a quota or a file size limit the WAL may have space for that page and still
-// be unable to grow.
+// growWAL inserts a row that exceeds the 2 MB page cache by more than the largest create writes, and rolls it back.
+// SQLite spills the pages that do not fit to the WAL right away. They stay there, after the last commit frame, and the
+// next transactions overwrite them. Rewriting a page would prove less: under a quota or a file size limit the WAL may
+// have space for that page and still be unable to grow.
 func growWAL(tx *gorm.DB) error {
 	for _, statement := range []string{
 		"SAVEPOINT probe",
