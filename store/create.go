@@ -175,16 +175,12 @@ func (r CreateRequest) reserve(query *gorm.DB, requested Record) error {
 	for _, column := range requested.settings(all()) {
 		terms = append(terms, "coalesce(octet_length(CAST("+column.name+" AS text)), 0)")
 	}
-	var lengths []int64
-	if err := query.Model(&Provider{}).Select(strings.Join(terms, " + ")).Scan(&lengths).Error; err != nil {
+	// It stays 0 if the record was deleted.
+	var length int64
+	if err := query.Model(&Provider{}).Select(strings.Join(terms, " + ")).Scan(&length).Error; err != nil {
 		return fmt.Errorf("measure the record: %w", err)
 	}
-	for _, length := range lengths {
-		if err := r.Reserve(length); err != nil {
-			return err
-		}
-	}
-	return nil
+	return r.Reserve(length)
 }
 
 // differing is Differing within the memory of the server.

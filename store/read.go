@@ -137,33 +137,26 @@ func addVersions(query *gorm.DB, versions map[int64]string) error {
 	return err
 }
 
-// recordOf returns the record that a query selects. It returns ErrNotFound, ErrDamaged or ErrUnavailable.
-func recordOf(query *gorm.DB) (Record, error) {
-	records, err := recordsIn(query.Limit(1))
-	switch {
-	case err != nil:
-		return nil, err
-	case len(records) == 0:
-		return nil, ErrNotFound
-	default:
-		return records[0].value, records[0].damaged
-	}
-}
-
 // openedIn returns the record that a query selects, with its secret. If the secret does not open, it reads record and
-// keys again: a reseal can end between the two statements, but hardly twice in a row.
+// keys again: a reseal can end between the two statements, but hardly twice in a row. It returns ErrNotFound,
+// ErrDamaged or ErrUnavailable.
 func (s *Store) openedIn(query *gorm.DB) (Record, error) {
 	newest := s.keys.current
 	for try := 0; ; try++ {
-		record, err := recordOf(query.Session(&gorm.Session{}))
-		if err != nil {
+		records, err := recordsIn(query.Session(&gorm.Session{}).Limit(1))
+		switch {
+		case err != nil:
 			return nil, err
+		case len(records) == 0:
+			return nil, ErrNotFound
+		case records[0].damaged != nil:
+			return nil, records[0].damaged
 		}
 		keys, err := newest(query.Session(&gorm.Session{NewDB: true}))
 		if err != nil {
 			return nil, err
 		}
-		if record, err = open(keys, record); err == nil || try == 3 {
+		if record, err := open(keys, records[0].value); err == nil || try == 3 {
 			return record, err
 		}
 		newest = s.keys.latest

@@ -41,26 +41,22 @@ func (s *Store) CreateToken(ctx context.Context, grant TokenGrant) (string, Toke
 // that the next call starts over if keep fails or the process dies. It returns ErrTokensExist, ErrUnavailable or the
 // error of keep.
 func (s *Store) CreateFirstToken(ctx context.Context, grant TokenGrant, keep func(text string) error) error {
-	err := s.database.Write(ctx, func(tx *gorm.DB) error { return createFirstToken(tx, grant, keep) })
+	err := s.database.Write(ctx, func(tx *gorm.DB) error {
+		if exists, err := anyToken(tx); err != nil {
+			return err
+		} else if exists {
+			return ErrTokensExist
+		}
+		text := newTokenText()
+		if err := keep(text); err != nil {
+			return err
+		}
+		return insertToken(tx, newToken(text, grant))
+	})
 	if err != nil {
 		return fmt.Errorf("create first token: %w", err)
 	}
 	return nil
-}
-
-func createFirstToken(tx *gorm.DB, grant TokenGrant, keep func(text string) error) error {
-	exists, err := anyToken(tx)
-	if err != nil {
-		return err
-	}
-	if exists {
-		return ErrTokensExist
-	}
-	text := newTokenText()
-	if err := keep(text); err != nil {
-		return err
-	}
-	return insertToken(tx, newToken(text, grant))
 }
 
 // insertToken inserts a token and its event, after events of other tokens.
