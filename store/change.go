@@ -186,26 +186,20 @@ func (c changing) write(changes []Change, chunk []int, pks []int64) error {
 		}
 	}
 	var rows []Provider
-	if err := c.tx.Raw(c.statement(len(chunk), isUpdate), values...).Scan(&rows).Error; err != nil {
-		writesClientID := func(i int) bool { return !isUpdate || changes[i].replacesClientID() }
-		return refusal(err, !slices.ContainsFunc(chunk, writesClientID))
+	err := c.tx.Raw(c.statement(len(chunk), isUpdate), values...).Scan(&rows).Error
+	writesClientID := func(i int) bool { return !isUpdate || changes[i].replacesClientID() }
+	switch {
+	case isDuplicate(err) && slices.ContainsFunc(chunk, writesClientID):
+		return ErrClientIDTaken
+	case isDuplicate(err):
+		return ErrKeyTaken
+	case err != nil:
+		return fmt.Errorf("write providers: %w", err)
 	}
 	for _, row := range rows {
 		pks[byUID[row.UID]] = row.PK
 	}
 	return nil
-}
-
-// refusal returns the error for one of an INSERT. A duplicate is a client_id unless none was written.
-func refusal(err error, isOfKey bool) error {
-	switch {
-	case isDuplicate(err) && isOfKey:
-		return ErrKeyTaken
-	case isDuplicate(err):
-		return ErrClientIDTaken
-	default:
-		return fmt.Errorf("write providers: %w", err)
-	}
 }
 
 // statement returns an INSERT that returns uids and pks. For updates, the pk is the last column; for triggers it

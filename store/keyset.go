@@ -42,19 +42,19 @@ func randomBytes() []byte {
 // it.
 func findKeyset(tx *gorm.DB) (row keysetRow, err error) {
 	db := tx.Session(&gorm.Session{NewDB: true})
-	switch err = found(tx.Take(&row).Error); {
-	case errors.Is(err, ErrNotFound):
-		var sealed []Provider
-		if err := db.Select("pk").Limit(1).Find(&sealed).Error; err != nil {
-			return row, fmt.Errorf("read the keyset of the database: %w", err)
-		}
-		if len(sealed) > 0 {
-			return row, fmt.Errorf("%w: table keyset is empty, so no secret can be decrypted",
-				database.ErrCorrupt)
-		}
-		return row, fmt.Errorf("%w: its creation was not finished", database.ErrOlder)
+	var sealed []Provider
+	err = tx.Take(&row).Error
+	isMissing := errors.Is(err, gorm.ErrRecordNotFound)
+	if isMissing {
+		err = db.Select("pk").Limit(1).Find(&sealed).Error
+	}
+	switch {
 	case err != nil:
 		return row, fmt.Errorf("read the keyset of the database: %w", err)
+	case len(sealed) > 0:
+		return row, fmt.Errorf("%w: table keyset is empty, so no secret can be decrypted", database.ErrCorrupt)
+	case isMissing:
+		return row, fmt.Errorf("%w: its creation was not finished", database.ErrOlder)
 	default:
 		return row, nil
 	}
