@@ -122,10 +122,14 @@ consumers: build ## Use the binary through the clients of 15 generators, mocks a
 	cd .ci/consumers && npm ci --no-audit --no-fund $(if $(filter ci,$(TOOLS)),--omit=dev)
 	node .ci/consumers/run.mjs $(TOOLS)
 
-manual: ## Write what the program generates: tables and a response in documents, and the catalog of PostgreSQL.
+findings: ## Run the findings about other software, one after the other; each prints a line.
+	@failed=; for finding in findings/*.sh; do bash "$$finding" || failed+=" $$finding"; done; \
+	[ -z "$$failed" ] || { echo "Behavior has changed:$$failed"; exit 1; }
+
+manual: ## Write what the program generates: tables and a response in documents, and examples in tests.
 	UPDATE=1 go test -count=1 ./cmd/providerd/command $(E2E)/shipped
-	UPDATE=1 go test -count=1 -tags slow -run 'Catalog|ReadmeWorks|CommandLine$$/^export|BothDatabases/sqlite/^lists' \
-		./store/postgres $(E2E)/{commands,docs}
+	UPDATE=1 go test -count=1 -tags slow -run 'ReadmeWorks|CommandLine$$/^export|BothDatabases/sqlite/^lists' \
+		$(E2E)/{commands,docs}
 
 HOST = $(shell go env GOHOSTARCH)
 CROSS = $(subst amd64,x86_64,$(subst arm64,aarch64,$*))-linux-gnu-gcc
