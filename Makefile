@@ -123,13 +123,11 @@ consumers: build ## Use the binary through the clients of 15 generators, mocks a
 	node .ci/consumers/run.mjs $(TOOLS)
 
 findings: ## Run the findings about other software, one after the other; each prints a line.
-	@failed=; for finding in findings/*.sh; do bash "$$finding" || failed+=" $$finding"; done; \
-	[ -z "$$failed" ] || { echo "Behavior has changed:$$failed"; exit 1; }
+	@failed=; for finding in findings/*.sh; do bash "$$finding" || failed+=" $$finding"; done; test -z "$$failed"
 
 manual: ## Write what the program generates: tables and a response in documents, and examples in tests.
 	UPDATE=1 go test -count=1 ./cmd/providerd/command $(E2E)/shipped
-	UPDATE=1 go test -count=1 -tags slow -run 'ReadmeWorks|CommandLine$$/^export|BothDatabases/sqlite/^lists' \
-		$(E2E)/{commands,docs}
+	UPDATE=1 go test -count=1 -tags slow -run 'ReadmeWorks|CommandLine$$/^export|BothDatabases/sqlite/^lists' $(E2E)/{commands,docs}
 
 HOST = $(shell go env GOHOSTARCH)
 CROSS = $(subst amd64,x86_64,$(subst arm64,aarch64,$*))-linux-gnu-gcc
