@@ -59,4 +59,10 @@ func TestPasswordIsReplaced(t *testing.T) {
 	providerdtest.ExpectExit(t, providerdtest.Command(t.Context(), dir, with("token", "list")...), 1,
 		`password authentication failed for the user in the URL \(SQLSTATE 28P01\): no line of PGPASSFILE matches `+
 			`HOST:PORT:DATABASE:USER; add one, or correct the URL`)
+
+	// The password of a connection service file comes before those of the password file.
+	replaceFile("server", "first")
+	services := filepath.Join(dir, "services")
+	processtest.Must(t, os.WriteFile(services, []byte("[replica]\npassword=second\n"), 0o600))
+	providerdtest.RunCommand(t, dir, with("PGSERVICEFILE="+services, "PGSERVICE=replica", "token", "list")...)
 }
