@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/pressly/goose/v3"
 )
@@ -85,4 +87,34 @@ func SchemaError(faults []string) error {
 	}
 	return fmt.Errorf("%w: the schema differs from what this program creates: %s; undo what another program has changed",
 		ErrUnavailable, strings.Join(faults, ", "))
+}
+
+// preparedInterval is how long Prepared trusts a call.
+const preparedInterval = time.Minute
+
+// Prepared remembers when Prepare last succeeded, because it reads more than a check of readiness should.
+type Prepared struct {
+	mutex sync.Mutex
+	at    time.Time
+}
+
+// Renew calls prepare unless it succeeded within the last minute, and returns its error.
+func (p *Prepared) Renew(prepare func() error) error {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if !p.at.IsZero() && time.Since(p.at) < preparedInterval {
+		return nil
+	}
+	err := prepare()
+	if err == nil {
+		p.at = time.Now()
+	}
+	return err
+}
+
+// Forget makes Renew call prepare again.
+func (p *Prepared) Forget() {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.at = time.Time{}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"example.com/providerd/store/database"
 )
 
 // checkTimeout limits Check.
@@ -14,15 +16,12 @@ const checkTimeout = 2 * time.Second
 // probeInterval is the least time between probes of the server.
 const probeInterval = 500 * time.Millisecond
 
-// schemaInterval is the least time between checks of the schema and the sequences, unless the last probe has failed:
-// another server may have taken over.
-const schemaInterval = time.Minute
-
 // readiness is the result of the last probe.
 type readiness struct {
-	mutex         sync.Mutex
-	known, schema time.Time
-	err           error
+	mutex    sync.Mutex
+	known    time.Time
+	prepared database.Prepared
+	err      error
 }
 
 // Check returns an error unless the server stores rows now, or did within the last half second. A response alone is not
@@ -36,11 +35,12 @@ func (d *Database) Check(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), checkTimeout)
 	defer cancel()
-	isSchemaDue := r.err != nil || time.Since(r.schema) >= schemaInterval
-	r.err = d.probe(ctx)
-	if r.err == nil && isSchemaDue {
-		r.schema = time.Now()
-		r.err = d.Prepare(ctx)
+	if r.err != nil {
+		// Another server may have taken over since.
+		r.prepared.Forget()
+	}
+	if r.err = d.probe(ctx); r.err == nil {
+		r.err = r.prepared.Renew(func() error { return d.Prepare(ctx) })
 	}
 	r.known = time.Now()
 	return r.err

@@ -60,7 +60,7 @@ func (d *Database) Prepare(ctx context.Context) error {
 	case result := <-ended:
 		return result.Err
 	case <-ctx.Done():
-		return fmt.Errorf("%w: sequences are behind the keys in use: %w", database.ErrUnavailable, ctx.Err())
+		return fmt.Errorf("%w: check the schema and the sequences: %w", database.ErrUnavailable, ctx.Err())
 	}
 }
 

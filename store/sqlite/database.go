@@ -34,6 +34,7 @@ type Database struct {
 	failed atomic.Bool
 	// probing holds a value while a probe runs.
 	probing     chan struct{}
+	prepared    database.Prepared
 	checkpoints checkpointCounts
 	// inserting guards inserter, which is nil before the first Insert.
 	inserting sync.Mutex
@@ -135,7 +136,8 @@ func (d *Database) SettledEvent(ctx context.Context, _ func(transaction string))
 // Instance returns "", because no other server can take over.
 func (*Database) Instance(*gorm.DB) (string, error) { return "", nil }
 
-// Check reads the schema and the last keys or, if a batch has failed, checks that the database can be written.
+// Check checks the files and the schema's version, at times the schema and the last keys, and after a batch has failed
+// that the database can be written.
 func (d *Database) Check(ctx context.Context) error {
 	if err := d.files.check(); err != nil {
 		return err
@@ -146,7 +148,7 @@ func (d *Database) Check(ctx context.Context) error {
 	if err := d.CheckSchema(d.Reader().WithContext(ctx)); err != nil {
 		return err
 	}
-	return d.Prepare(ctx)
+	return d.prepared.Renew(func() error { return d.Prepare(ctx) })
 }
 
 // Close waits for running statements and closes the database. A second call returns the same result.
