@@ -10,10 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -49,12 +47,6 @@ type Command struct {
 	// token is the access token.
 	token string
 }
-
-// DiffersError means that nothing failed, but stored records differ from the files. With --detailed-exitcode,
-// a dry run also returns it if entries would be created.
-type DiffersError string
-
-func (e DiffersError) Error() string { return string(e) }
 
 // TokenVariable is the environment variable with the access token.
 const TokenVariable = "PROVIDERD_TOKEN"
@@ -200,7 +192,7 @@ func (r *report) runAlone() error {
 // runOverHTTP sends the entries.
 func (r *report) runOverHTTP(ctx context.Context) error {
 	// Before anything is sent, a signal ends the program immediately; afterward, a second one does.
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := console.UntilInterrupted(ctx)
 	defer stop()
 	defer context.AfterFunc(ctx, stop)()
 	to, err := r.providers()

@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
 	"reflect"
 	"slices"
-	"syscall"
 
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/server/contract"
@@ -44,7 +41,7 @@ func (r *report) runInDatabase(ctx context.Context, database *store.Store, contr
 		return err
 	}
 	// Before, a signal ends the program immediately; now, a second one does.
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := console.UntilInterrupted(ctx)
 	defer stop()
 	defer context.AfterFunc(ctx, stop)()
 	err = p.write(ctx)

@@ -187,7 +187,7 @@ func (r *report) counts() map[outcome]int {
 }
 
 // finish prints a summary and returns an error unless every entry is, or in a plan would be, stored as the files say.
-// It is a DiffersError if nothing failed.
+// It is a console.DiffersError if nothing failed.
 func (r *report) finish() error {
 	counts := r.counts()
 	r.summarize(counts)
@@ -204,11 +204,11 @@ func (r *report) finish() error {
 	case counts[outcomeRefused] > 0:
 		return errors.New(text)
 	case bad > 0:
-		return DiffersError(text)
+		return console.DiffersError(text)
 	case changes > 0:
-		return DiffersError(console.Count(changes, "record") + " would be changed")
+		return console.DiffersError(console.Count(changes, "record") + " would be changed")
 	case r.DetailedExitcode && counts[outcomeCreate] > 0:
-		return DiffersError(console.Count(counts[outcomeCreate], "entry", "entries") + " would be created")
+		return console.DiffersError(console.Count(counts[outcomeCreate], "entry", "entries") + " would be created")
 	default:
 		return nil
 	}

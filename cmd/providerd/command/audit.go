@@ -19,16 +19,16 @@ type auditCommands struct {
 
 type auditCommand struct {
 	console.DatabaseFlags
-	Since      *console.Time    `placeholder:"TIME" help:"Only events newer than this duration, such as 30d, or this time, such as 2026-01-31T08:00:00Z (default 1d; no limit with --pk, --request, --after or --output jsonl)."`
-	Kind       providerKind     `placeholder:"KIND" help:"Only events of this kind of provider: oauth2 or workspace_directory."`
-	PK         console.Positive `placeholder:"PK" help:"Only events of this provider."`
-	By         filterText       `placeholder:"NAME" help:"Only events caused by tokens of this name, or by this operating system user."`
-	Request    filterText       `placeholder:"ID" help:"Only events caused by the request with this X-Request-Id."`
-	After      console.Positive `placeholder:"ID" help:"Only events after the one with this id."`
-	Limit      console.Positive `placeholder:"N" help:"Print at most N; if there are more, a message on standard error gives the --after value of the next page."`
-	Follow     bool             `help:"With --output jsonl, wait for more events until a signal arrives."`
-	CursorFile string           `type:"path" placeholder:"FILE" help:"With --output jsonl, continue after the event whose id is in this file, and update it."`
-	Output     string           `short:"o" default:"table" enum:"table,json,jsonl" help:"Output format: ${enum} (default ${default}). jsonl prints one object per event; without a filter, it contains the digest that verify needs."`
+	Since      *console.Time        `placeholder:"TIME" help:"Only events newer than this duration, such as 30d, or this time, such as 2026-01-31T08:00:00Z (default 1d; no limit with --pk, --request, --after or --output jsonl)."`
+	Kind       console.ProviderKind `placeholder:"KIND" help:"Only events of this kind of provider: oauth2 or workspace_directory."`
+	PK         console.Positive     `placeholder:"PK" help:"Only events of this provider."`
+	By         console.FilterText   `placeholder:"NAME" help:"Only events caused by tokens of this name, or by this operating system user."`
+	Request    console.FilterText   `placeholder:"ID" help:"Only events caused by the request with this X-Request-Id."`
+	After      console.Positive     `placeholder:"ID" help:"Only events after the one with this id."`
+	Limit      console.Positive     `placeholder:"N" help:"Print at most N; if there are more, a message on standard error gives the --after value of the next page."`
+	Follow     bool                 `help:"With --output jsonl, wait for more events until a signal arrives."`
+	CursorFile string               `type:"path" placeholder:"FILE" help:"With --output jsonl, continue after the event whose id is in this file, and update it."`
+	Output     string               `short:"o" default:"table" enum:"table,json,jsonl" help:"Output format: ${enum} (default ${default}). jsonl prints one object per event; without a filter, it contains the digest that verify needs."`
 }
 
 const formatJSONL = "jsonl"

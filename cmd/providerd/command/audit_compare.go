@@ -129,7 +129,7 @@ func isSame(a, b store.Event) bool {
 	return err == nil && otherErr == nil && bytes.Equal(one, other)
 }
 
-// result returns errAuditDiffers if anything differs, and another error if anything could not be compared.
+// result returns a console.DiffersError if anything differs, and another error if anything could not be compared.
 func (c *comparison) result() error {
 	if c.unlisted > 0 && c.lines > 0 {
 		unlisted := console.Count(int(c.unlisted), "stored record has", "stored records have")
@@ -137,7 +137,7 @@ func (c *comparison) result() error {
 	}
 	switch {
 	case c.count > 0:
-		return fmt.Errorf("%w from the lines: %s", errAuditDiffers, console.Count(c.count, "finding"))
+		return console.DiffersError("the database differs from the lines: " + console.Count(c.count, "finding"))
 	case c.incomparable > 0:
 		return fmt.Errorf("nothing differs, but %s could not be compared", console.Count(c.incomparable, "line"))
 	case c.lines == 0:

@@ -33,7 +33,7 @@ type eventLog struct {
 
 // print prints the events and, if it follows, later ones until a signal arrives.
 func (l *eventLog) print(ctx context.Context, from *store.Store) (err error) {
-	ctx, stop := untilInterrupted(ctx)
+	ctx, stop := console.UntilInterrupted(ctx)
 	defer stop()
 	// A second signal ends the program even if no one reads the lines.
 	defer context.AfterFunc(ctx, stop)()

@@ -15,9 +15,6 @@ import (
 	"example.com/providerd/store"
 )
 
-// errAuditDiffers means that nothing failed, but the database differs from what was kept.
-var errAuditDiffers = errors.New("the database differs")
-
 type auditVerifyCommand struct {
 	console.DatabaseFlags
 	File string `arg:"" type:"path" help:"File with the lines that \"audit list --output jsonl\" printed."`

@@ -64,7 +64,7 @@ func (c *backupCommand) AfterApply(*kong.Context) error {
 
 // Run writes one backup, or one per interval until a signal arrives.
 func (c *backupCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
-	ctx, stop := untilInterrupted(ctx)
+	ctx, stop := console.UntilInterrupted(ctx)
 	defer stop()
 	b := backups{c, out, messages}
 	if c.Every > 0 {

@@ -82,7 +82,7 @@ func failure(err error) int {
 		return 0
 	case errors.Is(err, console.ErrReported), console.IsBrokenPipe(err):
 		return exitFailed
-	case errors.As(err, new(apply.DiffersError)), errors.Is(err, errAuditDiffers):
+	case errors.As(err, new(console.DiffersError)):
 		return printError(err, exitDiffers)
 	default:
 		return printError(console.Explain(err), exitFailed)
@@ -116,11 +116,6 @@ func checkUTF8(arguments []string) error {
 		}
 	}
 	return nil
-}
-
-// untilInterrupted returns a context that the first SIGINT or SIGTERM cancels.
-func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
-	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 }
 
 // cli has the commands. The output of those with the tag "report" only reports on a result: what they change, or what

@@ -48,7 +48,7 @@ func (c *copyCommand) keysetPath() string { return cmp.Or(c.Keyset, c.From.Defau
 
 // Run copies until everything is copied or a signal arrives.
 func (c *copyCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) (err error) {
-	ctx, stop := untilInterrupted(ctx)
+	ctx, stop := console.UntilInterrupted(ctx)
 	defer stop()
 	// A process that closes a second handle of a SQLite file loses its locks.
 	if path := c.From.Path; path != "" && files.Resolve(path) == files.Resolve(c.To.Path) {

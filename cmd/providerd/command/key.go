@@ -140,7 +140,7 @@ func (keyResealCommand) Help() string {
 // Run reseals old secrets until all are done or a signal arrives.
 func (c *keyResealCommand) Run(ctx context.Context, messages *console.Messages) error {
 	return c.WithStore(ctx, func(database *store.Store) error {
-		ctx, stop := untilInterrupted(ctx)
+		ctx, stop := console.UntilInterrupted(ctx)
 		defer stop()
 		report := messages.Progress("secrets re-encrypted")
 		removed, err := database.Reseal(ctx, report.Update)

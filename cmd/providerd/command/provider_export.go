@@ -50,7 +50,7 @@ func (c *providerExportCommand) Validate() error {
 func (c *providerExportCommand) Run(
 	ctx context.Context, contract *contract.Document, out *console.Output, messages *console.Messages,
 ) error {
-	ctx, stop := untilInterrupted(ctx)
+	ctx, stop := console.UntilInterrupted(ctx)
 	defer stop()
 	to := exporter{contract: contract, messages: messages, reveal: c.Reveal}
 	err := c.WithStore(ctx, func(database *store.Store) error {
@@ -77,7 +77,7 @@ func (c *providerExportCommand) write(ctx context.Context, database *store.Store
 		if c.Kind != "" && string(c.Kind) != kind.Name {
 			continue
 		}
-		selected.Kind = providerKind(kind.Name)
+		selected.Kind = console.ProviderKind(kind.Name)
 		for record, err := range database.Opened(ctx, selected.records(ctx, database, to.messages)) {
 			if errors.Is(err, store.ErrDamaged) {
 				to.messages.Error(err)

@@ -14,9 +14,9 @@ import (
 
 type providerCreateCommand struct {
 	console.DatabaseFlags
-	As    console.Label `required:"" placeholder:"NAME" help:"Caller that owns the provider: the name of the caller's tokens."`
-	Kind  providerKind  `arg:"" help:"Kind of provider: oauth2 or workspace_directory."`
-	Items items         `arg:"" optional:"" name:"item" help:"Fields: NAME=TEXT, NAME:=JSON, NAME=@FILE or NAME:=@FILE. A secret must be in a file."`
+	As    console.Label        `required:"" placeholder:"NAME" help:"Caller that owns the provider: the name of the caller's tokens."`
+	Kind  console.ProviderKind `arg:"" help:"Kind of provider: oauth2 or workspace_directory."`
+	Items items                `arg:"" optional:"" name:"item" help:"Fields: NAME=TEXT, NAME:=JSON, NAME=@FILE or NAME:=@FILE. A secret must be in a file."`
 }
 
 // Help is the long help text.

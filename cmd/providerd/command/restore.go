@@ -41,7 +41,7 @@ func (c *restoreCommand) AfterApply(*kong.Context) error {
 
 // Run restores the backup.
 func (c *restoreCommand) Run(ctx context.Context, messages *console.Messages) error {
-	ctx, stop := untilInterrupted(ctx)
+	ctx, stop := console.UntilInterrupted(ctx)
 	defer stop()
 	copied := messages.Progress("bytes copied")
 	kept, err := sqlite.Restoration{

@@ -15,6 +15,11 @@ import (
 // ErrReported means that a command failed and already printed why.
 var ErrReported = errors.New("failed, already reported")
 
+// DiffersError means that nothing failed, but what was compared differs.
+type DiffersError string
+
+func (e DiffersError) Error() string { return string(e) }
+
 // Messages prints messages for people on standard error or, if there is a log, logs them.
 type Messages struct {
 	File    io.Writer

@@ -13,6 +13,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"example.com/providerd/store"
 )
 
 // ListFormat is the flag for the format of a list.
@@ -145,6 +147,33 @@ func (s *Slug) UnmarshalText(text []byte) error {
 		return fmt.Errorf("%q is not a slug; use 1 to 100 letters, digits, hyphens and underscores", text)
 	}
 	*s = Slug(text)
+	return nil
+}
+
+// ProviderKind is a kind of provider.
+type ProviderKind store.Kind
+
+// UnmarshalText parses the name of a kind.
+func (k *ProviderKind) UnmarshalText(text []byte) error {
+	switch kind := store.Kind(text); kind {
+	case store.KindOAuth2, store.KindWorkspaceDirectory:
+		*k = ProviderKind(kind)
+		return nil
+	default:
+		return fmt.Errorf("%q is not a kind of provider; use oauth2 or workspace_directory", text)
+	}
+}
+
+// FilterText is the value that a column must have. An empty one, as from a variable that is not set, would select
+// everything.
+type FilterText string
+
+// UnmarshalText refuses values that no column can have.
+func (f *FilterText) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		return errors.New("must not be empty; omit the flag to select everything")
+	}
+	*f = FilterText(text)
 	return nil
 }
 
