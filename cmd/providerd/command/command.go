@@ -20,6 +20,7 @@ import (
 	kongcompletion "github.com/jotaen/kong-completion"
 
 	"example.com/providerd/cmd/providerd/apply"
+	"example.com/providerd/cmd/providerd/command/key"
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/cmd/providerd/serve"
 	"example.com/providerd/server/contract"
@@ -128,7 +129,7 @@ type cli struct {
 	Application applicationCommands `cmd:"" group:"Providers" help:"Manage applications and their links to providers."`
 	Token       tokenCommands       `cmd:"" group:"Access" help:"Create, list, renew and revoke access tokens."`
 	Audit       auditCommands       `cmd:"" group:"Access" help:"Show, follow and verify the audit trail of providers, tokens and keys."`
-	Key         keyCommands         `cmd:"" group:"Keys" help:"Manage the keys that encrypt secrets at rest."`
+	Key         key.Commands        `cmd:"" group:"Keys" help:"Manage the keys that encrypt secrets at rest."`
 	Backup      backupCommand       `cmd:"" report:"" group:"Data" help:"Back up a SQLite database, and verify the backup."`
 	Restore     restoreCommand      `cmd:"" group:"Data" help:"Restore a SQLite database from a backup."`
 	Copy        copyCommand         `cmd:"" report:"" group:"Data" help:"Copy a database, for example from SQLite to PostgreSQL."`

@@ -1,4 +1,7 @@
-package command
+// Package key implements "providerd key", which manages the keys that encrypt secrets at rest.
+//
+// Start with Commands.
+package key
 
 import (
 	"context"
@@ -12,22 +15,23 @@ import (
 	"example.com/providerd/store/seal"
 )
 
-type keyCommands struct {
-	Create keyCreateCommand `cmd:"" usage:"--keyset=PATH [--add=FILE | --drop=FILE] [flags]" help:"Create the keyset file of a PostgreSQL database, or a modified copy of a keyset file."`
-	List   keyListCommand   `cmd:"" help:"List the data keys of the database and the master keys of the keyset file."`
-	Rotate keyRotateCommand `cmd:"" help:"Add a data key, which encrypts new secrets."`
-	Reseal keyResealCommand `cmd:"" help:"Re-encrypt older secrets with the newest data key, and remove keys that no secret needs."`
-	Rewrap keyRewrapCommand `cmd:"" help:"Encrypt the data keys with the primary master key of the keyset file."`
+// Commands has the commands of "providerd key".
+type Commands struct {
+	Create createCommand `cmd:"" usage:"--keyset=PATH [--add=FILE | --drop=FILE] [flags]" help:"Create the keyset file of a PostgreSQL database, or a modified copy of a keyset file."`
+	List   listCommand   `cmd:"" help:"List the data keys of the database and the master keys of the keyset file."`
+	Rotate rotateCommand `cmd:"" help:"Add a data key, which encrypts new secrets."`
+	Reseal resealCommand `cmd:"" help:"Re-encrypt older secrets with the newest data key, and remove keys that no secret needs."`
+	Rewrap rewrapCommand `cmd:"" help:"Encrypt the data keys with the primary master key of the keyset file."`
 }
 
-type keyCreateCommand struct {
+type createCommand struct {
 	Keyset string `required:"" env:"PROVIDERD_KEYSET" type:"path" placeholder:"PATH" help:"The file to create, readable only by its owner (${env})."`
 	Add    string `type:"path" xor:"from" placeholder:"FILE" help:"Copy the master keys of this keyset file, and add a new primary master key."`
 	Drop   string `type:"path" xor:"from" placeholder:"FILE" help:"Copy only the primary master key of this keyset file."`
 }
 
 // Run creates a keyset file.
-func (c *keyCreateCommand) Run(messages *console.Messages) error {
+func (c *createCommand) Run(messages *console.Messages) error {
 	keys, owner, err := c.keys()
 	if err != nil {
 		return err
@@ -51,7 +55,7 @@ func (c *keyCreateCommand) Run(messages *console.Messages) error {
 
 // keys returns the master keys of the new file, and its owner if root runs the command: that of the file that the keys
 // come from, or else of the directory, who could have put another keyset there anyway.
-func (c *keyCreateCommand) keys() (keys *seal.MasterKeys, owner files.Owner, err error) {
+func (c *createCommand) keys() (keys *seal.MasterKeys, owner files.Owner, err error) {
 	if c.Add == "" && c.Drop == "" {
 		if owner, err = files.OwnerFor(c.Keyset); err != nil {
 			return nil, owner, err
@@ -78,13 +82,13 @@ func (c *keyCreateCommand) keys() (keys *seal.MasterKeys, owner files.Owner, err
 	return keys, owner, err
 }
 
-type keyListCommand struct {
+type listCommand struct {
 	console.DatabaseFlags
 	console.ListFormat
 }
 
 // Run lists the keys.
-func (c *keyListCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
+func (c *listCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	keys := console.List[store.Key]{
 		Headings: "KIND,ID,CREATED,SECRETS,IN USE",
 		Rows:     func(key store.Key) [][]string { return [][]string{keyRow(key)} },
@@ -112,12 +116,12 @@ func keyRow(key store.Key) []string {
 	return row
 }
 
-type keyRotateCommand struct {
+type rotateCommand struct {
 	console.DatabaseFlags
 }
 
 // Run adds a key.
-func (c *keyRotateCommand) Run(ctx context.Context, messages *console.Messages) error {
+func (c *rotateCommand) Run(ctx context.Context, messages *console.Messages) error {
 	return c.WithStore(ctx, func(database *store.Store) error {
 		id, err := database.RotateKey(ctx)
 		if err == nil {
@@ -127,18 +131,18 @@ func (c *keyRotateCommand) Run(ctx context.Context, messages *console.Messages) 
 	})
 }
 
-type keyResealCommand struct {
+type resealCommand struct {
 	console.DatabaseFlags
 }
 
 // Help is the long help text.
-func (keyResealCommand) Help() string {
+func (resealCommand) Help() string {
 	return "A server can keep running. When all secrets are re-encrypted, the data keys that no secret needs are " +
 		"removed from the database. Backups contain the keys that they need."
 }
 
 // Run reseals old secrets until all are done or a signal arrives.
-func (c *keyResealCommand) Run(ctx context.Context, messages *console.Messages) error {
+func (c *resealCommand) Run(ctx context.Context, messages *console.Messages) error {
 	return c.WithStore(ctx, func(database *store.Store) error {
 		ctx, stop := console.UntilInterrupted(ctx)
 		defer stop()
@@ -159,18 +163,18 @@ func (c *keyResealCommand) Run(ctx context.Context, messages *console.Messages) 
 	})
 }
 
-type keyRewrapCommand struct {
+type rewrapCommand struct {
 	console.DatabaseFlags
 }
 
 // Help is the long help text.
-func (keyRewrapCommand) Help() string {
+func (rewrapCommand) Help() string {
 	return "First distribute the keyset file with the new key, which \"providerd key create --add\" writes, to each " +
 		"replica. Each server then rereads its keyset file, and refuses creates while the file lacks the new key."
 }
 
 // Run encrypts the data keys with another master key.
-func (c *keyRewrapCommand) Run(ctx context.Context, messages *console.Messages) error {
+func (c *rewrapCommand) Run(ctx context.Context, messages *console.Messages) error {
 	return c.WithStore(ctx, func(database *store.Store) error {
 		id, err := database.RewrapKeys(ctx)
 		if errors.Is(err, store.ErrRewrapped) {
