@@ -1,4 +1,7 @@
-package command
+// Package application implements "providerd application", which manages applications and their links to providers.
+//
+// Start with Commands.
+package application
 
 import (
 	"context"
@@ -10,17 +13,18 @@ import (
 	"example.com/providerd/store"
 )
 
-type applicationCommands struct {
-	Create applicationCreateCommand `cmd:"" report:"" help:"Create an application and link providers to it."`
-	List   applicationListCommand   `cmd:"" aliases:"ls" help:"List all applications with their providers."`
-	Link   applicationLinkCommand   `cmd:"" report:"" usage:"<slug> [--provider=PK] [--backchannel=PK ...] [flags]" help:"Link more providers to an application."`
-	Unlink applicationUnlinkCommand `cmd:"" report:"" usage:"<slug> [--provider=PK] [--backchannel=PK ...] [flags]" help:"Remove links to providers from an application."`
-	Delete applicationDeleteCommand `cmd:"" aliases:"rm" help:"Delete applications, but not their providers."`
+// Commands has the commands of "providerd application".
+type Commands struct {
+	Create createCommand `cmd:"" report:"" help:"Create an application and link providers to it."`
+	List   listCommand   `cmd:"" aliases:"ls" help:"List all applications with their providers."`
+	Link   linkCommand   `cmd:"" report:"" usage:"<slug> [--provider=PK] [--backchannel=PK ...] [flags]" help:"Link more providers to an application."`
+	Unlink unlinkCommand `cmd:"" report:"" usage:"<slug> [--provider=PK] [--backchannel=PK ...] [flags]" help:"Remove links to providers from an application."`
+	Delete deleteCommand `cmd:"" aliases:"rm" help:"Delete applications, but not their providers."`
 }
 
 const listOfApplications = `"providerd application list"`
 
-type applicationCreateCommand struct {
+type createCommand struct {
 	console.DatabaseFlags
 	Slug console.Slug  `arg:"" placeholder:"SLUG" help:"Internal name, used in URLs; must be unique."`
 	Name console.Label `required:"" placeholder:"NAME" help:"Display name."`
@@ -42,20 +46,20 @@ func (f linkFlags) application(slug console.Slug, name console.Label) store.Appl
 }
 
 // Run creates the application.
-func (c *applicationCreateCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
+func (c *createCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	return c.WithStore(ctx, func(database *store.Store) error {
 		application, err := database.CreateApplication(ctx, c.application(c.Slug, c.Name))
 		return printApplication(out, messages, application, err)
 	})
 }
 
-type applicationListCommand struct {
+type listCommand struct {
 	console.DatabaseFlags
 	console.ListFormat
 }
 
 // Run lists the applications.
-func (c *applicationListCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
+func (c *listCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	return c.WithStore(ctx, func(database *store.Store) error {
 		return applications().Print(out, messages, c.Output, database.Applications(ctx))
 	})
@@ -76,45 +80,45 @@ func (c *changedLinks) Validate() error {
 	return nil
 }
 
-type applicationLinkCommand struct{ changedLinks }
+type linkCommand struct{ changedLinks }
 
 // Help is the long help text.
-func (*applicationLinkCommand) Help() string {
+func (*linkCommand) Help() string {
 	return "Creates all links or none. Links that already exist are left alone. An application has at most one OAuth2 " +
 		"provider; unlink it before you link another."
 }
 
 // Run creates the links.
-func (c *applicationLinkCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
+func (c *linkCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	return c.WithStore(ctx, func(database *store.Store) error {
 		application, err := database.Link(ctx, c.application(c.Slug, ""))
 		return printApplication(out, messages, application, err)
 	})
 }
 
-type applicationUnlinkCommand struct{ changedLinks }
+type unlinkCommand struct{ changedLinks }
 
 // Help is the long help text.
-func (*applicationUnlinkCommand) Help() string {
+func (*unlinkCommand) Help() string {
 	return "Removes all links or none; a link that does not exist is an error. The providers stay."
 }
 
 // Run removes the links.
-func (c *applicationUnlinkCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
+func (c *unlinkCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	return c.WithStore(ctx, func(database *store.Store) error {
 		application, err := database.Unlink(ctx, c.application(c.Slug, ""))
 		return printApplication(out, messages, application, err)
 	})
 }
 
-type applicationDeleteCommand struct {
+type deleteCommand struct {
 	console.DatabaseFlags
 	console.ConsentFlag
 	Slugs []console.Slug `arg:"" name:"slug" help:"Slugs of the applications. If one does not exist, none is deleted."`
 }
 
 // Run deletes the applications.
-func (c *applicationDeleteCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
+func (c *deleteCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	var slugs []string
 	for _, slug := range c.Slugs {
 		slugs = append(slugs, string(slug))
@@ -167,7 +171,7 @@ func applications() console.List[store.Application] {
 // printApplication prints an application after a change, or explains the error of the change.
 func printApplication(out *console.Output, messages *console.Messages, application store.Application, err error) error {
 	if err != nil {
-		return console.SuggestList(err, listOfApplications+" or "+listOfProviders)
+		return console.SuggestList(err, listOfApplications+` or "providerd provider list"`)
 	}
 	return applications().Print(out, messages, "", console.Values(application))
 }
