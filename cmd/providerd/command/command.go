@@ -22,6 +22,7 @@ import (
 	"example.com/providerd/cmd/providerd/apply"
 	"example.com/providerd/cmd/providerd/command/application"
 	"example.com/providerd/cmd/providerd/command/key"
+	"example.com/providerd/cmd/providerd/command/token"
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/cmd/providerd/serve"
 	"example.com/providerd/server/contract"
@@ -128,7 +129,7 @@ type cli struct {
 	Provider    providerCommands     `cmd:"" group:"Providers" help:"Create, list, show, update, delete and export providers."`
 	Apply       apply.Command        `cmd:"" group:"Providers" help:"Create and change providers to match YAML files."`
 	Application application.Commands `cmd:"" group:"Providers" help:"Manage applications and their links to providers."`
-	Token       tokenCommands        `cmd:"" group:"Access" help:"Create, list, renew and revoke access tokens."`
+	Token       token.Commands       `cmd:"" group:"Access" help:"Create, list, renew and revoke access tokens."`
 	Audit       auditCommands        `cmd:"" group:"Access" help:"Show, follow and verify the audit trail of providers, tokens and keys."`
 	Key         key.Commands         `cmd:"" group:"Keys" help:"Manage the keys that encrypt secrets at rest."`
 	Backup      backupCommand        `cmd:"" report:"" group:"Data" help:"Back up a SQLite database, and verify the backup."`

@@ -1,4 +1,7 @@
-package command
+// Package token implements "providerd token", which creates, lists, renews and revokes access tokens.
+//
+// Start with Commands.
+package token
 
 import (
 	"cmp"
@@ -15,11 +18,12 @@ import (
 	"example.com/providerd/store"
 )
 
-type tokenCommands struct {
-	Create tokenCreateCommand `cmd:"" help:"Create a token and print it. It cannot be printed again."`
-	List   tokenListCommand   `cmd:"" aliases:"ls" help:"List all tokens with their prefixes."`
-	Renew  tokenRenewCommand  `cmd:"" help:"Replace a token with a new one, and print the new one."`
-	Revoke tokenRevokeCommand `cmd:"" aliases:"rm" usage:"(<id> | --name=NAME) [flags]" help:"Revoke tokens."`
+// Commands has the commands of "providerd token".
+type Commands struct {
+	Create createCommand `cmd:"" help:"Create a token and print it. It cannot be printed again."`
+	List   listCommand   `cmd:"" aliases:"ls" help:"List all tokens with their prefixes."`
+	Renew  renewCommand  `cmd:"" help:"Replace a token with a new one, and print the new one."`
+	Revoke revokeCommand `cmd:"" aliases:"rm" usage:"(<id> | --name=NAME) [flags]" help:"Revoke tokens."`
 }
 
 // tokenFlags are the flags of commands that print a new token.
@@ -36,7 +40,7 @@ func (f tokenFlags) Validate() error {
 	return nil
 }
 
-type tokenCreateCommand struct {
+type createCommand struct {
 	console.DatabaseFlags
 	Name  console.Label `required:"" placeholder:"NAME" help:"Name of the caller; all tokens of this name belong to it."`
 	Allow []string      `required:"" enum:"${operations},all" placeholder:"OPERATION" help:"Operation that the token allows: ${listed} or all; repeatable."`
@@ -44,7 +48,7 @@ type tokenCreateCommand struct {
 }
 
 // operations returns the operations that the token allows.
-func (c *tokenCreateCommand) operations() []string {
+func (c *createCommand) operations() []string {
 	if slices.Contains(c.Allow, "all") {
 		return apply.Operations()
 	}
@@ -52,7 +56,7 @@ func (c *tokenCreateCommand) operations() []string {
 }
 
 // Run creates a token, and revokes it if it cannot be printed.
-func (c *tokenCreateCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
+func (c *createCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	if err := checkTokenKept(); err != nil {
 		return err
 	}
@@ -113,7 +117,7 @@ func revokeUnprinted(ctx context.Context, database *store.Store, id int64, cause
 	return fmt.Errorf("token %d could not be printed and was revoked: %w", id, cause)
 }
 
-type tokenRenewCommand struct {
+type renewCommand struct {
 	console.DatabaseFlags
 	ID      console.Positive `arg:"" help:"id of the token, from \"providerd token list\"."`
 	Overlap console.Duration `default:"24h" placeholder:"TIME" help:"How long the old token stays valid, at most until it expires; 0s revokes it immediately (default ${default})."`
@@ -121,7 +125,7 @@ type tokenRenewCommand struct {
 }
 
 // Run creates the new token and ends the old one.
-func (c *tokenRenewCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
+func (c *renewCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	if err := checkTokenKept(); err != nil {
 		return err
 	}
@@ -148,14 +152,14 @@ func (c *tokenRenewCommand) Run(ctx context.Context, out *console.Output, messag
 // listOfTokens is the command that lists tokens.
 const listOfTokens = `"providerd token list"`
 
-type tokenRevokeCommand struct {
+type revokeCommand struct {
 	console.DatabaseFlags
 	ID   console.Positive `arg:"" optional:"" help:"id of the token, from \"providerd token list\"."`
 	Name console.Label    `placeholder:"NAME" help:"Revoke all tokens of this caller instead."`
 }
 
 // Validate requires either an id or a name.
-func (c *tokenRevokeCommand) Validate() error {
+func (c *revokeCommand) Validate() error {
 	if (c.ID == 0) == (c.Name == "") {
 		return errors.New("pass either an id or --name")
 	}
@@ -163,7 +167,7 @@ func (c *tokenRevokeCommand) Validate() error {
 }
 
 // Run revokes the token, or the tokens of a caller.
-func (c *tokenRevokeCommand) Run(ctx context.Context, messages *console.Messages) error {
+func (c *revokeCommand) Run(ctx context.Context, messages *console.Messages) error {
 	return c.WithStore(ctx, func(database *store.Store) error {
 		if c.Name != "" {
 			revoked, err := database.RevokeTokens(ctx, string(c.Name))
@@ -184,7 +188,7 @@ func (c *tokenRevokeCommand) Run(ctx context.Context, messages *console.Messages
 	})
 }
 
-type tokenListCommand struct {
+type listCommand struct {
 	console.DatabaseFlags
 	console.ListFormat
 }
@@ -198,7 +202,7 @@ type shownToken struct {
 }
 
 // Run lists the tokens.
-func (c *tokenListCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
+func (c *listCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	tokens := console.List[store.Token]{
 		Headings: "ID,PREFIX,NAME,ALLOWS,CREATED,EXPIRES,STATE",
 		Rows: func(token store.Token) [][]string {
