@@ -21,6 +21,7 @@ import (
 
 	"example.com/providerd/cmd/providerd/apply"
 	"example.com/providerd/cmd/providerd/command/application"
+	"example.com/providerd/cmd/providerd/command/audit"
 	"example.com/providerd/cmd/providerd/command/key"
 	"example.com/providerd/cmd/providerd/command/token"
 	"example.com/providerd/cmd/providerd/console"
@@ -130,7 +131,7 @@ type cli struct {
 	Apply       apply.Command        `cmd:"" group:"Providers" help:"Create and change providers to match YAML files."`
 	Application application.Commands `cmd:"" group:"Providers" help:"Manage applications and their links to providers."`
 	Token       token.Commands       `cmd:"" group:"Access" help:"Create, list, renew and revoke access tokens."`
-	Audit       auditCommands        `cmd:"" group:"Access" help:"Show, follow and verify the audit trail of providers, tokens and keys."`
+	Audit       audit.Commands       `cmd:"" group:"Access" help:"Show, follow and verify the audit trail of providers, tokens and keys."`
 	Key         key.Commands         `cmd:"" group:"Keys" help:"Manage the keys that encrypt secrets at rest."`
 	Backup      backupCommand        `cmd:"" report:"" group:"Data" help:"Back up a SQLite database, and verify the backup."`
 	Restore     restoreCommand       `cmd:"" group:"Data" help:"Restore a SQLite database from a backup."`

@@ -1,4 +1,4 @@
-package command
+package audit
 
 import (
 	"bufio"
@@ -15,14 +15,14 @@ import (
 	"example.com/providerd/store"
 )
 
-type auditVerifyCommand struct {
+type verifyCommand struct {
 	console.DatabaseFlags
 	File string `arg:"" type:"path" help:"File with the lines that \"audit list --output jsonl\" printed."`
 	console.ListFormat
 }
 
 // Help is the long help text.
-func (*auditVerifyCommand) Help() string {
+func (*verifyCommand) Help() string {
 	return "Compares the database with audit lines saved elsewhere. It lists each provider, with its links, and each " +
 		"token that was changed, removed or inserted without an event, and each event that was changed, removed or " +
 		"inserted. Lines may be repeated, but must be in order, without gaps. The exit status is 0 if nothing differs, 3 " +
@@ -30,7 +30,7 @@ func (*auditVerifyCommand) Help() string {
 }
 
 // Run compares the database with the file.
-func (c *auditVerifyCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
+func (c *verifyCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	file, err := os.Open(c.File)
 	if err != nil {
 		return fmt.Errorf("read the lines: %w", err)

@@ -1,4 +1,7 @@
-package command
+// Package audit implements "providerd audit", which shows, follows and verifies the audit trail.
+//
+// Start with Commands.
+package audit
 
 import (
 	"cmp"
@@ -12,12 +15,13 @@ import (
 	"example.com/providerd/store"
 )
 
-type auditCommands struct {
-	List   auditCommand       `cmd:"" aliases:"ls" default:"withargs" help:"Show events as a table or as JSON lines, or follow them."`
-	Verify auditVerifyCommand `cmd:"" report:"" help:"Compare the database with audit lines saved elsewhere."`
+// Commands has the commands of "providerd audit".
+type Commands struct {
+	List   listCommand   `cmd:"" aliases:"ls" default:"withargs" help:"Show events as a table or as JSON lines, or follow them."`
+	Verify verifyCommand `cmd:"" report:"" help:"Compare the database with audit lines saved elsewhere."`
 }
 
-type auditCommand struct {
+type listCommand struct {
 	console.DatabaseFlags
 	Since      *console.Time        `placeholder:"TIME" help:"Only events newer than this duration, such as 30d, or this time, such as 2026-01-31T08:00:00Z (default 1d; no limit with --pk, --request, --after or --output jsonl)."`
 	Kind       console.ProviderKind `placeholder:"KIND" help:"Only events of this kind of provider: oauth2 or workspace_directory."`
@@ -34,7 +38,7 @@ type auditCommand struct {
 const formatJSONL = "jsonl"
 
 // Validate refuses flags that contradict each other.
-func (c *auditCommand) Validate() error {
+func (c *listCommand) Validate() error {
 	switch {
 	case c.Output != formatJSONL && (c.Follow || c.CursorFile != ""):
 		return errors.New("--follow and --cursor-file require --output jsonl")
@@ -48,14 +52,14 @@ func (c *auditCommand) Validate() error {
 }
 
 // Help is the long help text.
-func (*auditCommand) Help() string {
+func (*listCommand) Help() string {
 	return "Prints the oldest event first. When a provider is deleted, its events remain.\n\nWith --output jsonl, every " +
 		"event is printed at least once, in order of id: the command waits for open transactions that may still add " +
 		"earlier events. With --cursor-file, a run continues where the last one ended."
 }
 
 // filter returns what the flags select.
-func (c *auditCommand) filter() store.EventFilter {
+func (c *listCommand) filter() store.EventFilter {
 	filter := store.EventFilter{
 		Kind: store.Kind(c.Kind), PK: int64(c.PK), By: string(c.By), RequestID: string(c.Request),
 	}
@@ -69,14 +73,14 @@ func (c *auditCommand) filter() store.EventFilter {
 }
 
 // Run prints the events.
-func (c *auditCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
+func (c *listCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	events := console.List[store.Event]{
 		Headings: "ID,TIME,EVENT,SUBJECT,FIELDS,BY,REQUEST,FROM",
 		Rows:     func(event store.Event) [][]string { return [][]string{eventCells(event)} },
 	}
 	return c.WithStore(ctx, func(database *store.Store) error {
 		if c.Output == formatJSONL {
-			log := eventLog{auditCommand: c, out: out, messages: messages, after: store.Cursor{ID: int64(c.After)}}
+			log := eventLog{listCommand: c, out: out, messages: messages, after: store.Cursor{ID: int64(c.After)}}
 			return log.print(ctx, database)
 		}
 		found := database.Events(ctx, c.filter(), int64(c.After))

@@ -1,4 +1,4 @@
-package command
+package audit
 
 import (
 	"context"
@@ -20,7 +20,7 @@ const pollInterval = time.Second
 
 // eventLog prints events as lines of JSON, in the order of their ids: none with a lower id is committed later.
 type eventLog struct {
-	*auditCommand
+	*listCommand
 	out      *console.Output
 	messages *console.Messages
 	// after is the last printed event.
