@@ -22,6 +22,7 @@ import (
 	"example.com/providerd/cmd/providerd/apply"
 	"example.com/providerd/cmd/providerd/command/application"
 	"example.com/providerd/cmd/providerd/command/audit"
+	"example.com/providerd/cmd/providerd/command/data"
 	"example.com/providerd/cmd/providerd/command/key"
 	"example.com/providerd/cmd/providerd/command/token"
 	"example.com/providerd/cmd/providerd/console"
@@ -126,16 +127,16 @@ func checkUTF8(arguments []string) error {
 // their exit status says. apply decides for itself.
 type cli struct {
 	Serve       serve.Command        `cmd:"" group:"Serve" help:"Serve the API until a signal arrives."`
-	Migrate     migrateCommand       `cmd:"" group:"Serve" help:"Migrate the database to the schema version of this program."`
+	Migrate     data.Migrate         `cmd:"" group:"Serve" help:"Migrate the database to the schema version of this program."`
 	Provider    providerCommands     `cmd:"" group:"Providers" help:"Create, list, show, update, delete and export providers."`
 	Apply       apply.Command        `cmd:"" group:"Providers" help:"Create and change providers to match YAML files."`
 	Application application.Commands `cmd:"" group:"Providers" help:"Manage applications and their links to providers."`
 	Token       token.Commands       `cmd:"" group:"Access" help:"Create, list, renew and revoke access tokens."`
 	Audit       audit.Commands       `cmd:"" group:"Access" help:"Show, follow and verify the audit trail of providers, tokens and keys."`
 	Key         key.Commands         `cmd:"" group:"Keys" help:"Manage the keys that encrypt secrets at rest."`
-	Backup      backupCommand        `cmd:"" report:"" group:"Data" help:"Back up a SQLite database, and verify the backup."`
-	Restore     restoreCommand       `cmd:"" group:"Data" help:"Restore a SQLite database from a backup."`
-	Copy        copyCommand          `cmd:"" report:"" group:"Data" help:"Copy a database, for example from SQLite to PostgreSQL."`
+	Backup      data.Backup          `cmd:"" report:"" group:"Data" help:"Back up a SQLite database, and verify the backup."`
+	Restore     data.Restore         `cmd:"" group:"Data" help:"Restore a SQLite database from a backup."`
+	Copy        data.Copy            `cmd:"" report:"" group:"Data" help:"Copy a database, for example from SQLite to PostgreSQL."`
 	Doctor      doctorCommand        `cmd:"" report:"" group:"Diagnose" help:"Check configuration, files, database and disk."`
 	Health      healthCommand        `cmd:"" report:"" group:"Diagnose" help:"Check whether the server on this host is ready."`
 	Version     versionCommand       `cmd:"" group:"Diagnose" help:"Print the versions of the program and its parts."`

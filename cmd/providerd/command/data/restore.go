@@ -1,4 +1,4 @@
-package command
+package data
 
 import (
 	"context"
@@ -13,14 +13,15 @@ import (
 	"example.com/providerd/store/sqlite"
 )
 
-type restoreCommand struct {
+// Restore has the flags of "providerd restore".
+type Restore struct {
 	console.DatabaseFlags
 	File    string `arg:"" type:"path" help:"The backup."`
 	Replace bool   `help:"Replace an existing database, which is kept under a name that contains the time."`
 }
 
 // Help is the long help text.
-func (restoreCommand) Help() string {
+func (Restore) Help() string {
 	return "Copies a backup to the path of a SQLite database once the backup is verified: it has the schema of this " +
 		"version of providerd, its pages and indexes are intact, and each provider can be read, with its secret. The " +
 		"keyset must exist. Stop the server first: nothing is restored while a program has the database open, or while " +
@@ -30,7 +31,7 @@ func (restoreCommand) Help() string {
 }
 
 // AfterApply refuses a PostgreSQL database.
-func (c *restoreCommand) AfterApply(*kong.Context) error {
+func (c *Restore) AfterApply(*kong.Context) error {
 	if c.Database.Path == "" {
 		return errors.New("use PostgreSQL's own tools to restore a PostgreSQL database: start a server on the " +
 			"pg_basebackup files and the archived WAL, or run pg_restore on the pg_dump file; restore the keyset file from " +
@@ -40,7 +41,7 @@ func (c *restoreCommand) AfterApply(*kong.Context) error {
 }
 
 // Run restores the backup.
-func (c *restoreCommand) Run(ctx context.Context, messages *console.Messages) error {
+func (c *Restore) Run(ctx context.Context, messages *console.Messages) error {
 	ctx, stop := console.UntilInterrupted(ctx)
 	defer stop()
 	copied := messages.Progress("bytes copied")
@@ -72,7 +73,7 @@ func (c *restoreCommand) Run(ctx context.Context, messages *console.Messages) er
 
 // explain adds what to do if the file is not a backup. The error is not wrapped, because console.Explain would take it
 // for one of the database.
-func (c *restoreCommand) explain(err error) error {
+func (c *Restore) explain(err error) error {
 	if errors.Is(err, database.ErrOlder) {
 		return fmt.Errorf("%s; restore it with the version of providerd that wrote it, then migrate it", err.Error())
 	}

@@ -1,4 +1,4 @@
-package command
+package data
 
 import (
 	"cmp"
@@ -17,7 +17,8 @@ import (
 	"example.com/providerd/store/postgres"
 )
 
-type copyCommand struct {
+// Copy has the flags of "providerd copy".
+type Copy struct {
 	From   console.DatabaseURL `required:"" env:"PROVIDERD_FROM" placeholder:"URL" help:"The database to copy: sqlite:PATH or postgres://USER@HOST/DATABASE (${env})."`
 	To     console.DatabaseURL `required:"" env:"PROVIDERD_TO" placeholder:"URL" help:"The database to copy to, which must be empty; a missing SQLite file is created (${env})."`
 	Keyset string              `env:"PROVIDERD_KEYSET" type:"path" placeholder:"PATH" help:"Keyset file of both databases (${env}; default keyset.json next to the database to copy; required if one is PostgreSQL)."`
@@ -25,7 +26,7 @@ type copyCommand struct {
 }
 
 // Help is the long help text.
-func (copyCommand) Help() string {
+func (Copy) Help() string {
 	return "Copies providers, applications, tokens and events with their pks, ids, idempotency keys and times. " +
 		"Secrets are copied encrypted: both databases use the same keyset, which is not copied. Stop the server first, " +
 		"and never start it again on the database that was copied: both databases would assign the same pks. Without " +
@@ -35,7 +36,7 @@ func (copyCommand) Help() string {
 }
 
 // AfterApply makes the checks of console.DatabaseFlags for both databases.
-func (c *copyCommand) AfterApply(command *kong.Context) error {
+func (c *Copy) AfterApply(command *kong.Context) error {
 	if c.Keyset == "" && (c.From.DefaultKeyset() == "" || c.To.DefaultKeyset() == "") {
 		return errors.New("--keyset is required with a PostgreSQL database; pass the keyset file of the database to copy")
 	}
@@ -44,10 +45,10 @@ func (c *copyCommand) AfterApply(command *kong.Context) error {
 }
 
 // keysetPath returns the path of the keyset of both databases.
-func (c *copyCommand) keysetPath() string { return cmp.Or(c.Keyset, c.From.DefaultKeyset()) }
+func (c *Copy) keysetPath() string { return cmp.Or(c.Keyset, c.From.DefaultKeyset()) }
 
 // Run copies until everything is copied or a signal arrives.
-func (c *copyCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) (err error) {
+func (c *Copy) Run(ctx context.Context, out *console.Output, messages *console.Messages) (err error) {
 	ctx, stop := console.UntilInterrupted(ctx)
 	defer stop()
 	// A process that closes a second handle of a SQLite file loses its locks.
@@ -90,7 +91,7 @@ func (c *copyCommand) Run(ctx context.Context, out *console.Output, messages *co
 
 // openSource opens the database to copy, unless a server is seen to use it. No server starts on a SQLite database until
 // it is closed.
-func (c *copyCommand) openSource(ctx context.Context) (from database.Database, closeAll func() error, err error) {
+func (c *Copy) openSource(ctx context.Context) (from database.Database, closeAll func() error, err error) {
 	from, err = c.From.Open(ctx, slog.New(slog.DiscardHandler))
 	if errors.Is(err, database.ErrNoDatabase) {
 		// Not wrapped, because console.Explain would suggest another flag.

@@ -1,4 +1,7 @@
-package command
+// Package data implements the commands for a whole database: "providerd migrate", "backup", "restore" and "copy".
+//
+// Start with the Run method of Backup, Restore, Copy or Migrate.
+package data
 
 import (
 	"context"
@@ -16,7 +19,8 @@ import (
 	"example.com/providerd/store/sqlite"
 )
 
-type backupCommand struct {
+// Backup has the flags of "providerd backup".
+type Backup struct {
 	console.DatabaseFlags
 	File        string           `arg:"" type:"path" help:"The file to write, which must not exist; with --every, the directory for the files."`
 	Every       console.Duration `and:"schedule" placeholder:"TIME" help:"Keep running, and write a backup to a directory at this interval, such as 6h."`
@@ -25,7 +29,7 @@ type backupCommand struct {
 }
 
 // Help is the long help text.
-func (backupCommand) Help() string {
+func (Backup) Help() string {
 	return "Writes a snapshot of a SQLite database to a file that only its owner can read, while a server keeps " +
 		"running. The file appears under its name only once it is on disk and verified: its pages and indexes are intact, " +
 		"it has as many rows as the database, and each provider can be read, with its secret. Then the name is printed. " +
@@ -37,7 +41,7 @@ func (backupCommand) Help() string {
 }
 
 // AfterApply refuses a PostgreSQL database, an invalid schedule, and a path that the database or its keyset uses.
-func (c *backupCommand) AfterApply(*kong.Context) error {
+func (c *Backup) AfterApply(*kong.Context) error {
 	if c.Database.Path == "" {
 		return errors.New("use PostgreSQL's own tools to back up a PostgreSQL database: pg_basebackup with WAL archiving " +
 			"for point-in-time recovery, or pg_dump for a single dump; neither contains the keyset file, so keep a copy of " +
@@ -63,7 +67,7 @@ func (c *backupCommand) AfterApply(*kong.Context) error {
 }
 
 // Run writes one backup, or one per interval until a signal arrives.
-func (c *backupCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
+func (c *Backup) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	ctx, stop := console.UntilInterrupted(ctx)
 	defer stop()
 	b := backups{c, out, messages}
@@ -79,7 +83,7 @@ func (c *backupCommand) Run(ctx context.Context, out *console.Output, messages *
 
 // backups writes backups.
 type backups struct {
-	*backupCommand
+	*Backup
 	out      *console.Output
 	messages *console.Messages
 }
@@ -91,7 +95,7 @@ func (b backups) write(ctx context.Context, path string) error {
 	if b.MetricsFile == "" || ctx.Err() != nil {
 		return err
 	}
-	failure := writeBackupMetrics(b.MetricsFile, path, begun, err)
+	failure := writeMetrics(b.MetricsFile, path, begun, err)
 	if failure != nil && b.Every > 0 {
 		// The backup is complete, so older ones can be removed.
 		b.messages.Error(failure)

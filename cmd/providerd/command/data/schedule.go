@@ -1,4 +1,4 @@
-package command
+package data
 
 import (
 	"bytes"
@@ -104,9 +104,9 @@ func (b backups) timeOf(name string) (time.Time, bool) {
 	return at, hasPrefix && err == nil
 }
 
-// writeBackupMetrics writes the outcome of a backup for the textfile collector of node_exporter. After a failure, the
+// writeMetrics writes the outcome of a backup for the textfile collector of node_exporter. After a failure, the
 // figures of the last success stay.
-func writeBackupMetrics(path, backup string, begun time.Time, failure error) error {
+func writeMetrics(path, backup string, begun time.Time, failure error) error {
 	gauge := func(name, help string, value any) string {
 		name = "providerd_backup_" + name
 		return fmt.Sprintf("# HELP %s %s\n# TYPE %s gauge\n%s %v\n", name, help, name, name, value)

@@ -1,4 +1,4 @@
-package command
+package data
 
 import (
 	"context"
@@ -9,18 +9,19 @@ import (
 	"example.com/providerd/store/database"
 )
 
-type migrateCommand struct {
+// Migrate has the flags of "providerd migrate".
+type Migrate struct {
 	console.DatabaseFlags
 }
 
 // Help is the long help text.
-func (migrateCommand) Help() string {
+func (Migrate) Help() string {
 	return "\"providerd serve\" migrates the database when it starts. Run this first if your servers are not allowed " +
 		"to change tables. A PostgreSQL database may be empty; a SQLite database is created only by \"providerd serve\"."
 }
 
 // Run migrates the database to the schema version of this program.
-func (c *migrateCommand) Run(ctx context.Context, messages *console.Messages) error {
+func (c *Migrate) Run(ctx context.Context, messages *console.Messages) error {
 	schema, err := c.schema(ctx)
 	if err != nil {
 		return err
@@ -38,7 +39,7 @@ func (c *migrateCommand) Run(ctx context.Context, messages *console.Messages) er
 }
 
 // schema reads the schema version of the database, 0 if it has no tables.
-func (c *migrateCommand) schema(ctx context.Context) (database.Schema, error) {
+func (c *Migrate) schema(ctx context.Context) (database.Schema, error) {
 	view, err := c.Database.OpenReadOnly(ctx)
 	if err != nil {
 		return database.Schema{}, err
