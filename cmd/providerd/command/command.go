@@ -23,6 +23,7 @@ import (
 	"example.com/providerd/cmd/providerd/command/application"
 	"example.com/providerd/cmd/providerd/command/audit"
 	"example.com/providerd/cmd/providerd/command/data"
+	"example.com/providerd/cmd/providerd/command/diagnose"
 	"example.com/providerd/cmd/providerd/command/key"
 	"example.com/providerd/cmd/providerd/command/token"
 	"example.com/providerd/cmd/providerd/console"
@@ -74,7 +75,7 @@ func run(ctx context.Context, arguments []string) int {
 		return printUsageError(err)
 	}
 	command.BindTo(ctx, (*context.Context)(nil))
-	version, _ := builtFrom()
+	version, _ := diagnose.BuiltFrom()
 	command.Bind(messages, serve.Version(version), serve.VariableWarnings(warnings))
 	return failure(runCommand(ctx, command))
 }
@@ -137,9 +138,9 @@ type cli struct {
 	Backup      data.Backup          `cmd:"" report:"" group:"Data" help:"Back up a SQLite database, and verify the backup."`
 	Restore     data.Restore         `cmd:"" group:"Data" help:"Restore a SQLite database from a backup."`
 	Copy        data.Copy            `cmd:"" report:"" group:"Data" help:"Copy a database, for example from SQLite to PostgreSQL."`
-	Doctor      doctorCommand        `cmd:"" report:"" group:"Diagnose" help:"Check configuration, files, database and disk."`
-	Health      healthCommand        `cmd:"" report:"" group:"Diagnose" help:"Check whether the server on this host is ready."`
-	Version     versionCommand       `cmd:"" group:"Diagnose" help:"Print the versions of the program and its parts."`
+	Doctor      diagnose.Doctor      `cmd:"" report:"" group:"Diagnose" help:"Check configuration, files, database and disk."`
+	Health      diagnose.Health      `cmd:"" report:"" group:"Diagnose" help:"Check whether the server on this host is ready."`
+	Version     diagnose.Version     `cmd:"" group:"Diagnose" help:"Print the versions of the program and its parts."`
 	Help        helpCommand          `cmd:"" group:"Help" help:"Show the help of a command."`
 	Man         manCommand           `cmd:"" hidden:"" help:"Print the manual page."`
 	Completion  completionCommand    `cmd:"" group:"Help" help:"Print a shell completion script."`
@@ -154,7 +155,7 @@ const description = "Provider configuration server: creates OAuth2 and workspace
 	"for failure, 2 for incorrect usage, and 3 if apply or audit verify finds records that differ."
 
 func newParser(root *cli) (*kong.Kong, error) {
-	version, _ := builtFrom()
+	version, _ := diagnose.BuiltFrom()
 	parser, err := kong.New(root,
 		kong.Name("providerd"),
 		kong.Description(description),
@@ -163,7 +164,7 @@ func newParser(root *cli) (*kong.Kong, error) {
 		kong.NamedMapper("path", kong.MapperFunc(console.DecodePath)),
 		kong.Vars{
 			"operations": strings.Join(apply.Operations(), ","), "listed": strings.Join(apply.Operations(), ", "),
-			databaseFlag: console.DefaultDatabase, "version": "providerd " + version + " " + runtime.Version(),
+			"database": console.DefaultDatabase, "version": "providerd " + version + " " + runtime.Version(),
 		},
 	)
 	if err != nil {

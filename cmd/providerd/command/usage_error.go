@@ -112,7 +112,7 @@ func meantFlag(command *kong.Node, unknown string) string {
 		{"port p host addr address bind", "listen", "127.0.0.1:8080"},
 		{"format f json o", "output", console.FormatJSON},
 		{"output o file f", "to", "providers.yaml"},
-		{"db dsn url database-url", databaseFlag, "sqlite:data/providerd.db"},
+		{"db dsn url database-url", "database", "sqlite:data/providerd.db"},
 		{"url u host address", "server", "http://127.0.0.1:8080"},
 		{"verbose v debug", "log-level", "debug"},
 		{"log json", "log-format", console.FormatJSON},

@@ -1,4 +1,4 @@
-package command
+package diagnose
 
 import (
 	"fmt"
@@ -10,7 +10,8 @@ import (
 	"example.com/providerd/store/sqlite"
 )
 
-type versionCommand struct {
+// Version has the flags of "providerd version".
+type Version struct {
 	Output string `short:"o" default:"text" enum:"text,json" help:"Output format: ${enum} (default ${default})."`
 }
 
@@ -27,8 +28,8 @@ type versions struct {
 }
 
 // Run prints the versions of the program, Go, SQLite and the schemas.
-func (c versionCommand) Run(out *console.Output) error {
-	version, commit := builtFrom()
+func (c Version) Run(out *console.Output) error {
+	version, commit := BuiltFrom()
 	sqliteSchema, err := sqlite.SchemaVersion()
 	if err != nil {
 		return err
@@ -48,9 +49,9 @@ func (c versionCommand) Run(out *console.Output) error {
 		all.Version, all.Go, all.Platform, all.Commit, all.SQLite, all.SQLiteSchema, all.PostgresSchema))
 }
 
-// builtFrom returns the version of the program, which ends in +dirty if a file was changed, and the commit that it was
+// BuiltFrom returns the version of the program, which ends in +dirty if a file was changed, and the commit that it was
 // built from.
-func builtFrom() (version, commit string) {
+func BuiltFrom() (version, commit string) {
 	version, commit = "unknown", "unknown"
 	if build, ok := debug.ReadBuildInfo(); ok {
 		version = build.Main.Version

@@ -1,4 +1,7 @@
-package command
+// Package diagnose implements the commands that find out what is wrong: "providerd doctor", "health" and "version".
+//
+// Start with Doctor.Run, which makes every check, and the type findings, which collects the results.
+package diagnose
 
 import (
 	"cmp"
@@ -10,8 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/alecthomas/kong"
-
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/cmd/providerd/serve"
 	"example.com/providerd/store"
@@ -21,16 +22,15 @@ import (
 	"example.com/providerd/store/sqlite"
 )
 
-// doctorCommand has the flags of "serve", so that a server's command line and environment are checked as they are.
-type doctorCommand struct {
+// Doctor has the flags of "serve", so that a server's command line and environment are checked as they are.
+type Doctor struct {
 	serve.Command
 	console.ListFormat
 }
 
 const (
-	// databaseFlag is the flag and its check.
-	databaseFlag = "database"
-	checkKeyset  = "keyset"
+	checkDatabase = "database"
+	checkKeyset   = "keyset"
 	// expiryNotice is how long before their expiry tokens and certificates are warned of.
 	expiryNotice = 14 * console.Day
 	// postgresTimeout is how long the checks of a server may take.
@@ -38,7 +38,7 @@ const (
 )
 
 // Help is the long help text.
-func (doctorCommand) Help() string {
+func (Doctor) Help() string {
 	return "Checks the configuration, files, keyset, database and disk, and reports what is wrong and what to do. It " +
 		"can run next to a server: it changes nothing, creates no file and takes no lock that others wait for. Run it as " +
 		"the server's user, with the server's flags and environment: it reports what \"serve\" would refuse in the " +
@@ -46,11 +46,11 @@ func (doctorCommand) Help() string {
 }
 
 // Run makes every check, except those that depend on one that failed.
-func (c *doctorCommand) Run(
-	ctx context.Context, app *kong.Kong, out *console.Output, messages *console.Messages,
+func (c *Doctor) Run(
+	ctx context.Context, warnings serve.VariableWarnings, out *console.Output, messages *console.Messages,
 ) error {
 	found := &findings{}
-	found.configuration(append(unknownVariables(app), c.Warnings()...))
+	found.configuration(append(warnings, c.Warnings()...))
 	if c.TLSCert != "" {
 		found.certificate(c.TLSCert, c.TLSKey)
 	}
@@ -109,7 +109,7 @@ func (f *findings) certificate(certPath, keyPath string) {
 }
 
 // database checks the database, its files and its content.
-func (c *doctorCommand) database(ctx context.Context, found *findings) {
+func (c *Doctor) database(ctx context.Context, found *findings) {
 	open := found.openPostgreSQL
 	if c.Database.Path != "" {
 		open = found.openSQLite
@@ -123,7 +123,7 @@ func (c *doctorCommand) database(ctx context.Context, found *findings) {
 			return
 		}
 	} else {
-		found.err(databaseFlag, err)
+		found.err(checkDatabase, err)
 	}
 	if _, keysetErr := seal.ReadMasterKeys(c.KeysetPath()); keysetErr != nil && !errors.Is(err, database.ErrNoDatabase) {
 		found.err(checkKeyset, keysetErr)
@@ -143,7 +143,7 @@ func (f *findings) openSQLite(ctx context.Context, url console.DatabaseURL, keys
 		return nil, err
 	}
 	use := map[bool]string{true: "in use by another program", false: "not in use"}
-	f.add(healthOK, databaseFlag, "%s is %s", path, use[view.IsInUse()])
+	f.add(healthOK, checkDatabase, "%s is %s", path, use[view.IsInUse()])
 	if err := view.CheckIntegrity(ctx); err != nil {
 		f.fail("integrity", "%v; restore a backup", err)
 	} else {
@@ -165,7 +165,7 @@ func (f *findings) openPostgreSQL(ctx context.Context, url console.DatabaseURL, 
 	if err != nil {
 		return nil, err
 	}
-	f.add(healthOK, databaseFlag, "connected to %s", url.Postgres)
+	f.add(healthOK, checkDatabase, "connected to %s", url.Postgres)
 	faults, err := view.Faults(ctx)
 	safeguards, safeguardsErr := view.Safeguards(ctx)
 	if err = cmp.Or(err, safeguardsErr); err != nil {

@@ -1,4 +1,4 @@
-package command
+package diagnose
 
 import (
 	"bytes"
@@ -15,13 +15,14 @@ import (
 	"example.com/providerd/store/files"
 )
 
-type healthCommand struct {
+// Health has the flags of "providerd health".
+type Health struct {
 	Listen  console.ListenAddress `default:"127.0.0.1:8080" env:"PROVIDERD_LISTEN" placeholder:"HOST:PORT" help:"Address that the server listens on (${env}; default ${default})."`
 	TLSCert string                `env:"PROVIDERD_TLS_CERT" type:"path" placeholder:"PATH" help:"PEM certificate chain of the server (${env}; default none)."`
 }
 
 // Help is the long help text.
-func (healthCommand) Help() string {
+func (Health) Help() string {
 	return "Requests /readyz from the server on this host. The exit status is 0 if the server can store providers now, " +
 		"and 1 otherwise. Use it as the health check of a container; it reads the address from the same variables as the " +
 		"server."
@@ -34,7 +35,7 @@ var errOtherCertificate = errors.New("the certificate differs")
 const healthTimeout = 5 * time.Second
 
 // Run sends one request.
-func (c *healthCommand) Run(ctx context.Context, out *console.Output) error {
+func (c *Health) Run(ctx context.Context, out *console.Output) error {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
 	scheme, transport := "http", &http.Transport{}
