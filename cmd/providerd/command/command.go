@@ -25,6 +25,7 @@ import (
 	"example.com/providerd/cmd/providerd/command/data"
 	"example.com/providerd/cmd/providerd/command/diagnose"
 	"example.com/providerd/cmd/providerd/command/key"
+	"example.com/providerd/cmd/providerd/command/provider"
 	"example.com/providerd/cmd/providerd/command/token"
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/cmd/providerd/serve"
@@ -129,7 +130,7 @@ func checkUTF8(arguments []string) error {
 type cli struct {
 	Serve       serve.Command        `cmd:"" group:"Serve" help:"Serve the API until a signal arrives."`
 	Migrate     data.Migrate         `cmd:"" group:"Serve" help:"Migrate the database to the schema version of this program."`
-	Provider    providerCommands     `cmd:"" group:"Providers" help:"Create, list, show, update, delete and export providers."`
+	Provider    provider.Commands    `cmd:"" group:"Providers" help:"Create, list, show, update, delete and export providers."`
 	Apply       apply.Command        `cmd:"" group:"Providers" help:"Create and change providers to match YAML files."`
 	Application application.Commands `cmd:"" group:"Providers" help:"Manage applications and their links to providers."`
 	Token       token.Commands       `cmd:"" group:"Access" help:"Create, list, renew and revoke access tokens."`

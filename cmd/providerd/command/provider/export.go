@@ -1,4 +1,4 @@
-package command
+package provider
 
 import (
 	"bytes"
@@ -21,7 +21,7 @@ import (
 	"example.com/providerd/store/files"
 )
 
-type providerExportCommand struct {
+type exportCommand struct {
 	console.DatabaseFlags
 	providerFlags
 	To     string `type:"path" placeholder:"FILE" help:"New file for the output, readable only by its owner, instead of standard output."`
@@ -29,7 +29,7 @@ type providerExportCommand struct {
 }
 
 // Help is the long help text.
-func (*providerExportCommand) Help() string {
+func (*exportCommand) Help() string {
 	return "The id of an entry is its kind and pk, such as oauth2-17, because the id that it was applied with is not " +
 		"stored. References are named after the entry and the field, such as OAUTH2_17_CLIENT_SECRET; the variable for " +
 		"credentials must contain JSON. Links to applications are not exported. Apply the file to another database, or " +
@@ -39,7 +39,7 @@ func (*providerExportCommand) Help() string {
 
 // Validate refuses --limit without --kind, because the file contains one kind after the other, and a path that the
 // database or its keyset uses.
-func (c *providerExportCommand) Validate() error {
+func (c *exportCommand) Validate() error {
 	if c.Limit > 0 && c.Kind == "" {
 		return errors.New("--limit requires --kind")
 	}
@@ -47,7 +47,7 @@ func (c *providerExportCommand) Validate() error {
 }
 
 // Run writes the file.
-func (c *providerExportCommand) Run(
+func (c *exportCommand) Run(
 	ctx context.Context, contract *contract.Document, out *console.Output, messages *console.Messages,
 ) error {
 	ctx, stop := console.UntilInterrupted(ctx)
@@ -70,7 +70,7 @@ func (c *providerExportCommand) Run(
 }
 
 // write writes the providers, kind by kind.
-func (c *providerExportCommand) write(ctx context.Context, database *store.Store, to *exporter, out io.Writer) error {
+func (c *exportCommand) write(ctx context.Context, database *store.Store, to *exporter, out io.Writer) error {
 	to.writer = manifest.NewWriter(out)
 	for _, kind := range apply.Kinds() {
 		selected := c.providerFlags

@@ -1,4 +1,7 @@
-package command
+// Package provider implements "providerd provider", which creates, shows, changes, deletes and exports providers.
+//
+// Start with Commands.
+package provider
 
 import (
 	"context"
@@ -17,16 +20,17 @@ import (
 	"example.com/providerd/store"
 )
 
-type providerCommands struct {
-	List   providerListCommand   `cmd:"" aliases:"ls" help:"List providers, ordered by pk."`
-	Show   providerShowCommand   `cmd:"" usage:"(<pk> | --client-id=ID) [flags]" help:"Show one provider with all its fields."`
-	Export providerExportCommand `cmd:"" help:"Write providers to a file for \"providerd apply\"."`
-	Create providerCreateCommand `cmd:"" report:"" help:"Create a provider."`
-	Update providerUpdateCommand `cmd:"" report:"" help:"Change fields of a provider."`
-	Delete providerDeleteCommand `cmd:"" aliases:"rm" help:"Delete providers."`
+// Commands has the commands of "providerd provider".
+type Commands struct {
+	List   listCommand   `cmd:"" aliases:"ls" help:"List providers, ordered by pk."`
+	Show   showCommand   `cmd:"" usage:"(<pk> | --client-id=ID) [flags]" help:"Show one provider with all its fields."`
+	Export exportCommand `cmd:"" help:"Write providers to a file for \"providerd apply\"."`
+	Create createCommand `cmd:"" report:"" help:"Create a provider."`
+	Update updateCommand `cmd:"" report:"" help:"Change fields of a provider."`
+	Delete deleteCommand `cmd:"" aliases:"rm" help:"Delete providers."`
 }
 
-type providerListCommand struct {
+type listCommand struct {
 	console.DatabaseFlags
 	providerFlags
 	console.ListFormat
@@ -35,7 +39,7 @@ type providerListCommand struct {
 }
 
 // Run lists the providers, or advice for them.
-func (c *providerListCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
+func (c *listCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	providers := console.List[store.Record]{
 		Headings: "PK,KIND,NAME,CLIENT ID OR SUBJECT,SECRET,APPLICATION,BACKCHANNEL,BY,CREATED",
 		Rows:     c.rows,
@@ -53,7 +57,7 @@ func (c *providerListCommand) Run(ctx context.Context, out *console.Output, mess
 	})
 }
 
-func (c *providerListCommand) advise(
+func (c *listCommand) advise(
 	out *console.Output, messages *console.Messages, records iter.Seq2[store.Record, error],
 ) error {
 	read, found := 0, 0
@@ -81,7 +85,7 @@ func (c *providerListCommand) advise(
 	return err
 }
 
-func (c *providerListCommand) rows(record store.Record) [][]string {
+func (c *listCommand) rows(record store.Record) [][]string {
 	common := record.Common()
 	identity, secret := identify(contract.ToAPI(record, c.Reveal))
 	if !c.Reveal {
@@ -93,7 +97,7 @@ func (c *providerListCommand) rows(record store.Record) [][]string {
 	}}
 }
 
-type providerShowCommand struct {
+type showCommand struct {
 	console.DatabaseFlags
 	console.ListFormat
 	Reveal   bool       `help:"Print secrets, which are masked otherwise."`
@@ -102,7 +106,7 @@ type providerShowCommand struct {
 }
 
 // Validate requires exactly one of pk and client_id.
-func (c *providerShowCommand) Validate() error {
+func (c *showCommand) Validate() error {
 	if (c.PK == 0) == (c.ClientID == "") {
 		return errors.New("pass either the pk of a provider or --client-id")
 	}
@@ -110,7 +114,7 @@ func (c *providerShowCommand) Validate() error {
 }
 
 // Run shows the provider.
-func (c *providerShowCommand) Run(ctx context.Context, out *console.Output) error {
+func (c *showCommand) Run(ctx context.Context, out *console.Output) error {
 	return c.WithStore(ctx, func(database *store.Store) error {
 		var record store.Record
 		var err error
@@ -126,7 +130,7 @@ func (c *providerShowCommand) Run(ctx context.Context, out *console.Output) erro
 	})
 }
 
-func (c *providerShowCommand) show(out *console.Output, record store.Record) error {
+func (c *showCommand) show(out *console.Output, record store.Record) error {
 	if c.Output == console.FormatJSON {
 		return out.JSON(contract.ToAPI(record, c.Reveal), "  ")
 	}

@@ -1,4 +1,4 @@
-package command
+package provider
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"example.com/providerd/store"
 )
 
-type providerCreateCommand struct {
+type createCommand struct {
 	console.DatabaseFlags
 	As    console.Label        `required:"" placeholder:"NAME" help:"Caller that owns the provider: the name of the caller's tokens."`
 	Kind  console.ProviderKind `arg:"" help:"Kind of provider: oauth2 or workspace_directory."`
@@ -20,16 +20,16 @@ type providerCreateCommand struct {
 }
 
 // Help is the long help text.
-func (*providerCreateCommand) Help() string {
+func (*createCommand) Help() string {
 	return "Creates a provider in the database, with the same checks as a create over HTTP, and prints its pk. " +
 		"\"providerd provider show --reveal\" prints a generated client_id and secret."
 }
 
 // Validate requires fields.
-func (c *providerCreateCommand) Validate() error { return c.Items.check() }
+func (c *createCommand) Validate() error { return c.Items.check() }
 
 // Run creates the provider.
-func (c *providerCreateCommand) Run(
+func (c *createCommand) Run(
 	ctx context.Context, document *contract.Document, out *console.Output, messages *console.Messages,
 ) error {
 	requested, err := c.Items.request(ctx, document, apply.KindOf(store.Kind(c.Kind)), nil, string(c.As))
@@ -48,7 +48,7 @@ func (c *providerCreateCommand) Run(
 	})
 }
 
-type providerUpdateCommand struct {
+type updateCommand struct {
 	console.DatabaseFlags
 	console.ConsentFlag
 	PK    providerPK `arg:"" help:"pk of the provider."`
@@ -56,7 +56,7 @@ type providerUpdateCommand struct {
 }
 
 // Help is the long help text.
-func (*providerUpdateCommand) Help() string {
+func (*updateCommand) Help() string {
 	return "Changes a provider in place. Its pk, its idempotency key, its links to applications and all other " +
 		"fields stay the same. The new values are checked as in a create, shown, and stored once you confirm. If a client " +
 		"then retries the create with the old body, the retry is refused, and the response lists the fields that differ; " +
@@ -64,12 +64,12 @@ func (*providerUpdateCommand) Help() string {
 }
 
 // Validate requires fields, and consent.
-func (c *providerUpdateCommand) Validate() error {
+func (c *updateCommand) Validate() error {
 	return errors.Join(c.Items.check(), c.ConsentFlag.Validate())
 }
 
 // Run changes the provider.
-func (c *providerUpdateCommand) Run(
+func (c *updateCommand) Run(
 	ctx context.Context, contract *contract.Document, out *console.Output, messages *console.Messages,
 ) error {
 	return c.WithStore(ctx, func(database *store.Store) error {
@@ -111,14 +111,14 @@ func (c *providerUpdateCommand) Run(
 // maxDeleted limits one transaction, because creates wait for it.
 const maxDeleted = 1000
 
-type providerDeleteCommand struct {
+type deleteCommand struct {
 	console.DatabaseFlags
 	console.ConsentFlag
 	PKs []providerPK `arg:"" name:"pk" help:"pks of up to 1000 providers. If one does not exist or is linked to an application, none is deleted."`
 }
 
 // Help is the long help text.
-func (*providerDeleteCommand) Help() string {
+func (*deleteCommand) Help() string {
 	return "Deletes providers with their secrets and idempotency keys. A later create with the same key, for " +
 		"example from \"providerd apply\", creates the provider again with another pk. \"providerd audit\" still shows the " +
 		"creation and the deletion. Backups still contain what was deleted, and so do the files of the database for a " +
@@ -127,7 +127,7 @@ func (*providerDeleteCommand) Help() string {
 }
 
 // Validate limits the number of providers.
-func (c *providerDeleteCommand) Validate() error {
+func (c *deleteCommand) Validate() error {
 	if len(c.PKs) > maxDeleted {
 		return fmt.Errorf("%d providers are too many; pass at most %d", len(c.PKs), maxDeleted)
 	}
@@ -135,7 +135,7 @@ func (c *providerDeleteCommand) Validate() error {
 }
 
 // Run deletes the providers.
-func (c *providerDeleteCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
+func (c *deleteCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	pks := make([]int64, len(c.PKs))
 	for i, pk := range c.PKs {
 		pks[i] = int64(pk)
