@@ -141,6 +141,23 @@ func (i items) request(
 	return contract.Requested(store.Kind(kind.Name), caller, key, body, stored)
 }
 
+// requestFields returns the members of a request that creates the record. It omits values that are null or empty by
+// default.
+func requestFields(
+	document *contract.Document, kind apply.Kind, record store.Record,
+) (map[string]json.RawMessage, error) {
+	fields, err := contract.Fields(record, true)
+	if err != nil {
+		return nil, err
+	}
+	known := document.RequestSchema(kind.Operation).Properties
+	maps.DeleteFunc(fields, func(name string, value json.RawMessage) bool {
+		property := known[name]
+		return property == nil || string(value) == "null" || string(value) == `""` && property.Value.MinLength > 0
+	})
+	return fields, nil
+}
+
 // bodyOf returns the body of a request. A list of redirect URIs becomes the lines of a string.
 func bodyOf(members map[string]json.RawMessage) ([]byte, error) {
 	const field = "redirect_uris"

@@ -1,0 +1,47 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+
+	"example.com/providerd/cmd/providerd/apply"
+	"example.com/providerd/cmd/providerd/console"
+	"example.com/providerd/server/contract"
+	"example.com/providerd/store"
+)
+
+type createCommand struct {
+	console.DatabaseFlags
+	As    console.Label        `required:"" placeholder:"NAME" help:"Caller that owns the provider: the name of the caller's tokens."`
+	Kind  console.ProviderKind `arg:"" help:"Kind of provider: oauth2 or workspace_directory."`
+	Items items                `arg:"" optional:"" name:"item" help:"Fields: NAME=TEXT, NAME:=JSON, NAME=@FILE or NAME:=@FILE. A secret must be in a file."`
+}
+
+// Help is the long help text.
+func (*createCommand) Help() string {
+	return "Creates a provider in the database, with the same checks as a create over HTTP, and prints its pk. " +
+		"\"providerd provider show --reveal\" prints a generated client_id and secret."
+}
+
+// Validate requires fields.
+func (c *createCommand) Validate() error { return c.Items.check() }
+
+// Run creates the provider.
+func (c *createCommand) Run(
+	ctx context.Context, document *contract.Document, out *console.Output, messages *console.Messages,
+) error {
+	requested, err := c.Items.request(ctx, document, apply.KindOf(store.Kind(c.Kind)), nil, string(c.As))
+	if err != nil {
+		return err
+	}
+	return c.WithStore(ctx, func(database *store.Store) error {
+		changes := []store.Change{{Requested: requested}}
+		pks, err := database.Change(ctx, func(*store.Store) ([]store.Change, error) { return changes, nil })
+		if err != nil {
+			return err
+		}
+		noteAdvice(messages, requested)
+		messages.Note("created provider %d (%s)", pks[0], console.Printable(requested.Common().Name))
+		return out.Line(fmt.Sprint(pks[0]))
+	})
+}
