@@ -10,9 +10,7 @@ import (
 )
 
 // Migrate has the flags of "providerd migrate".
-type Migrate struct {
-	console.DatabaseFlags
-}
+type Migrate struct{ console.DatabaseFlags }
 
 // Help is the long help text.
 func (Migrate) Help() string {

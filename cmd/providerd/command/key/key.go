@@ -116,9 +116,7 @@ func keyRow(key store.Key) []string {
 	return row
 }
 
-type rotateCommand struct {
-	console.DatabaseFlags
-}
+type rotateCommand struct{ console.DatabaseFlags }
 
 // Run adds a key.
 func (c *rotateCommand) Run(ctx context.Context, messages *console.Messages) error {
@@ -131,9 +129,7 @@ func (c *rotateCommand) Run(ctx context.Context, messages *console.Messages) err
 	})
 }
 
-type resealCommand struct {
-	console.DatabaseFlags
-}
+type resealCommand struct{ console.DatabaseFlags }
 
 // Help is the long help text.
 func (resealCommand) Help() string {
@@ -163,9 +159,7 @@ func (c *resealCommand) Run(ctx context.Context, messages *console.Messages) err
 	})
 }
 
-type rewrapCommand struct {
-	console.DatabaseFlags
-}
+type rewrapCommand struct{ console.DatabaseFlags }
 
 // Help is the long help text.
 func (rewrapCommand) Help() string {

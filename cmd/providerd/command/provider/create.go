@@ -45,3 +45,10 @@ func (c *createCommand) Run(
 		return out.Line(fmt.Sprint(pks[0]))
 	})
 }
+
+// noteAdvice prints the advice for the settings of a record.
+func noteAdvice(messages *console.Messages, record store.Record) {
+	for _, advice := range apply.Advise(record) {
+		messages.Note("advice: %s: %s (%s)", advice.Pointer, advice.Detail, advice.Section)
+	}
+}

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"iter"
 
+	"example.com/providerd/cmd/providerd/apply"
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/gen/model"
+	"example.com/providerd/server/advice"
 	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
 )
@@ -38,19 +40,36 @@ func (c *listCommand) Run(ctx context.Context, out *console.Output, messages *co
 	})
 }
 
+func (c *listCommand) rows(record store.Record) [][]string {
+	var identity, secret string
+	switch response := contract.ToAPI(record, c.Reveal).(type) {
+	case model.OAuth2Provider:
+		identity, secret = response.ClientID, response.ClientSecret
+	case model.WorkspaceDirectoryProvider:
+		identity, secret = response.DelegatedSubject, console.Unquote(response.Credentials)
+	}
+	if !c.Reveal {
+		secret = ""
+	}
+	common := record.Common()
+	return [][]string{{
+		fmt.Sprint(common.PK), string(common.Kind), common.Name, identity, secret, common.Application.Slug,
+		common.Backchannel.Application.Slug, common.CreatedBy, console.Timestamp(common.CreatedAt.Time),
+	}}
+}
+
 func (c *listCommand) advise(
 	out *console.Output, messages *console.Messages, records iter.Seq2[store.Record, error],
 ) error {
 	read, found := 0, 0
-	list := console.List[advised]{
-		Headings: "PK,KIND,FIELD,CODE,SECTION,ADVICE", Rows: advised.rows,
-	}
+	list := console.List[advised]{Headings: "PK,KIND,FIELD,CODE,SECTION,ADVICE", Rows: advised.rows}
 	err := list.Print(out, messages, c.Output, func(yield func(advised, error) bool) {
 		for record, err := range records {
 			var provider advised
 			if err == nil {
 				read++
-				if provider = adviceFor(record); len(provider.Advice) == 0 {
+				provider = advised{record.Common().PK, record.Common().Kind, apply.Advise(record)}
+				if len(provider.Advice) == 0 {
 					continue
 				}
 				found++
@@ -66,26 +85,16 @@ func (c *listCommand) advise(
 	return err
 }
 
-func (c *listCommand) rows(record store.Record) [][]string {
-	common := record.Common()
-	identity, secret := identify(contract.ToAPI(record, c.Reveal))
-	if !c.Reveal {
-		secret = ""
-	}
-	return [][]string{{
-		fmt.Sprint(common.PK), string(common.Kind), common.Name, identity, secret, common.Application.Slug,
-		common.Backchannel.Application.Slug, common.CreatedBy, console.Timestamp(common.CreatedAt.Time),
-	}}
+// advised is a provider with its advice.
+type advised struct {
+	PK     int64           `json:"pk"`
+	Kind   store.Kind      `json:"kind"`
+	Advice []advice.Advice `json:"advice"`
 }
 
-// identify returns the field that identifies a rendered provider, and its secret.
-func identify(rendered any) (identity, secret string) {
-	switch response := rendered.(type) {
-	case model.OAuth2Provider:
-		return response.ClientID, response.ClientSecret
-	case model.WorkspaceDirectoryProvider:
-		return response.DelegatedSubject, console.Unquote(response.Credentials)
-	default:
-		return "", ""
+func (p advised) rows() (rows [][]string) {
+	for _, a := range p.Advice {
+		rows = append(rows, []string{fmt.Sprint(p.PK), string(p.Kind), a.Pointer, a.Code, a.Section, a.Detail})
 	}
+	return rows
 }
