@@ -12,12 +12,6 @@ import (
 	"example.com/providerd/store"
 )
 
-// maxEntries and maxChanges limit a run, because creates wait for its transaction.
-const (
-	maxEntries = 10_000
-	maxChanges = 5_000
-)
-
 // errPlanChanged means that the plan has changed since it was shown.
 var errPlanChanged = errors.New("plan changed")
 

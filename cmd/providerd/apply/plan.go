@@ -37,8 +37,13 @@ type found struct {
 	orphans []store.Identity
 }
 
-// chunkSize is the number of values in a query.
-const chunkSize = 500
+const (
+	// maxEntries and maxChanges limit a run, because creates wait for its transaction.
+	maxEntries = 10_000
+	maxChanges = 5_000
+	// chunkSize is the number of values in a query.
+	chunkSize = 500
+)
 
 // find finds what the plan depends on.
 func (p *plan) find(ctx context.Context, in *store.Store) (f found, err error) {
@@ -112,9 +117,7 @@ func (p *plan) holderFilters() (filters []store.Filter) {
 // match returns the pks of the records of the entries: the record with its id or, if there is none, with its former one
 // or, with --adopt, with its client_id. It also returns the other records, such as one with the former id of an entry
 // whose id has a record, too.
-func (p *plan) match(
-	records, holders map[string]store.Identity,
-) (pks []int64, orphans []store.Identity) {
+func (p *plan) match(records, holders map[string]store.Identity) (pks []int64, orphans []store.Identity) {
 	pks, named := make([]int64, len(p.entries)), map[int64]bool{}
 	for i, a := range p.entries {
 		record, former := records[idempotencyKey(a.Kind, a.ID)], store.Identity{}

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/go-json-experiment/json/jsontext"
 	"go.yaml.in/yaml/v4"
 )
 
@@ -72,6 +73,47 @@ type Manifest struct {
 	Problems []Problem
 	// OutsideFiles are the sorted paths of referenced files that are not in the directory of the file that refers to them.
 	OutsideFiles []string
+}
+
+// Entry is one provider of a manifest.
+type Entry struct {
+	Kind string `json:"kind"`
+	// ID is unique in the manifest; "" if the entry has neither an id nor a name.
+	ID string `json:"id,omitempty"`
+	// Was is the id that the entry had before; "" if it had no other.
+	Was string `json:"was,omitempty"`
+	// Body is the body of the request: one JSON object.
+	Body []byte `json:"-"`
+	// places are the positions of the entry, its fields and their elements.
+	places map[jsontext.Pointer]place
+}
+
+// place is the position of a value.
+type place struct {
+	Position
+	// isBroken is true if a problem was reported for the value, which is then null in the body.
+	isBroken bool
+}
+
+// At returns the position of a value in the body or, if it is unknown, of the innermost value that contains it.
+func (e Entry) At(pointer string) Position { return e.place(jsontext.Pointer(pointer)).Position }
+
+// IsBroken reports whether a problem was reported for a value of the body, or for one that contains it.
+func (e Entry) IsBroken(pointer string) bool { return e.place(jsontext.Pointer(pointer)).isBroken }
+
+// Has reports whether the entry has a field or, for /id, an id other than its name.
+func (e Entry) Has(pointer string) bool {
+	_, ok := e.places[jsontext.Pointer(pointer)]
+	return ok
+}
+
+func (e Entry) place(pointer jsontext.Pointer) place {
+	for {
+		if at, ok := e.places[pointer]; ok || pointer == "" {
+			return at
+		}
+		pointer = pointer.Parent()
+	}
 }
 
 // Read reads all documents of all files. In the values of entries, it replaces references by what values returns, and

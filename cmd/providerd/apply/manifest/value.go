@@ -15,6 +15,40 @@ import (
 	"example.com/providerd/server/contract"
 )
 
+// FieldName returns how messages name the value that a JSON pointer leads to: a field of the provider by its name, and
+// a value inside one by the pointer.
+func FieldName(pointer string) string {
+	if name := jsontext.Pointer(pointer).LastToken(); "/"+name == pointer {
+		return "`" + name + "`"
+	}
+	return "`" + pointer + "`"
+}
+
+// maxNesting is the deepest nesting that the contract allows.
+const maxNesting = 64
+
+const (
+	idMember  = "id"
+	wasMember = "was"
+	stringTag = "!!str"
+	// redirectURIs is a string of lines that an entry can have as a list.
+	redirectURIs = "redirect_uris"
+)
+
+// entryReader converts the YAML of one entry to JSON. A value that cannot be converted becomes a problem and null.
+type entryReader struct {
+	*reader
+	Entry
+	schema *openapi3.Schema
+	// path leads to the current value.
+	path []string
+	// limit is the number of bytes in all files at which the entry is too long.
+	limit int
+}
+
+// isFull reports whether a limit was exceeded.
+func (e *entryReader) isFull() bool { return e.used.bytes > e.limit || e.used.isOver() }
+
 // addMembers adds the members of a mapping, and those that << merges into it under other names.
 func (e *entryReader) addMembers(members map[string]*yaml.Node, mapping *yaml.Node, depth int) {
 	own := map[string]bool{}
