@@ -1,5 +1,6 @@
-// Package command is the command line of providerd: the parser and the short commands. The large ones are packages of
-// their own: serve and apply. Package console parses values and prints.
+// Package command is the command line of providerd: the tree of commands, their help, and errors of usage. Each group
+// of commands has a package below this one; the largest commands, serve and apply, have packages next to it. What
+// commands share is in console.
 //
 // Start with the type cli, which lists the commands, and with Main, which runs one.
 package command

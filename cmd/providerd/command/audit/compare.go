@@ -19,6 +19,16 @@ type difference struct {
 	Finding  string `json:"finding"`
 }
 
+func (d difference) rows() [][]string {
+	cells := []string{"", "", "", d.Finding}
+	for i, number := range []int64{d.Provider, d.Token, d.Event} {
+		if number != 0 {
+			cells[i] = fmt.Sprint(number)
+		}
+	}
+	return [][]string{cells}
+}
+
 // maxDifferences limits the differences in memory. Further ones are only counted.
 const maxDifferences = 10_000
 

@@ -74,10 +74,7 @@ func (c *listCommand) filter() store.EventFilter {
 
 // Run prints the events.
 func (c *listCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
-	events := console.List[store.Event]{
-		Headings: "ID,TIME,EVENT,SUBJECT,FIELDS,BY,REQUEST,FROM",
-		Rows:     func(event store.Event) [][]string { return [][]string{eventCells(event)} },
-	}
+	events := console.List[store.Event]{Headings: "ID,TIME,EVENT,SUBJECT,FIELDS,BY,REQUEST,FROM", Rows: rowsOfEvent}
 	return c.WithStore(ctx, func(database *store.Store) error {
 		if c.Output == formatJSONL {
 			log := eventLog{listCommand: c, out: out, messages: messages, after: store.Cursor{ID: int64(c.After)}}
@@ -90,7 +87,7 @@ func (c *listCommand) Run(ctx context.Context, out *console.Output, messages *co
 	})
 }
 
-func eventCells(event store.Event) []string {
+func rowsOfEvent(event store.Event) [][]string {
 	subject := strings.TrimSpace(string(event.Kind) + " " + event.Name)
 	if event.Subject != 0 {
 		subject = strings.TrimSpace(fmt.Sprint(event.Subject, " ", subject))
@@ -99,8 +96,8 @@ func eventCells(event store.Event) []string {
 	if event.Caller != "" && event.OSUser != "" {
 		by = fmt.Sprintf("%s (%s)", event.Caller, event.OSUser)
 	}
-	return []string{
+	return [][]string{{
 		fmt.Sprint(event.ID), console.Timestamp(event.At.Time), string(event.Event), subject,
 		strings.Join(event.Fields, ", "), by, event.RequestID, event.RemoteAddress,
-	}
+	}}
 }

@@ -56,7 +56,7 @@ func (c *verifyCommand) Run(ctx context.Context, out *console.Output, messages *
 			}
 			compared.found(found.Created, "%s", found.Detail)
 		}
-		list := console.List[difference]{Headings: "PROVIDER,TOKEN,EVENT,FINDING", Rows: rowsOf}
+		list := console.List[difference]{Headings: "PROVIDER,TOKEN,EVENT,FINDING", Rows: difference.rows}
 		if err := list.Print(out, messages, c.Output, console.Values(compared.differences...)); err != nil {
 			return err
 		}
@@ -65,16 +65,6 @@ func (c *verifyCommand) Run(ctx context.Context, out *console.Output, messages *
 		}
 		return compared.result()
 	})
-}
-
-func rowsOf(f difference) [][]string {
-	cells := []string{"", "", "", f.Finding}
-	for i, number := range []int64{f.Provider, f.Token, f.Event} {
-		if number != 0 {
-			cells[i] = fmt.Sprint(number)
-		}
-	}
-	return [][]string{cells}
 }
 
 // entriesAfter yields the entries of the log after an id. It yields none if the log ends earlier.

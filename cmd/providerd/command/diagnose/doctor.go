@@ -55,9 +55,7 @@ func (c *Doctor) Run(
 		found.certificate(c.TLSCert, c.TLSKey)
 	}
 	c.database(ctx, found)
-	table := console.List[finding]{
-		Headings: "STATUS,CHECK,FINDING", Rows: finding.cells, Color: finding.color,
-	}
+	table := console.List[finding]{Headings: "STATUS,CHECK,FINDING", Rows: finding.rows, Color: finding.color}
 	if err := table.Print(out, messages, c.Output, console.Values(*found...)); err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func (f finding) color() console.Color {
 	return map[health]console.Color{healthOK: console.Green, healthWarn: console.Yellow, healthFail: console.Red}[f.Status]
 }
 
-func (f finding) cells() [][]string {
+func (f finding) rows() [][]string {
 	return [][]string{{string(f.Status), f.Check, strings.TrimSuffix(f.Finding+"; "+f.Remedy, "; ")}}
 }
 

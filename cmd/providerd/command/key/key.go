@@ -89,10 +89,7 @@ type listCommand struct {
 
 // Run lists the keys.
 func (c *listCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
-	keys := console.List[store.Key]{
-		Headings: "KIND,ID,CREATED,SECRETS,IN USE",
-		Rows:     func(key store.Key) [][]string { return [][]string{keyRow(key)} },
-	}
+	keys := console.List[store.Key]{Headings: "KIND,ID,CREATED,SECRETS,IN USE", Rows: rowsOf}
 	return c.WithStore(ctx, func(database *store.Store) error {
 		list, err := database.Keys(ctx)
 		if err != nil {
@@ -102,7 +99,7 @@ func (c *listCommand) Run(ctx context.Context, out *console.Output, messages *co
 	})
 }
 
-func keyRow(key store.Key) []string {
+func rowsOf(key store.Key) [][]string {
 	row := []string{key.Kind, fmt.Sprint(key.ID), "", "", ""}
 	if key.CreatedAt != nil {
 		row[2] = console.Timestamp(key.CreatedAt.Time)
@@ -113,7 +110,7 @@ func keyRow(key store.Key) []string {
 	if key.InUse {
 		row[4] = "yes"
 	}
-	return row
+	return [][]string{row}
 }
 
 type rotateCommand struct{ console.DatabaseFlags }
