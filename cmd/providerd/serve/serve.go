@@ -65,9 +65,10 @@ type VariableWarnings []string
 func (Command) Help() string {
 	return "Creates the database if it does not exist, readable only by its owner, and migrates it to the schema " +
 		"version of this program. If a SQLite database has no token, creates the file initial-token next to it, with a " +
-		"token that allows all operations. Prints the address when ready. On SIGTERM, SIGINT or SIGHUP, /readyz fails " +
-		"immediately, the server stops listening after --drain-delay, and requests in flight are finished; a second " +
-		"SIGTERM or SIGINT stops the server immediately. Notifies systemd and its watchdog. Exports traces to the " +
+		"token that allows all operations. Prints the address when ready. On SIGTERM or SIGINT, or when its terminal " +
+		"closes, /readyz fails immediately, the server stops listening after --drain-delay, and requests in flight are " +
+		"finished; a second SIGTERM or SIGINT stops the server immediately. Without a terminal, SIGHUP does nothing: " +
+		"replaced files are read without a signal. Notifies systemd and its watchdog. Exports traces to the " +
 		"OpenTelemetry collector at OTEL_EXPORTER_OTLP_ENDPOINT."
 }
 
@@ -104,9 +105,11 @@ func (c *Command) Run(
 // except SIGHUP, which some programs send along with the first.
 func untilStopped(ctx context.Context) (context.Context, context.CancelFunc) {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) {
-		// nohup ignores SIGHUP, so that the server outlives the terminal.
+	// nohup ignores SIGHUP, so that the server outlives the terminal. Without a terminal it asks for a reload.
+	if !signal.Ignored(syscall.SIGHUP) && hasTerminal() {
 		signals = append(signals, syscall.SIGHUP)
+	} else {
+		signal.Ignore(syscall.SIGHUP)
 	}
 	signaled, release := signal.NotifyContext(ctx, signals...)
 	stopped, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -117,6 +120,16 @@ func untilStopped(ctx context.Context) (context.Context, context.CancelFunc) {
 		stop()
 	})
 	return stopped, release
+}
+
+// hasTerminal reports whether the process has a controlling terminal.
+func hasTerminal() bool {
+	terminal, err := os.Open("/dev/tty")
+	if err != nil {
+		return false
+	}
+	_ = terminal.Close()
+	return true
 }
 
 // endpoint has the listeners of the server. It serves HTTPS unless security is nil.

@@ -1,15 +1,19 @@
 package hostile_test
 
 import (
+	"context"
 	"errors"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/store/storetest/processtest"
@@ -38,7 +42,10 @@ func TestSignalsDrain(t *testing.T) {
 	for _, first := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
 		t.Run(first.String(), func(t *testing.T) {
 			t.Parallel()
-			server, ops := providerdtest.ServeWithOps(t, t.TempDir())
+			command := providerdtest.ServeCommand(context.WithoutCancel(t.Context()), t.TempDir(), "--ops-listen", "127.0.0.1:0")
+			giveTerminal(t, command)
+			server := providerdtest.MustStart(t, command)
+			ops := providerdtest.OpsURL(t, server)
 			pending := beginCreate(t, server)
 			signalUntilDraining(t, server, first)
 			for _, path := range []string{"/metrics", "/healthz"} {
@@ -70,16 +77,42 @@ func TestSecondSignalStops(t *testing.T) {
 	}
 }
 
-// TestHangupUnderNohup checks that a server started with nohup outlives its terminal.
-func TestHangupUnderNohup(t *testing.T) {
+// giveTerminal gives a command a controlling terminal of its own.
+func giveTerminal(t *testing.T, command *exec.Cmd) {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	processtest.Must(t, err)
+	t.Cleanup(func() { _ = master.Close() })
+	number, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+	processtest.Must(t, err, unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0))
+	terminal, err := os.OpenFile("/dev/pts/"+strconv.Itoa(number), os.O_RDWR|syscall.O_NOCTTY, 0)
+	processtest.Must(t, err)
+	t.Cleanup(func() { _ = terminal.Close() })
+	const firstExtra = 3
+	command.ExtraFiles = []*os.File{terminal}
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: firstExtra}
+}
+
+// TestHangup checks that a server with nohup outlives its terminal, and that a hangup does nothing without a terminal,
+// as when a service manager reloads the server.
+func TestHangup(t *testing.T) {
 	t.Parallel()
-	command := exec.CommandContext(t.Context(), "bash", "-c",
-		`trap "" HUP; exec -a providerd "$0" serve --listen 127.0.0.1:0`, os.Args[0])
-	command.Dir = t.TempDir()
-	server := providerdtest.MustStart(t, command)
-	server.Signal(t, syscall.SIGHUP)
-	for range 20 {
-		expectStatus(t, beginCreate(t, server), providerdtest.OAuth2Body, http.StatusCreated)
+	for name, trap := range map[string]string{"nohup": `trap "" HUP; `, "no terminal": ""} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			command := exec.CommandContext(t.Context(), "bash", "-c", trap+`exec -a providerd "$0" serve --listen 127.0.0.1:0`, os.Args[0])
+			command.Dir = t.TempDir()
+			if trap == "" {
+				command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+			} else {
+				giveTerminal(t, command)
+			}
+			server := providerdtest.MustStart(t, command)
+			server.Signal(t, syscall.SIGHUP)
+			for range 20 {
+				expectStatus(t, beginCreate(t, server), providerdtest.OAuth2Body, http.StatusCreated)
+			}
+			server.Stop(t)
+		})
 	}
-	server.Stop(t)
 }
