@@ -96,6 +96,8 @@ func (c *Command) waitForLock(ctx context.Context, lock *flock.Flock, holder str
 	wait := c.DrainDelay + stopTimeout
 	database := c.Database.Path
 	log.messages.Warn("%s %s; waiting up to %s for it to stop", holder, database, wait)
+	notifyManager(fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d\nSTATUS=waiting for another server to stop",
+		(wait + maxCleanup).Microseconds()))
 	const retry = 100 * time.Millisecond
 	limited, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()

@@ -65,6 +65,8 @@ func TestServersTakeTurns(t *testing.T) {
 		command := providerdtest.Command(t.Context(), dir, "serve", "--listen", "127.0.0.1:0")
 		messages := &processtest.Buffer{}
 		command.Stderr = messages
+		manager := providerdtest.ListenAsManager(t, filepath.Join(dir, fmt.Sprint("notify", round)))
+		command.Env = append(command.Environ(), "NOTIFY_SOCKET="+manager.LocalAddr().String())
 		var next *providerdtest.Server
 		started := make(chan error)
 		go func() {
@@ -74,6 +76,7 @@ func TestServersTakeTurns(t *testing.T) {
 		}()
 		waits := regexp.MustCompile(fmt.Sprintf("process %d of .* serves data/providerd.db; waiting up to 35s", server.Command.Process.Pid))
 		processtest.WaitUntil(t, "the second server waits", func() bool { return waits.MatchString(messages.String()) })
+		expectState(t, manager, "EXTEND_TIMEOUT_USEC=65000000\nSTATUS=waiting for another server to stop")
 		server.Create(t, client)
 		if stored := providerdtest.StoredPKs(t, dir); len(stored) != round+1 {
 			t.Errorf("%d records are stored, want %d", len(stored), round+1)
@@ -86,6 +89,7 @@ func TestServersTakeTurns(t *testing.T) {
 		if err := <-started; err != nil {
 			t.Fatalf("%v: %s", err, messages)
 		}
+		expectState(t, manager, "READY=1\nSTATUS=serving on "+next.URL)
 		server = next
 		server.Stderr = messages
 	}
