@@ -7,6 +7,7 @@ package manifest
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -166,6 +167,9 @@ func (r *reader) readFile() {
 func (r *reader) readDocuments() error {
 	// The parser refuses the version 1.2, although it reads what that says.
 	text := regexp.MustCompile(`(?m)^%YAML 1\.2`).ReplaceAll(r.file.Text, []byte("%YAML 1.1"))
+	if json.Valid(text) {
+		text = joinSurrogates(text)
+	}
 	loader, err := yaml.NewLoader(bytes.NewReader(text))
 	if err != nil {
 		return fmt.Errorf("read YAML: %w", err)

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"regexp"
 	"slices"
@@ -43,6 +44,21 @@ func (r *reader) reportSyntax(err error) {
 		detail += "; render templates such as {{ x }} first"
 	}
 	r.report(&at, detail)
+}
+
+// joinSurrogates replaces the pairs of surrogates by which JSON escapes characters (RFC 8259, section 7), and which YAML
+// does not have.
+func joinSurrogates(text []byte) []byte {
+	escape := regexp.MustCompile(`\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}`)
+	return escape.ReplaceAllFunc(text, func(found []byte) []byte {
+		var character string
+		// Two reverse solidi are no string.
+		_ = json.Unmarshal(slices.Concat([]byte(`"`), found, []byte(`"`)), &character)
+		if character == `\` {
+			return found
+		}
+		return []byte(character)
+	})
 }
 
 // reportNoBreakSpaces reports the first line that is indented with no-break spaces, which YAML takes for letters.
