@@ -89,10 +89,21 @@ func (d *Draft) Replace(kept string) error {
 
 // link gives a file another name that survives a crash, or none.
 func link(path, name string) error {
-	if err := os.Link(path, name); err != nil {
+	err := os.Link(path, name)
+	if errors.Is(err, syscall.EPERM) && isOwn(path) || errors.Is(err, syscall.ENOTSUP) || errors.Is(err, syscall.ENOSYS) {
+		return fmt.Errorf("write %s: its file system has no hard links; use a directory on one that has them", name)
+	}
+	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
 	return syncName(name)
+}
+
+// isOwn reports whether a file belongs to the user that runs the program, or to anyone if that is root. Linux can
+// refuse links to those of other users.
+func isOwn(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && (os.Geteuid() == 0 || OwnerOf(info).user == os.Geteuid())
 }
 
 // CreateDir creates the directory of a database and its missing parents, which only their owner can enter and which

@@ -84,23 +84,69 @@ func TestNewDirectoriesAreSynced(t *testing.T) {
 	}
 }
 
-// withoutSync calls name in a thread, which ends with it, in which fsync fails for the draft, or for all other files.
+// On a file system without hard links, such as exFAT, an error says so, and an existing file keeps its name and content.
+func TestFileSystemWithoutLinks(t *testing.T) {
+	t.Parallel()
+	for _, failure := range []syscall.Errno{syscall.EPERM, syscall.ENOTSUP, syscall.ENOSYS} {
+		dir := t.TempDir()
+		path, kept := filepath.Join(dir, "file"), filepath.Join(dir, "kept")
+		for name, publish := range map[string]func(draft *files.Draft) error{
+			path: (*files.Draft).Publish,
+			kept: func(draft *files.Draft) error { return draft.Replace(kept) },
+		} {
+			if name == kept {
+				processtest.Must(t, os.WriteFile(path, []byte("old"), 0o600))
+			}
+			draft, err := files.CreateDraftOver(path)
+			processtest.Must(t, err)
+			err = filtered(append([]unix.SockFilter{
+				{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: callNumber},
+			}, failing(unix.SYS_LINKAT, failure)...), func() error { return publish(draft) })
+			if want := "write " + name + ": its file system has no hard links; use a directory on one that has them"; err == nil || err.Error() != want {
+				t.Errorf("%v: error is %v, want %s", failure, err, want)
+			}
+			processtest.Must(t, draft.Cleanup())
+			left, err := filepath.Glob(dir + "/*")
+			if want := name == kept; err != nil || (len(left) == 1) != want {
+				t.Errorf("%v: found %v, %v", failure, left, err)
+			}
+			processtest.Must(t, os.RemoveAll(path))
+		}
+	}
+}
+
+// callNumber and firstArgument are offsets in seccomp_data of the system call number and, on a little-endian machine, the
+// first argument.
+const callNumber, firstArgument = 0, 16
+
+// failing is the end of a filter in which a system call fails.
+func failing(call uint32, failure syscall.Errno) []unix.SockFilter {
+	return []unix.SockFilter{
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1, K: call},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(failure)},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+	}
+}
+
+// withoutSync calls name while fsync fails for the draft, or for all other files.
 func withoutSync(draft uintptr, isOfDraft bool, name func() error) error {
-	// Offsets in seccomp_data of the system call number and, on a little-endian machine, the first argument.
-	const number, argument = 0, 16
 	ofDraft, ofOthers := uint32(unix.SECCOMP_RET_ALLOW), unix.SECCOMP_RET_ERRNO|uint32(syscall.EIO)
 	if isOfDraft {
 		ofDraft, ofOthers = ofOthers, ofDraft
 	}
-	filter := []unix.SockFilter{
-		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: number},
+	return filtered([]unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: callNumber},
 		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 4, K: unix.SYS_FSYNC},
-		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: argument},
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: firstArgument},
 		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1, K: uint32(draft)},
 		{Code: unix.BPF_RET | unix.BPF_K, K: ofDraft},
 		{Code: unix.BPF_RET | unix.BPF_K, K: ofOthers},
 		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
-	}
+	}, name)
+}
+
+// filtered calls work in a thread with a filter of system calls, which ends with it.
+func filtered(filter []unix.SockFilter, work func() error) error {
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	outcome := make(chan error)
 	go func() {
@@ -112,7 +158,7 @@ func withoutSync(draft uintptr, isOfDraft bool, name func() error) error {
 			outcome <- errors.Join(err, errno)
 			return
 		}
-		outcome <- name()
+		outcome <- work()
 	}()
 	return <-outcome
 }

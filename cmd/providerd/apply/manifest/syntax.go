@@ -46,8 +46,8 @@ func (r *reader) reportSyntax(err error) {
 	r.report(&at, detail)
 }
 
-// joinSurrogates replaces the pairs of surrogates by which JSON escapes characters (RFC 8259, section 7), and which YAML
-// does not have.
+// joinSurrogates replaces the pairs of surrogates by which JSON escapes characters (RFC 8259, section 7), which YAML
+// lacks.
 func joinSurrogates(text []byte) []byte {
 	escape := regexp.MustCompile(`\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}`)
 	return escape.ReplaceAllFunc(text, func(found []byte) []byte {
