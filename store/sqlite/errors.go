@@ -17,7 +17,7 @@ func classify(err error) error {
 	if !ok || errors.Is(err, database.ErrUnavailable) {
 		return err
 	}
-	sentinel := database.ErrUnavailable
+	sentinel, remedy := database.ErrUnavailable, ""
 	// The driver's backup returns extended codes, whose low byte is the primary one.
 	const primary = 0xff
 	switch native.Code & primary {
@@ -25,12 +25,14 @@ func classify(err error) error {
 		sentinel = database.ErrCorrupt
 	case sqlite3.ErrFull:
 		sentinel = database.ErrFull
-	case sqlite3.ErrPerm, sqlite3.ErrBusy, sqlite3.ErrLocked, sqlite3.ErrNomem, sqlite3.ErrReadonly, sqlite3.ErrIoErr,
-		sqlite3.ErrCantOpen, sqlite3.ErrProtocol:
+	case sqlite3.ErrPerm, sqlite3.ErrBusy, sqlite3.ErrLocked, sqlite3.ErrNomem, sqlite3.ErrIoErr, sqlite3.ErrCantOpen,
+		sqlite3.ErrProtocol:
+	case sqlite3.ErrReadonly:
+		remedy = "; make the file and its directory writable for this user, or copy the file to a directory of its own"
 	default:
 		return err
 	}
-	return fmt.Errorf("%w: %w", sentinel, err)
+	return fmt.Errorf("%w: %w%s", sentinel, err, remedy)
 }
 
 // commitError classifies the error of a COMMIT. After an I/O error, the transaction may or may not be stored.

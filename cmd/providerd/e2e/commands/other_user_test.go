@@ -109,6 +109,21 @@ func TestRootStartsForAnotherUser(t *testing.T) {
 	expectOnly(t, setUp{dir: dir})
 }
 
+// TestBackupOfAnotherUser lists a backup that this user can read, in a directory that it cannot write.
+func TestBackupOfAnotherUser(t *testing.T) {
+	t.Parallel()
+	dir := newOtherUserDir(t)
+	providerdtest.Serve(t, dir).Stop(t)
+	providerdtest.RunCommand(t, dir, "backup", "backup.db")
+	providerdtest.RunShell(t, dir, fmt.Sprintf("chmod 644 backup.db; install --mode=600 --owner=%d data/keyset.json keyset.json", servingUser))
+	list := providerdtest.Command(t.Context(), dir, "provider", "list", "--database", "sqlite:backup.db", "--keyset", "keyset.json")
+	list.Path = filepath.Join(dir, "providerd")
+	providerdtest.Run(t, "install", "--mode=755", os.Args[0], list.Path)
+	list.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: servingUser, Gid: servingGroup}}
+	providerdtest.ExpectExit(t, list, providerdtest.ExitFailed, "attempt to write a readonly database; "+
+		"make the file and its directory writable for this user, or copy the file to a directory of its own")
+}
+
 // TestDoctorWithoutPermission runs the doctor as neither root nor the user of the server. It must not report as ok
 // what it cannot check.
 func TestDoctorWithoutPermission(t *testing.T) {
