@@ -60,10 +60,19 @@ func TestUnsafeServersAreRefused(t *testing.T) {
 	cluster.Exec(t, "postgres", "ALTER DATABASE "+databaseOf(t, url)+" SET bytea_output = escape")
 	expect(with(url, "default_query_exec_mode=exec"), `bytea_output is "escape"`, database.ErrUnsafe)
 	expect(url, "", nil)
-	for _, setting := range []string{"fsync", "full_page_writes"} {
-		cluster.Set(t, setting, "off")
-		expect(url, setting+` is "off"`, database.ErrUnsafe)
-		cluster.Set(t, setting, "on")
+	for setting, value := range map[string]string{
+		"fsync": "off", "full_page_writes": "off", "zero_damaged_pages": "on", "data_sync_retry": "on",
+	} {
+		set := func(value string) {
+			cluster.Set(t, setting, value)
+			if setting == "data_sync_retry" {
+				cluster.Stop(t)
+				cluster.Start(t)
+			}
+		}
+		set(value)
+		expect(url, setting+` is "`+value+`"`, database.ErrUnsafe)
+		set(map[string]string{"on": "off", "off": "on"}[value])
 	}
 }
 

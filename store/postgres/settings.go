@@ -32,6 +32,9 @@ const selectRefusals = `SELECT is_unsafe, text FROM (VALUES
 	(true, nullif(` + unsafeSettings + `, '')),
 	(true, CASE WHEN current_setting('synchronous_commit') IN ('off', 'local') THEN
 		'setting synchronous_commit is "' || current_setting('synchronous_commit') || ` + losesCreates + `on' END),
+	(true, 'setting data_sync_retry is "' || nullif(current_setting('data_sync_retry'), 'off') || ` + losesCreates + `off'),
+	(true, 'setting zero_damaged_pages is "' || nullif(current_setting('zero_damaged_pages'), 'off') ||
+		` + losesCreates + `off'),
 	(true, 'server_encoding is "' || nullif(current_setting('server_encoding'), 'UTF8') ||
 		'", which cannot store every character; create a database with ENCODING ''UTF8'''),
 	(true, CASE WHEN $1 THEN 'setting bytea_output is "' || nullif(current_setting('bytea_output'), 'hex') ||
