@@ -164,5 +164,5 @@ cover: ## Report test coverage.
 
 bench: build ## Measure the server under load, with BENCH=-postgres over PostgreSQL; also -telemetry, and -profile.
 	.ci/install postgres wrk
-	go build -o bin/bench ./cmd/bench
+	go build -o bin/ ./cmd/bench{,/yardstick}
 	TMPDIR=/var/tmp $(if $(filter -profile,$(BENCH)),.ci/profile,bin/bench $(BENCH))

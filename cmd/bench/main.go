@@ -1,5 +1,5 @@
 // Command bench compares providerd with a server that only validates, in one run on one machine. The ratios show what
-// providerd costs. It needs bin/providerd, wrk (from Debian's package wrk) and, with -postgres, PostgreSQL.
+// providerd costs. It needs bin/providerd, bin/yardstick, wrk (from Debian's package wrk) and, with -postgres, PostgreSQL.
 //
 // Start with run and measure.
 package main
@@ -23,19 +23,12 @@ type options struct {
 
 func main() {
 	var o options
-	isYardstick := flag.Bool("serve", false, "serve as the yardstick (internal)")
 	flag.DurationVar(&o.duration, "duration", 4*time.Second, "how long each load lasts")
 	flag.IntVar(&o.rounds, "rounds", 5, "how often each load is repeated; medians are reported")
 	flag.BoolVar(&o.postgres, "postgres", false, "measure over PostgreSQL instead of SQLite")
 	flag.BoolVar(&o.telemetry, "telemetry", false, "measure the cost of metrics and traces")
 	flag.Parse()
-	var err error
-	if *isYardstick {
-		err = serveYardstick(context.Background())
-	} else {
-		err = run(context.Background(), o)
-	}
-	if err != nil {
+	if err := run(context.Background(), o); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}

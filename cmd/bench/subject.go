@@ -16,9 +16,6 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
-// program is the one that is measured.
-const program = "bin/providerd"
-
 // subject is a server under measurement, in a process of its own.
 type subject struct {
 	*providerdtest.Server
@@ -27,9 +24,8 @@ type subject struct {
 	stops []func() error
 }
 
-// startYardstick starts this program as the yardstick.
 func startYardstick(ctx context.Context, dir string) (*subject, error) {
-	return launch(exec.CommandContext(ctx, os.Args[0], "-serve"), dir)
+	return launch(exec.CommandContext(ctx, "bin/yardstick"), dir)
 }
 
 // launch starts a server with its log in a file.
@@ -63,7 +59,7 @@ func startProviderd(ctx context.Context, dir string, over database, with ...tele
 		environment, stops = append(environment, setting), append(stops, stop)
 	}
 	command := func(arguments ...string) *exec.Cmd {
-		command := exec.CommandContext(ctx, program, arguments...)
+		command := exec.CommandContext(ctx, "bin/providerd", arguments...)
 		command.Env = environment
 		return command
 	}
