@@ -35,8 +35,11 @@ func (r result) perSecond() float64 { return r.Requests / r.Microseconds * 1e6 }
 // cpuPerCreate returns the server's CPU microseconds per create.
 func (r result) cpuPerCreate() float64 { return r.CPUSeconds / r.Requests * 1e6 }
 
-// load sends creates over connections that each wait for a response before the next request. A status other than 201 is
-// an error.
+// p50 returns the median of the latencies in milliseconds.
+func (r result) p50() float64 { return r.P50 / 1000 }
+
+// load sends requests over connections that each wait for a response before the next request. A status other than 2xx
+// is an error.
 func (s *subject) load(ctx context.Context, dir string, connections int, duration time.Duration) (measured result, err error) {
 	script := filepath.Join(dir, "load.lua")
 	if err := os.WriteFile(script, loadScript, 0o600); err != nil {
@@ -47,8 +50,8 @@ func (s *subject) load(ctx context.Context, dir string, connections int, duratio
 		return result{}, err
 	}
 	command := exec.CommandContext(ctx, "wrk", "--threads", "1", "--connections", strconv.Itoa(connections),
-		"--duration", duration.String(), "--timeout", "10s", "--script", script, s.URL)
-	command.Env = append(os.Environ(), "BENCH_TOKEN="+s.token)
+		"--duration", seconds(duration)+"s", "--timeout", "10s", "--script", script, s.URL)
+	command.Env = append(os.Environ(), s.variables...)
 	output, err := command.Output()
 	if err != nil {
 		return result{}, fmt.Errorf("run wrk (from Debian's package wrk): %w", err)
@@ -58,9 +61,12 @@ func (s *subject) load(ctx context.Context, dir string, connections int, duratio
 		return result{}, fmt.Errorf("read the result of wrk: %w", err)
 	}
 	if measured.Refused > 0 || measured.Failed > 0 {
-		return result{}, fmt.Errorf("%d creates were refused and %d failed", measured.Refused, measured.Failed)
+		return result{}, fmt.Errorf("%d requests were refused and %d failed", measured.Refused, measured.Failed)
 	}
 	after, peak, err := s.usage()
 	measured.CPUSeconds, measured.PeakMiB = after-before, peak
 	return measured, err
 }
+
+// seconds returns a duration in whole seconds, at least one, which is what wrk and pgbench can wait for.
+func seconds(d time.Duration) string { return strconv.Itoa(max(1, int(d.Seconds()))) }

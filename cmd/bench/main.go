@@ -23,12 +23,12 @@ type options struct {
 
 func main() {
 	var o options
-	flag.DurationVar(&o.duration, "duration", 4*time.Second, "how long each load lasts")
+	flag.DurationVar(&o.duration, "duration", 4*time.Second, "how long each load lasts, in whole seconds")
 	flag.IntVar(&o.rounds, "rounds", 5, "how often each load is repeated; medians are reported")
 	flag.BoolVar(&o.postgres, "postgres", false, "measure over PostgreSQL instead of SQLite")
 	flag.BoolVar(&o.telemetry, "telemetry", false, "measure the cost of metrics and traces")
 	flag.Parse()
-	if err := run(context.Background(), o); err != nil {
+	if err := o.run(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -37,44 +37,44 @@ func main() {
 // server is what is measured.
 type server struct {
 	name string
-	// start starts it with an empty database and its files in dir.
-	start func(ctx context.Context, dir string) (*subject, error)
+	// measure starts it with an empty database, loads it over a number of connections, and kills it.
+	measure func(ctx context.Context, connections int, duration time.Duration) (result, error)
 }
 
-// row has the results of each server in each round, for a number of connections.
+// row has the results of each server, by name, in each round, for a number of connections.
 type row struct {
 	connections int
-	results     [][]result
+	results     map[string][]result
 }
 
-// run measures the servers and writes the table and the plot.
-func run(ctx context.Context, o options) error {
-	servers, stop := serversOf(ctx, o)
+// run measures the servers and writes the tables and the plot.
+func (o options) run(ctx context.Context) error {
+	servers, stop := o.servers(ctx)
 	defer stop()
 	var rows []row
 	for _, connections := range []int{1, 16, 64, 256} {
-		measured := row{connections, make([][]result, len(servers))}
+		measured := row{connections, map[string][]result{}}
 		for round := range o.rounds {
 			for i := range servers {
 				// Each round has another order, so that no server always follows the same one.
-				at := (round + i) % len(servers)
-				result, err := measure(ctx, servers[at], connections, o.duration)
+				server := servers[(round+i)%len(servers)]
+				result, err := server.measure(ctx, connections, o.duration)
 				if err != nil {
-					return fmt.Errorf("%s with %d connections: %w", servers[at].name, connections, err)
+					return fmt.Errorf("%s with %d connections: %w", server.name, connections, err)
 				}
-				measured.results[at] = append(measured.results[at], result)
+				measured.results[server.name] = append(measured.results[server.name], result)
 			}
 		}
 		rows = append(rows, measured)
 		fmt.Fprintf(os.Stderr, "measured %d connections\n", connections)
 	}
-	text := table(servers, rows)
+	text := o.tables(rows)
 	fmt.Print(text)
-	return o.write(text, plot(servers, rows))
+	return o.write(text, rows)
 }
 
-// write writes the table into the README that shows it, and the plot beside it.
-func (o options) write(text, chart string) error {
+// write writes the tables into the README that shows them, and the plot beside it.
+func (o options) write(text string, rows []row) error {
 	dir, target := "cmd/bench", "make bench"
 	switch {
 	case o.postgres && o.telemetry:
@@ -85,41 +85,50 @@ func (o options) write(text, chart string) error {
 		dir, target = "store/postgres", "make bench BENCH=-postgres"
 	}
 	return errors.Join(figures.Put(dir+"/README.md", "figures: "+target+" writes them", text),
-		os.WriteFile(dir+"/figures.svg", []byte(chart), 0o600))
+		os.WriteFile(dir+"/figures.svg", []byte(plot(rows)), 0o600))
 }
 
-// serversOf returns the servers to measure. The others are compared with the first.
-func serversOf(ctx context.Context, o options) (servers []server, stop func()) {
+// servers returns what is measured. Requests have keys, as those of the SDKs do, except where the name says otherwise.
+func (o options) servers(ctx context.Context) (servers []server, stop func()) {
 	over, stop := database(sqliteIn), func() {}
 	if o.postgres {
-		over, stop = startPostgres(ctx)
+		cluster := startPostgres(ctx)
+		over, stop = cluster.empty, cluster.stop
+		servers = append(servers, server{"pgbench", cluster.pgbench})
 	}
-	providerd := func(name string, with ...telemetry) server {
-		return server{name, func(ctx context.Context, dir string) (*subject, error) {
-			return startProviderd(ctx, dir, over, with...)
-		}}
+	providerd := func(name string, variables []string, with ...telemetry) server {
+		return server{name, starter(func(ctx context.Context, dir string) (*subject, error) {
+			return startProviderd(ctx, dir, over, variables, with...)
+		}).measure}
 	}
 	if o.telemetry {
-		return []server{providerd("without"), providerd("metrics", scraped), providerd("traces", collected)}, stop
+		return []server{
+			providerd("without", nil), providerd("metrics", nil, scraped), providerd("traces", nil, collected),
+		}, stop
 	}
-	return []server{{"yardstick", startYardstick}, providerd("providerd")}, stop
+	return append(servers, server{"yardstick", starter(startYardstick).measure}, providerd("providerd", nil),
+		providerd("without keys", []string{"BENCH_KEYS=none"}),
+		providerd("validations", []string{"BENCH_QUERY=?validate_only=true"})), stop
 }
 
+// starter starts a server with an empty database and its files in dir.
+type starter func(ctx context.Context, dir string) (*subject, error)
+
 // measure starts a server and loads it, after a second of the same load.
-func measure(ctx context.Context, of server, connections int, duration time.Duration) (measured result, err error) {
+func (s starter) measure(ctx context.Context, connections int, duration time.Duration) (measured result, err error) {
 	// The system's temporary directory may be in memory.
 	dir, err := os.MkdirTemp(".", ".bench-")
 	if err != nil {
 		return result{}, fmt.Errorf("create directory: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	target, err := of.start(ctx, dir)
+	started, err := s(ctx, dir)
 	if err != nil {
 		return result{}, err
 	}
-	defer func() { err = errors.Join(err, target.stop()) }()
+	defer func() { err = errors.Join(err, started.stop()) }()
 	for _, lasts := range []time.Duration{time.Second, duration} {
-		if measured, err = target.load(ctx, dir, connections, lasts); err != nil {
+		if measured, err = started.load(ctx, dir, connections, lasts); err != nil {
 			return result{}, err
 		}
 	}

@@ -19,7 +19,8 @@ import (
 // subject is a server under measurement, in a process of its own.
 type subject struct {
 	*providerdtest.Server
-	token string
+	// variables are what load.lua reads.
+	variables []string
 	// stops are called before the server is killed.
 	stops []func() error
 }
@@ -48,8 +49,9 @@ type database func(dir string) (url string)
 
 func sqliteIn(dir string) (url string) { return "sqlite:" + filepath.Join(dir, "providerd.db") }
 
-// startProviderd starts providerd with no settings except for those of the database and the telemetry.
-func startProviderd(ctx context.Context, dir string, over database, with ...telemetry) (*subject, error) {
+// startProviderd starts providerd with no settings except for those of the database and the telemetry. The load reads
+// the variables.
+func startProviderd(ctx context.Context, dir string, over database, variables []string, with ...telemetry) (*subject, error) {
 	environment := append(slices.DeleteFunc(os.Environ(), regexp.MustCompile(`^(PROVIDERD|OTEL)_`).MatchString),
 		"PROVIDERD_DATABASE="+over(dir),
 		"PROVIDERD_KEYSET="+filepath.Join(dir, "keyset.json"), "PROVIDERD_LISTEN=127.0.0.1:0")
@@ -75,7 +77,7 @@ func startProviderd(ctx context.Context, dir string, over database, with ...tele
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("create a token: %w", err), started.stop())
 	}
-	started.token = string(bytes.TrimSpace(token))
+	started.variables = append(variables, "BENCH_TOKEN="+string(bytes.TrimSpace(token)))
 	return started, nil
 }
 
