@@ -162,7 +162,7 @@ cover: ## Report test coverage.
 	.ci/install postgres postgres18
 	.ci/cover -timeout 30m -tags slow
 
-bench: build ## Measure the server under load, with BENCH=-postgres over PostgreSQL; also -telemetry, and -profile.
+bench: build ## Measure the server under load, with BENCH=-postgres over PostgreSQL; also -telemetry, -profile, and -steps.
 	.ci/install postgres wrk
 	go build -o bin/ ./cmd/bench{,/yardstick}
 	TMPDIR=/var/tmp $(if $(filter -profile,$(BENCH)),.ci/profile,bin/bench $(BENCH))

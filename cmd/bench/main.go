@@ -16,9 +16,9 @@ import (
 )
 
 type options struct {
-	duration            time.Duration
-	rounds              int
-	postgres, telemetry bool
+	duration                   time.Duration
+	rounds                     int
+	postgres, telemetry, steps bool
 }
 
 func main() {
@@ -27,8 +27,13 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 5, "how often each load is repeated; medians are reported")
 	flag.BoolVar(&o.postgres, "postgres", false, "measure over PostgreSQL instead of SQLite")
 	flag.BoolVar(&o.telemetry, "telemetry", false, "measure the cost of metrics and traces")
+	flag.BoolVar(&o.steps, "steps", false, "measure the time and allocations of the steps of a create")
 	flag.Parse()
-	if err := o.run(context.Background()); err != nil {
+	work := o.run
+	if o.steps {
+		work = measureSteps
+	}
+	if err := work(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
