@@ -74,10 +74,7 @@ export interface Client {
    * Creates an OAuth2 provider and returns the record, including secrets. Throws a ProblemError if it is refused, and a
    * TypeError, without sending it, if the request has no authorization_flow or an option is unknown or invalid.
    */
-  createOAuth2(
-    request: WithSecrets<OAuth2ProviderRequest>,
-    options?: CreateOptions,
-  ): Promise<Created<OAuth2Provider>>;
+  createOAuth2(request: WithSecrets<OAuth2ProviderRequest>, options?: CreateOptions): Promise<Created<OAuth2Provider>>;
   /**
    * Creates a workspace directory-sync provider and returns the record, including secrets. Throws a ProblemError if it is
    * refused. Numbers in credentials are JavaScript numbers: the client loses digits beyond their precision.

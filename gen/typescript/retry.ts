@@ -11,7 +11,8 @@ const maxTotalWaitSeconds = 120;
 
 /**
  * Calls attempt until it succeeds, its error is not temporary, retries or waiting time run out, or the caller's signal is
- * aborted. Each attempt has a timeout.
+ * aborted. Each attempt has a timeout. Between attempts, it waits for as long as the server asks and a random part of the
+ * step (full jitter), so that callers refused at the same time do not retry at the same time.
  */
 export async function retry<Result>(
   retries: number,
@@ -24,10 +25,13 @@ export async function retry<Result>(
     try {
       return await within(timeoutSeconds, signal, attempt);
     } catch (error) {
-      const seconds = delayOf(error, tries, Math.min(maxWaitSeconds, secondsLeft));
-      if (tries >= retries || !isTemporary(error) || seconds === undefined) {
+      const requested = (error instanceof ProblemError && error.retryAfter) || 0;
+      const longest = Math.min(maxWaitSeconds, secondsLeft);
+      if (tries >= retries || !isTemporary(error) || longest <= 0 || requested > longest) {
         throw error;
       }
+      const step = Math.min(firstStepSeconds * 2 ** tries, maxStepSeconds);
+      const seconds = Math.min(requested + Math.random() * step, longest);
       await within(seconds, signal, () => new Promise(() => undefined)).catch(() => signal?.throwIfAborted());
       secondsLeft -= seconds;
     }
@@ -55,19 +59,6 @@ export function isTemporary(error: unknown): boolean {
   }
   // A browser gives no cause, so a lost connection cannot be distinguished from other network errors there.
   return cause === undefined || temporaryFaults.has(cause?.code ?? "");
-}
-
-/**
- * Returns the wait before a retry: what the server asks for plus a random part of the step (full jitter), so that callers
- * refused at the same time do not retry at the same time. Undefined if the server asks for more than the longest.
- */
-function delayOf(error: unknown, tries: number, longestSeconds: number): number | undefined {
-  const requested = (error instanceof ProblemError && error.retryAfter) || 0;
-  if (longestSeconds <= 0 || requested > longestSeconds) {
-    return undefined;
-  }
-  const step = Math.min(firstStepSeconds * 2 ** tries, maxStepSeconds);
-  return Math.min(requested + Math.random() * step, longestSeconds);
 }
 
 /**
