@@ -17,6 +17,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"example.com/providerd/gen/contract"
+	"example.com/providerd/server/contract/pattern"
 )
 
 const jsonMediaType = "application/json"
@@ -73,7 +74,8 @@ func Parse(ctx context.Context, yaml []byte) (*Document, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parse contract: %w", err)
 	}
-	if err := document.Validate(ctx); err != nil {
+	matchers := openapi3.SetRegexCompiler(pattern.Compiler())
+	if err := document.Validate(ctx, matchers); err != nil {
 		return nil, fmt.Errorf("validate contract: %w", err)
 	}
 	served := consumersView(yaml)
@@ -92,6 +94,15 @@ func Parse(ctx context.Context, yaml []byte) (*Document, error) {
 	slices.SortFunc(result.operations, func(a, b *Operation) int { return strings.Compare(a.ID, b.ID) })
 	for _, op := range result.operations {
 		op.elsewhere = result.fieldsOfOthers(op)
+		for _, field := range op.fields {
+			if not := field.rules.Not; not != nil {
+				// Validate has compiled this pattern with regexp, because the schema has no type.
+				text := openapi3.NewStringSchema().WithPattern(not.Value.Pattern)
+				if err := text.Validate(ctx, matchers); err != nil {
+					return nil, fmt.Errorf("compile pattern: %w", err)
+				}
+			}
+		}
 	}
 	return result, nil
 }

@@ -16,22 +16,29 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"example.com/providerd/gen/contract"
+	"example.com/providerd/server/contract/pattern"
 	"example.com/providerd/store/storetest/processtest"
 )
 
 // TestPatternsMeanTheSame compares the verdicts of the engines that are installed (RE2, ECMA 262 with and without the
-// flag u, Python and Java) on every pattern of the contract, for every code point of the Basic Multilingual Plane in
-// several places. In Python and Java, $ matches before a final line end, too, which the contract says.
+// flag u, Python and Java), and of the server's automata, on every pattern of the contract, for every code point of the
+// Basic Multilingual Plane in several places. In Python and Java, $ matches before a final line end, too, which the
+// contract says.
 func TestPatternsMeanTheSame(t *testing.T) {
 	t.Parallel()
-	patterns, texts := patternsOf(t), textsOfThePlane()
+	patterns, texts, compile := patternsOf(t), textsOfThePlane(), pattern.Compiler()
 	want := make([]string, len(patterns))
-	for i, pattern := range patterns {
-		compiled, verdicts := regexp.MustCompile(pattern), make([]byte, len(texts))
+	for i, expression := range patterns {
+		compiled, verdicts := regexp.MustCompile(expression), make([]byte, len(texts))
+		own, err := compile(expression)
+		processtest.Must(t, err)
 		for j, text := range texts {
 			verdicts[j] = '0'
 			if compiled.MatchString(text) {
 				verdicts[j] = '1'
+			}
+			if own.MatchString(text) != compiled.MatchString(text) {
+				t.Fatalf("%s: %q: %c by regexp only", expression, text, verdicts[j])
 			}
 		}
 		want[i] = string(verdicts)
