@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"regexp"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -103,7 +102,7 @@ func (s *Server) serveExchange(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		address, isMalformed := s.config.Proxies.clientAddress(c.Request())
 		current := &exchange{
-			requestID: s.requestID(c.Request()), started: time.Now(), remoteAddress: address,
+			requestID: requestID(c.Request()), started: time.Now(), remoteAddress: address,
 			isForwardedMalformed: isMalformed, body: c.Request().Body,
 		}
 		// The context does not end with the caller's: a caller who has closed only the sending half of the connection still
@@ -155,15 +154,13 @@ func isFramedAmbiguously(r *http.Request) bool {
 }
 
 // requestID returns the caller's id if it is well-formed, and a new one otherwise.
-func (s *Server) requestID(r *http.Request) string {
-	if ids := r.Header.Values(requestIDHeader); len(ids) == 1 && s.requestIDPattern.MatchString(ids[0]) {
+func requestID(r *http.Request) string {
+	const allowed = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz._~+/=:-"
+	ids := r.Header.Values(requestIDHeader)
+	if len(ids) == 1 && ids[0] != "" && len(ids[0]) <= 128 && strings.TrimLeft(ids[0], allowed) == "" {
 		return ids[0]
 	}
 	return rand.Text()
-}
-
-func requestIDPattern() *regexp.Regexp {
-	return regexp.MustCompile(`^[0-9A-Za-z._~+/=:-]{1,128}$`)
 }
 
 func callRecovered(next echo.HandlerFunc, c echo.Context) (err error) {

@@ -12,7 +12,6 @@ package server
 import (
 	"log/slog"
 	"net/http"
-	"regexp"
 	"sync/atomic"
 	"time"
 
@@ -45,9 +44,8 @@ type Config struct {
 
 // Server is the HTTP API.
 type Server struct {
-	config           Config
-	problems         map[slug]problemKind
-	requestIDPattern *regexp.Regexp
+	config   Config
+	problems map[slug]problemKind
 	// attempts counts the invalid tokens from each network.
 	attempts *limiters
 	// callers counts the requests of each token name; nil if they have no limit.
@@ -69,13 +67,12 @@ var _ api.StrictServerInterface = (*Server)(nil)
 // New returns a new Server. It returns an error if a page or an example of the contract cannot be read.
 func New(config Config) (*Server, error) {
 	server := &Server{
-		config:           config,
-		problems:         map[slug]problemKind{},
-		requestIDPattern: requestIDPattern(),
-		attempts:         newLimiters(RateLimit{Requests: config.FailedAttempts, Window: time.Minute}),
-		bodies:           newBodies(),
-		unreadBodies:     newRoom(maxUnreadBodies, maxUnreadBodies/4),
-		router:           echo.New(),
+		config:       config,
+		problems:     map[slug]problemKind{},
+		attempts:     newLimiters(RateLimit{Requests: config.FailedAttempts, Window: time.Minute}),
+		bodies:       newBodies(),
+		unreadBodies: newRoom(maxUnreadBodies, maxUnreadBodies/4),
+		router:       echo.New(),
 	}
 	if config.RateLimit != (RateLimit{}) {
 		server.callers = newLimiters(config.RateLimit)
