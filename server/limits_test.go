@@ -114,6 +114,18 @@ func TestLongestStalledHeaderYields(t *testing.T) {
 	short.send(t, healthRequest[20:]).want(t, http.StatusOK)
 }
 
+// TestRefusedHeaderYields refuses a header, whose connection then stays open for its response, and connects again.
+func TestRefusedHeaderYields(t *testing.T) {
+	t.Parallel()
+	limits := listener.DefaultLimits()
+	limits.Connections, limits.Grace, limits.HeaderTimeout = 2, time.Nanosecond, time.Hour
+	address := start(t).listen(t, limits)
+	slow := connect(t, address).send(t, healthRequest[:20])
+	connect(t, address).send(t, longHeader()+strings.Repeat("n: v\r\n", 20)).want(t, http.StatusRequestHeaderFieldsTooLarge)
+	connect(t, address).send(t, healthRequest).want(t, http.StatusOK)
+	slow.send(t, healthRequest[20:]).want(t, http.StatusOK)
+}
+
 // TestRetriedRecordsShareMemory uses the memory for bodies. A retry with a small body is refused, because its record is
 // large; one of a small record is not.
 func TestRetriedRecordsShareMemory(t *testing.T) {

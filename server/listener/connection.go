@@ -200,6 +200,14 @@ func (c *Conn) enter(next phase) {
 	c.progress, c.transferred = c.since, 0
 }
 
+// yield makes the connection, which is refused, the first that is closed for a newcomer.
+func (c *Conn) yield() {
+	c.owner.mutex.Lock()
+	defer c.owner.mutex.Unlock()
+	c.owner.releaseHeader(c)
+	c.phase, c.since = idle, time.Time{}
+}
+
 // advance counts transferred bytes. The caller holds the mutex.
 func (c *Conn) advance(count int) {
 	if c.transferred += count; c.transferred >= progressBytes {

@@ -76,6 +76,7 @@ const lingerTime = 500 * time.Millisecond
 // refuse sends a response, and returns an error that makes net/http close the connection without another one. Nothing
 // that follows is read, because it could be taken for a request.
 func (c *Conn) refuse(status, fields string) error {
+	c.yield()
 	_, err := io.WriteString(c.Conn, "HTTP/1.1 "+status+"\r\nContent-Type: text/plain; charset=utf-8\r\n"+fields+
 		"Connection: close\r\n\r\n"+status)
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok && err == nil {
