@@ -98,7 +98,7 @@ func TestLargestPK(t *testing.T) {
 	h := start(t)
 	body, key := encode(t, minimal(oauth2Path)), set(keyHeader, "last")
 	h.post(t, oauth2Path, body).record(t)
-	storetest.Execute(t, h.path, "UPDATE sqlite_sequence SET seq = 9007199254740990 WHERE name = 'providers'")
+	storetest.Execute(t, h.path, "UPDATE providers SET pk = 9007199254740990")
 	first := h.post(t, oauth2Path, body, key).record(t)["pk"]
 	if again := h.post(t, oauth2Path, body, key).record(t)["pk"]; fmt.Sprint(first) != "9007199254740991" || again != first {
 		t.Errorf("pk is %v, then %v", first, again)

@@ -11,13 +11,19 @@ import (
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// If the table sqlite_sequence was lost, or is behind, a server and a command that writes set it, so that no pk is given
-// twice, and one at its end is named.
+// No pk is given twice if the last provider is deleted by a command or by another program, or its events are missing, and
+// a table without a higher key is named.
 func TestSequencesOverSQLite(t *testing.T) {
 	t.Parallel()
-	for name, damage := range map[string]string{
-		"lost":   "DELETE FROM sqlite_sequence",
-		"behind": "UPDATE sqlite_sequence SET seq = 1",
+	const noCreates = "DELETE FROM events WHERE event = 'provider created'"
+	for name, test := range map[string]struct {
+		isDeleted bool
+		damage    string
+	}{
+		"deleted":                           {isDeleted: true, damage: "DELETE FROM sqlite_sequence"},
+		"deleted, the create is not listed": {isDeleted: true, damage: noCreates},
+		"deleted by another program":        {damage: "DELETE FROM providers"},
+		"not listed":                        {damage: noCreates},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -29,22 +35,24 @@ func TestSequencesOverSQLite(t *testing.T) {
 				if err != nil || pk != want {
 					t.Fatalf("pk is %d, want %d, %v", pk, want, err)
 				}
-				processtest.Must(t, opened.DeleteProviders(t.Context(), []int64{pk}), opened.Close())
-				storetest.Execute(t, path, damage)
-				if want%2 == 0 {
-					// A command creates the next one.
-					opened, err = storetest.OpenSQLite(t.Context(), path, "")
-					processtest.Must(t, err)
-					_, err = opened.RotateKey(t.Context())
-				} else {
-					opened, err = storetest.CreateSQLite(t.Context(), path, "")
+				if test.isDeleted {
+					processtest.Must(t, opened.DeleteProviders(t.Context(), []int64{pk}))
 				}
+				storetest.Execute(t, path, test.damage)
+				if want%2 == 0 {
+					// The server goes on.
+					continue
+				}
+				processtest.Must(t, opened.Close())
+				opened, err = storetest.CreateSQLite(t.Context(), path, "")
 				processtest.Must(t, err)
 			}
 			for found, err := range opened.Contradictions(t.Context()) {
-				t.Errorf("the log says %v, %v", found, err)
+				if name == "deleted" || err != nil {
+					t.Errorf("the log says %v, %v", found, err)
+				}
 			}
-			expectEndOfSequence(t, opened, path)
+			expectEndOfKeys(t, opened, path)
 		})
 	}
 }
@@ -56,18 +64,20 @@ func createAny(t *testing.T, opened *store.Store) (pk int64, err error) {
 	return record.PK, err
 }
 
-// expectEndOfSequence checks that a sequence at its end fails creates, readiness and the next start, and closes the store.
-func expectEndOfSequence(t *testing.T, opened *store.Store, path string) {
+// expectEndOfKeys checks that the largest id of an event fails creates, readiness and the next start, and closes the
+// store.
+func expectEndOfKeys(t *testing.T, opened *store.Store, path string) {
 	t.Helper()
-	storetest.Execute(t, path, "UPDATE sqlite_sequence SET seq = 9223372036854775807 WHERE name = 'events'")
-	if _, err := createAny(t, opened); !errors.Is(err, store.ErrUnavailable) {
-		t.Errorf("create: error is %v, want ErrUnavailable", err)
+	const atEnd = "UPDATE events SET id = 9223372036854775806 WHERE id = (SELECT max(id) FROM events)"
+	storetest.Execute(t, path, atEnd)
+	if pk, err := createAny(t, opened); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("create: pk is %d, error is %v, want ErrUnavailable", pk, err)
 	}
 	ready := opened.Ready(t.Context())
 	processtest.Must(t, opened.Close())
 	_, opening := storetest.CreateSQLite(t.Context(), path, "")
-	const says = "storage is unavailable: the last key is the largest possible, 9223372036854775807, so no row can be added to " +
-		"these tables: events; restore a backup, or correct the table sqlite_sequence"
+	const says = "storage is unavailable: the last key is the largest possible, 9223372036854775806, so no row can be added to " +
+		"these tables: events; restore a backup, or lower that key"
 	for what, err := range map[string]error{"readiness": ready, "start": opening} {
 		if !errors.Is(err, store.ErrUnavailable) || !strings.HasSuffix(err.Error(), says) {
 			t.Errorf("%s: error is %v, want %q", what, err, says)

@@ -97,7 +97,7 @@ func (d *Database) write(ctx context.Context, statements func(tx *gorm.DB) error
 		return err
 	}
 	_, err := d.files.commit(ctx, tx.Statement.ConnPool, func() error {
-		if err := d.advance(tx); err != nil {
+		if err := check(tx); err != nil {
 			return err
 		}
 		return statements(tx)

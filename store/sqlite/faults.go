@@ -40,68 +40,50 @@ func readFaults(tx *gorm.DB) (faults []string, err error) {
 	return faults, nil
 }
 
-// selectLargest selects the largest pk in use, or of a deleted provider, which only events contain.
-const selectLargest = `SELECT max(pk) FROM (SELECT max(pk) AS pk FROM providers UNION ALL
-	SELECT max(subject) FROM events WHERE event = 'provider deleted' AND event <> 'provider created')`
+// selectLastPK selects the largest pk that a provider has had, which another program may have deleted without an event.
+// Creates are not in the index of events, but one of the last events is usually a create.
+const selectLastPK = `SELECT max(pk) FROM (SELECT max(pk) AS pk FROM providers UNION ALL
+	SELECT max(subject) FROM events WHERE event = 'provider deleted' AND event <> 'provider created' UNION ALL
+	SELECT * FROM (SELECT subject FROM events WHERE event = 'provider created' ORDER BY id DESC LIMIT 1))`
 
-// selectSequences selects whether the last pk is behind, and the tables whose sequence is at its end.
-const selectSequences = `SELECT coalesce((` + selectLargest + `), 0) >
-	coalesce((SELECT max(seq) FROM sqlite_sequence WHERE name = 'providers'), 0) AS is_behind,
-	coalesce((SELECT group_concat(name, ', ') FROM sqlite_sequence WHERE seq >= ?), '') AS ended`
+const selectLastEvent = `SELECT max(id) FROM events`
 
-// check reports whether the last pk is behind. A copy made table by table can lack the table sqlite_sequence;
-// AUTOINCREMENT then skips only the keys of rows. It returns database.ErrUnavailable if the schema has faults, or a
-// sequence is at its end.
-func check(tx *gorm.DB) (isBehind bool, err error) {
+// maxKey is the largest key of a row.
+const maxKey = math.MaxInt64 - 1
+
+// selectEnded selects the tables that have the largest key.
+const selectEnded = `SELECT coalesce(group_concat(name, ', '), '') FROM (SELECT name, seq AS last FROM sqlite_sequence
+	UNION ALL SELECT 'providers', (` + selectLastPK + `) UNION ALL SELECT 'events', (` + selectLastEvent + `))
+	WHERE last >= ?`
+
+// check returns database.ErrUnavailable if the schema has faults, or a table has no higher key.
+func check(tx *gorm.DB) error {
 	faults, err := readFaults(tx)
 	if err == nil {
 		err = database.SchemaError(faults)
 	}
 	if err != nil {
-		return false, err
-	}
-	var read struct {
-		IsBehind bool
-		Ended    string
-	}
-	if err := tx.Raw(selectSequences, math.MaxInt64).Scan(&read).Error; err != nil {
-		return false, fmt.Errorf("read the table sqlite_sequence: %w", err)
-	}
-	if read.Ended != "" {
-		return false, fmt.Errorf("%w: the last key is the largest possible, %d, so no row can be added to these tables: %s; "+
-			"restore a backup, or correct the table sqlite_sequence", database.ErrUnavailable, math.MaxInt64, read.Ended)
-	}
-	return read.IsBehind, nil
-}
-
-// Check reports whether Prepare has a pk to move, and returns its errors.
-func (v *View) Check(ctx context.Context) (isBehind bool, err error) {
-	return check(v.Reader().WithContext(ctx))
-}
-
-// Prepare checks without a lock first.
-func (d *Database) Prepare(ctx context.Context) error {
-	isBehind, err := check(d.Reader().WithContext(ctx))
-	if err != nil || !isBehind {
 		return err
 	}
-	return d.Write(ctx, func(*gorm.DB) error { return nil })
-}
-
-// advance replaces the row of sqlite_sequence, which has no UNIQUE constraint to upsert on.
-func (d *Database) advance(tx *gorm.DB) error {
-	isBehind, err := check(tx)
-	if err != nil || !isBehind {
-		return err
+	var ended string
+	if err := tx.Raw(selectEnded, maxKey).Scan(&ended).Error; err != nil {
+		return fmt.Errorf("read the last keys: %w", err)
 	}
-	for _, statement := range []string{
-		"DELETE FROM sqlite_sequence WHERE name = 'providers'",
-		"INSERT INTO sqlite_sequence (name, seq) SELECT 'providers', (" + selectLargest + ")",
-	} {
-		if err := tx.Exec(statement).Error; err != nil {
-			return fmt.Errorf("move the last pk: %w", err)
-		}
+	if ended != "" {
+		return endedError(ended)
 	}
-	d.logger.Warn("moved the last pk, which was behind the pks in use, because another program has copied rows")
 	return nil
 }
+
+func endedError(tables string) error {
+	return fmt.Errorf("%w: the last key is the largest possible, %d, so no row can be added to these tables: %s; restore "+
+		"a backup, or lower that key", database.ErrUnavailable, maxKey, tables)
+}
+
+// Check returns the errors of Prepare.
+func (v *View) Check(ctx context.Context) (isBehind bool, err error) {
+	return false, check(v.Reader().WithContext(ctx))
+}
+
+// Prepare checks that all tables have a higher key: each new key is above those in use.
+func (d *Database) Prepare(ctx context.Context) error { return check(d.Reader().WithContext(ctx)) }

@@ -108,30 +108,38 @@ func (i *inserter) insert(ctx context.Context, rows database.Insertion) (pks map
 	return pks, nil
 }
 
+const selectBeforeInsert = `SELECT version, (` + selectLastPK + `), (` + selectLastEvent + `) FROM keyset`
+
 // run executes INSERTs of powers of two of rows, so that there are few different statements.
 func (i *inserter) run(ctx context.Context, rows database.Insertion) (pks map[uuid.UUID]int64, err error) {
 	var version []byte
-	err = i.statements.query(ctx, "SELECT version FROM keyset", func(row []driver.Value) error {
+	var lastPK, lastEvent int64
+	err = i.statements.query(ctx, selectBeforeInsert, func(row []driver.Value) error {
 		version, _ = row[0].([]byte)
+		lastPK, _ = row[1].(int64)
+		lastEvent, _ = row[2].(int64)
 		return nil
 	})
 	if err != nil || !bytes.Equal(version, rows.KeysetVersion) {
 		return nil, classify(err)
 	}
+	if max(lastPK, lastEvent) > maxKey-int64(len(rows.Rows)) {
+		return nil, endedError("providers or events")
+	}
 	pks = make(map[uuid.UUID]int64, len(rows.Rows))
 	for rest := rows.Rows; len(rest) > 0; {
 		count := 1 << (bits.Len(uint(len(rest))) - 1)
-		if err := i.insertRows(ctx, rows, rest[:count], pks); err != nil {
+		if err := i.insertRows(ctx, rows, rest[:count], lastPK, pks); err != nil {
 			return nil, fmt.Errorf("insert: %w", err)
 		}
-		rest = rest[count:]
+		rest, lastPK = rest[count:], lastPK+int64(count)
 	}
 	return pks, nil
 }
 
-// insertRows inserts rows with one statement, and adds their pks.
+// insertRows inserts rows with one statement, with pks after the last one, and adds their pks.
 func (i *inserter) insertRows(
-	ctx context.Context, all database.Insertion, rows [][]any, pks map[uuid.UUID]int64,
+	ctx context.Context, all database.Insertion, rows [][]any, lastPK int64, pks map[uuid.UUID]int64,
 ) error {
 	text, ok := i.texts[len(rows)]
 	if !ok {
@@ -139,7 +147,8 @@ func (i *inserter) insertRows(
 		i.texts[len(rows)] = text
 	}
 	values := i.values[:0]
-	for _, row := range rows {
+	for n, row := range rows {
+		values = append(values, driver.NamedValue{Ordinal: len(values) + 1, Value: lastPK + int64(n) + 1})
 		for _, value := range row {
 			values = append(values, driver.NamedValue{Ordinal: len(values) + 1, Value: native(value)})
 		}
@@ -172,8 +181,8 @@ func native(value any) any {
 
 // insertText returns the INSERT for a number of rows. It skips rows whose unique values are taken.
 func insertText(rows database.Insertion, count int) string {
-	row := ",(?" + strings.Repeat(",?", len(rows.Columns)-1) + ")"
-	return "INSERT INTO " + rows.Table + " (" + strings.Join(rows.Columns, ", ") + ") VALUES " +
+	row := ",(?" + strings.Repeat(",?", len(rows.Columns)) + ")"
+	return "INSERT INTO " + rows.Table + " (pk, " + strings.Join(rows.Columns, ", ") + ") VALUES " +
 		strings.Repeat(row, count)[1:] + " ON CONFLICT DO NOTHING RETURNING uid, pk"
 }
 

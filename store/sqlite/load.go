@@ -36,6 +36,6 @@ func (d *Database) Load(ctx context.Context, statements func(tx *gorm.DB) error)
 		if err := statements(tx); err != nil {
 			return err
 		}
-		return d.advance(tx)
+		return check(tx)
 	})
 }

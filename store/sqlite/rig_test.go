@@ -67,7 +67,7 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-// createRig creates a database with a table for Insert, and a keyset.
+// createRig creates a database with a table for Insert, whose creates are in the log, and a keyset.
 func createRig(ctx context.Context, path string, logger *slog.Logger) (*rig, error) {
 	opened, err := sqlite.Create(ctx, path, logger)
 	if err != nil {
@@ -75,6 +75,8 @@ func createRig(ctx context.Context, path string, logger *slog.Logger) (*rig, err
 	}
 	return &rig{Database: opened, path: path}, opened.Write(ctx, executing(
 		"CREATE TABLE entries (pk INTEGER PRIMARY KEY, uid TEXT UNIQUE, slug TEXT NOT NULL UNIQUE, name TEXT NOT NULL)",
+		"CREATE TRIGGER entries_created AFTER INSERT ON entries BEGIN INSERT INTO events (at, event, subject, kind, name, fields, "+
+			"caller, request_id, remote_address, os_user) VALUES (0, 'provider created', NEW.pk, 'oauth2', '', '', '', '', '', ''); END",
 		"INSERT INTO keyset VALUES (1, x'01', x'0b', x'0c', x'0d')"))
 }
 

@@ -4,7 +4,8 @@
 -- are the settings; those of the other kind are NULL. For IN with more than two values, SQLite would build an index in
 -- each statement.
 CREATE TABLE providers (
-    pk              INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT CHECK (pk >= 1),
+    -- Chosen by the program, above those of deleted providers. AUTOINCREMENT would write another page in each create.
+    pk              INTEGER NOT NULL PRIMARY KEY CHECK (pk >= 1),
     -- A UUIDv7 that the create chose before it was stored.
     uid             TEXT    NOT NULL UNIQUE CHECK (length(uid) = 36),
     kind            TEXT    NOT NULL CHECK (kind IN ('oauth2', 'workspace_directory')),
@@ -105,7 +106,8 @@ CREATE TABLE keyset (
 -- What happened to providers, tokens, keys and the database, in the transaction that did it. Rows are only added, and
 -- have no values of fields.
 CREATE TABLE events (
-    id             INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT CHECK (id >= 1),
+    -- SQLite chooses the last one plus 1, but after 2^63-1 an unused one, which could be lower.
+    id             INTEGER NOT NULL PRIMARY KEY CHECK (id BETWEEN 1 AND 9223372036854775806),
     -- Until the year 9999.
     at             INTEGER NOT NULL CHECK (at BETWEEN 0 AND 253402300799999999),
     event          TEXT    NOT NULL,

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -172,57 +171,6 @@ func TestUnconfirmedCommits(t *testing.T) {
 	output, _ := s.Command(t.Context(), "audit", "list", "--output", "jsonl").Output()
 	if lines := linesOf(t, string(output)); len(lines) == 0 || lines[len(lines)-1].Subject != 2 {
 		t.Errorf("printed %s", output)
-	}
-}
-
-// TestFollowRestored restores an older copy of the server under followers that have printed all events, and adds other
-// events until their ids have passed those of the copy. A follower prints none of them, and a cursor is refused.
-func TestFollowRestored(t *testing.T) {
-	t.Parallel()
-	cluster := postgrestest.NewCluster(t)
-	s := &site{providerdtest.StartFleet(t, cluster.CreateDatabase(t), 1)}
-	s.Stop(t)
-	cluster.Stop(t)
-	data, older := cluster.Path("data"), cluster.Path("older")
-	providerdtest.Run(t, "cp", "--archive", data, older)
-	cluster.Start(t)
-	createTokens := func() {
-		for range 3 {
-			s.RunCommand(t, "token", "create", "--name", "ci", "--allow", "all")
-		}
-	}
-	createTokens()
-	lines := s.RunCommand(t, strings.Fields("audit list --output jsonl --cursor-file cursor")...)
-	var followers []*processtest.Child
-	for _, flags := range []string{"", "--cursor-file other", "--since 1h"} {
-		follower, err := processtest.Start(s.Command(t.Context(), strings.Fields("audit list --output jsonl --follow "+flags)...))
-		processtest.Must(t, err)
-		processtest.WaitUntil(t, "all events are printed", func() bool {
-			return strings.Count(follower.Stdout.String(), "\n") == strings.Count(lines, "\n")
-		})
-		// It must not see the log while that is shorter.
-		processtest.Must(t, follower.Command.Process.Signal(syscall.SIGSTOP))
-		followers = append(followers, follower)
-	}
-	cluster.Stop(t)
-	processtest.Must(t, os.RemoveAll(data), os.Rename(older, data))
-	cluster.Start(t)
-	createTokens()
-	createTokens()
-	const message = "the log of events ends before the event of the cursor; another event now has its id, "
-	for _, follower := range followers {
-		printed := follower.Stdout.String()
-		processtest.Must(t, follower.Command.Process.Signal(syscall.SIGCONT))
-		err := follower.Wait()
-		if follower.Command.ProcessState.ExitCode() != providerdtest.ExitFailed ||
-			!strings.Contains(follower.Stderr.String(), message) || follower.Stdout.String() != printed {
-			t.Errorf("%v: %v: %s\nprinted %s", follower.Command.Args, err, follower.Stderr,
-				strings.TrimPrefix(follower.Stdout.String(), printed))
-		}
-	}
-	for _, file := range []string{"cursor", "other"} {
-		providerdtest.ExpectExit(t, s.Command(t.Context(), "audit", "list", "--output", "jsonl", "--cursor-file", file),
-			providerdtest.ExitFailed, message)
 	}
 }
 

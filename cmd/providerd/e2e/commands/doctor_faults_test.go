@@ -71,11 +71,10 @@ func damagedSetUps() map[string]damagedSetUp {
 			statement("CREATE TRIGGER forgetting BEFORE INSERT ON providers BEGIN SELECT RAISE(IGNORE); END"),
 			fails("schema", `storage is unavailable: the schema differs from what this program creates: trigger "forgetting" was added; undo what another program has changed`),
 		},
-		"sequence at its end": {
-			statement("UPDATE sqlite_sequence SET seq = 9223372036854775807 WHERE name = 'providers'"),
-			fails("schema", "storage is unavailable: the last key is the largest possible, 9223372036854775807, so no row can be added to these tables: providers; restore a backup, or correct the table sqlite_sequence"),
+		"largest pk": {
+			statement("UPDATE providers SET pk = 9223372036854775806 WHERE pk = 1"),
+			fails("schema", "storage is unavailable: the last key is the largest possible, 9223372036854775806, so no row can be added to these tables: providers; restore a backup, or lower that key"),
 		},
-		"rows without sequences":     {statement("DELETE FROM sqlite_sequence"), warns("schema", `rows were copied without their sequences; "providerd serve" moves these past the keys in use`)},
 		"others write the database":  {shell("chmod 666 data/providerd.db"), fails("database file", "other users can write to .*; run chmod 600 on it")},
 		"others read the database":   {shell("chmod 644 data/providerd.db"), warns("database file", "other users can read .*; run chmod 600 on it")},
 		"others write the directory": {shell("chmod 777 data"), fails("directory", "other users can replace files in data; run chmod go-w on it")},
