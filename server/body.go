@@ -9,8 +9,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/labstack/echo/v4"
 	"golang.org/x/sync/semaphore"
 
@@ -36,7 +34,7 @@ func validateBody(op *contract.Operation, bodies *bodies) echo.MiddlewareFunc {
 	}
 }
 
-// accept replaces the body of a request with its validated text, or returns why the body is refused.
+// accept reads and validates the body of a request, or returns why it is refused.
 func accept(c echo.Context, op *contract.Operation, reserved *bodyReservation) error {
 	request := c.Request()
 	body, err := reserved.read(request.Body)
@@ -60,38 +58,26 @@ func accept(c echo.Context, op *contract.Operation, reserved *bodyReservation) e
 		if err := op.Validate(sent, lenient); err != nil {
 			return err
 		}
-		request.Body = &validBody{ReadCloser: http.NoBody, text: body}
+		exchangeOf(request.Context()).sent = sent
 		return nil
 	})
 }
 
-// binder unmarshals the validated body into the struct that a handler gets. It matches member names exactly, as
-// validation did, and ignores unknown members.
+// binder gives a handler the members of the validated body.
 type binder struct{}
 
 var _ echo.Binder = binder{}
 
 // Bind is called by the generated code, after validateBody.
 func (binder) Bind(into any, c echo.Context) error {
-	body, ok := c.Request().Body.(*validBody)
-	if !ok {
-		return errors.New("bind body: not validated")
-	}
-	text := body.text
+	current := exchangeOf(c.Request().Context())
+	sent := current.sent
 	// The memory can be freed while the request is handled.
-	body.text = nil
-	// Both were checked when the body was read.
-	err := json.Unmarshal(text, into, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	if err != nil {
+	current.sent = contract.Object{}
+	if err := sent.Bind(into); err != nil {
 		return fmt.Errorf("bind body: %w", err)
 	}
 	return nil
-}
-
-// validBody is a body that was read and validated.
-type validBody struct {
-	io.ReadCloser
-	text []byte
 }
 
 // Sizes are in bytes. Costs were measured with the most expensive bodies, and rounded up.

@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
+	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
 )
 
@@ -38,6 +39,8 @@ type exchange struct {
 	isForwardedMalformed bool
 	// body is the unread part of the request body.
 	body io.Reader
+	// sent is the validated body; empty before it is validated and once the handler has it.
+	sent contract.Object
 	// reserved is the memory of the body and of the record that is compared with it; nil before the body is read.
 	reserved *bodyReservation
 	// validateOnly is true for a validation, which stores nothing.

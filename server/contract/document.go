@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/getkin/kin-openapi/openapi3"
 
@@ -48,6 +49,11 @@ type Operation struct {
 	fields []field
 	// elsewhere maps the plain name of each field that only another operation has to the path of that operation.
 	elsewhere map[string]string
+	// readers are objectReaders that are not in use.
+	readers sync.Pool
+	// places holds the places of the fields in the struct of a request, once one was bound.
+	places  map[string]int
+	placing sync.Once
 }
 
 // field is one field of a body: a scalar, a list of scalars, or a free-form object.
@@ -208,6 +214,16 @@ func curlSample(op *openapi3.Operation) string {
 		}
 	}
 	return ""
+}
+
+// field finds a field of the body by its name; nil if there is none.
+func (o *Operation) field(name string) *field {
+	for i := range o.fields {
+		if o.fields[i].name == name {
+			return &o.fields[i]
+		}
+	}
+	return nil
 }
 
 // isClosed reports whether the body can have only the fields of the contract.

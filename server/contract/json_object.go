@@ -20,10 +20,12 @@ var fileName = regexp.MustCompile(`^\s*@?[\w./~-]{1,255}\.(json|ya?ml)\s*$`)
 
 // Object is a body that was read.
 type Object struct {
+	operation *Operation
 	// members holds the members that the contract defines. Objects, and lists where the contract has none, are empty here,
 	// because their contents would take many times the size of the body.
 	members map[string]any
-	// objects holds the text of each member that is an object.
+	// objects holds the text of each member that is an object. It is part of the body, or a copy if it is less than half of
+	// that, so that it does not keep the body in memory.
 	objects map[string]jsontext.Value
 	// unknown holds the names of the other members in order, up to one more than a response can list.
 	unknown []string
@@ -35,7 +37,12 @@ type Object struct {
 // repeated member names, lone surrogates, deep nesting, or anything after the object. Otherwise it returns a
 // *MalformedError with the byte offset and, if there is one, the pointer.
 func (o *Operation) Read(body []byte) (Object, error) {
-	reader := objectReader{body: body, decoder: jsontext.NewDecoder(bytes.NewBuffer(body))}
+	reader, _ := o.readers.Get().(*objectReader)
+	if reader == nil {
+		reader = new(objectReader)
+	}
+	defer o.release(reader)
+	reader.reset(body)
 	kind := reader.decoder.PeekKind()
 	switch {
 	case kind == '{':
@@ -48,7 +55,7 @@ func (o *Operation) Read(body []byte) (Object, error) {
 	case kind != 0:
 		return Object{}, malformed("The body is not a JSON object. Send exactly one.")
 	}
-	result, err := reader.members(o.body)
+	result, err := reader.members(o)
 	if err != nil {
 		return Object{}, err
 	}
@@ -61,17 +68,34 @@ func (o *Operation) Read(body []byte) (Object, error) {
 	return result, nil
 }
 
+// maxReused is the maximum length of a body whose reader is used again. Longer ones may leave large buffers in it.
+const maxReused = 4 << 10
+
+// release makes a reader available to other bodies.
+func (o *Operation) release(reader *objectReader) {
+	if len(reader.body) <= maxReused {
+		reader.reset(nil)
+		o.readers.Put(reader)
+	}
+}
+
 // objectReader reads a body once, from its first byte to its last.
 type objectReader struct {
 	body    []byte
-	decoder *jsontext.Decoder
+	buffer  bytes.Buffer
+	decoder jsontext.Decoder
+}
+
+func (r *objectReader) reset(body []byte) {
+	r.body, r.buffer = body, *bytes.NewBuffer(body)
+	r.decoder.Reset(&r.buffer)
 }
 
 // next reads a token. It is valid until the next one is read.
-func (r objectReader) next() (jsontext.Token, error) {
+func (r *objectReader) next() (jsontext.Token, error) {
 	token, err := r.decoder.ReadToken()
 	if err != nil {
-		return jsontext.Token{}, syntaxError(r.body, r.decoder, err)
+		return jsontext.Token{}, syntaxError(r.body, &r.decoder, err)
 	}
 	if r.decoder.StackDepth() > maxNesting {
 		return jsontext.Token{}, malformed(fmt.Sprintf("%s nesting exceeds %d levels.",
@@ -81,8 +105,8 @@ func (r objectReader) next() (jsontext.Token, error) {
 }
 
 // members reads the body.
-func (r objectReader) members(schema *openapi3.Schema) (Object, error) {
-	result := Object{members: map[string]any{}, objects: map[string]jsontext.Value{}}
+func (r *objectReader) members(op *Operation) (Object, error) {
+	result := Object{operation: op, members: map[string]any{}}
 	if _, err := r.next(); err != nil {
 		return Object{}, err
 	}
@@ -94,18 +118,20 @@ func (r objectReader) members(schema *openapi3.Schema) (Object, error) {
 		if token.Kind() == '}' {
 			return result, nil
 		}
-		name := token.String()
-		switch property := schema.Properties[name]; {
-		case property == nil:
+		switch field := op.field(token.String()); {
+		case field == nil:
 			if len(result.unknown) <= maxViolations {
-				result.unknown = append(result.unknown, name)
+				result.unknown = append(result.unknown, token.String())
 			}
-			_, err = r.value(openapi3.NewSchema())
+			_, err = r.value(nil, nil)
 		case r.decoder.PeekKind() == '{':
-			result.members[name] = map[string]any(nil)
-			result.objects[name], err = r.object()
+			result.members[field.name] = map[string]any(nil)
+			if result.objects == nil {
+				result.objects = map[string]jsontext.Value{}
+			}
+			result.objects[field.name], err = r.object()
 		default:
-			result.members[name], err = r.value(property.Value)
+			result.members[field.name], err = r.value(field.rules.Enum, field.items)
 		}
 		if err != nil {
 			return Object{}, err
@@ -114,7 +140,7 @@ func (r objectReader) members(schema *openapi3.Schema) (Object, error) {
 }
 
 // object reads an object and returns its text.
-func (r objectReader) object() (jsontext.Value, error) {
+func (r *objectReader) object() (jsontext.Value, error) {
 	if _, err := r.next(); err != nil {
 		return nil, err
 	}
@@ -122,18 +148,27 @@ func (r objectReader) object() (jsontext.Value, error) {
 	if err := r.skip(); err != nil {
 		return nil, err
 	}
-	return r.body[begin:r.decoder.InputOffset()], nil
+	text := r.body[begin:r.decoder.InputOffset()]
+	if len(text) < len(r.body)/2 {
+		text = bytes.Clone(text)
+	}
+	return text, nil
 }
 
-// value reads a scalar, or a list of scalars if the schema has one. The contents of other lists and objects are
+// value reads a scalar, or a list of scalars if items is their schema. The contents of other lists and objects are
 // skipped.
-func (r objectReader) value(schema *openapi3.Schema) (any, error) {
+func (r *objectReader) value(enum []any, items *openapi3.Schema) (any, error) {
 	token, err := r.next()
 	if err != nil {
 		return nil, err
 	}
 	switch byte(token.Kind()) {
 	case '"':
+		for _, value := range enum {
+			if text, ok := value.(string); ok && text == token.String() {
+				return value, nil
+			}
+		}
 		return token.String(), nil
 	case '0':
 		return json.Number(token.String()), nil
@@ -142,20 +177,20 @@ func (r objectReader) value(schema *openapi3.Schema) (any, error) {
 	case '{':
 		return map[string]any(nil), r.skip()
 	case '[':
-		if schema.Items == nil {
+		if items == nil {
 			return []any(nil), r.skip()
 		}
-		return r.list(schema.Items.Value)
+		return r.list(items)
 	default:
 		return nil, nil //nolint:nilnil // This represents null.
 	}
 }
 
 // list reads the rest of a list.
-func (r objectReader) list(element *openapi3.Schema) ([]any, error) {
+func (r *objectReader) list(items *openapi3.Schema) ([]any, error) {
 	list := []any{}
 	for r.decoder.PeekKind() != ']' {
-		value, err := r.value(element)
+		value, err := r.value(items.Enum, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -166,7 +201,7 @@ func (r objectReader) list(element *openapi3.Schema) ([]any, error) {
 }
 
 // skip reads the rest of an object or list.
-func (r objectReader) skip() error {
+func (r *objectReader) skip() error {
 	for depth := r.decoder.StackDepth(); r.decoder.StackDepth() >= depth; {
 		if _, err := r.next(); err != nil {
 			return err
