@@ -16,22 +16,18 @@ import (
 	"example.com/providerd/server/listener"
 )
 
-// validateBody reads and validates the body. The handler gets exactly the value that was validated.
-func validateBody(op *contract.Operation, bodies *bodies) echo.MiddlewareFunc {
-	return func(next echo.HandlerFunc) echo.HandlerFunc {
-		return func(c echo.Context) error {
-			reserved := bodies.reserve(c.Request().Context())
-			defer reserved.release()
-			exchangeOf(c.Request().Context()).reserved = reserved
-			if err := accept(c, op, reserved); err != nil {
-				// The error is handled here, while its memory is reserved.
-				c.Error(err)
-				return nil
-			}
-			c.Response().Before(reserved.beginWriting)
-			return next(c)
-		}
+// validateBody reads and validates the body before it calls the handler, which gets exactly what was validated.
+func validateBody(c echo.Context, op *contract.Operation, bodies *bodies, handler echo.HandlerFunc) error {
+	current := exchangeOf(c.Request().Context())
+	reserved := bodies.reserve(c.Request().Context())
+	defer reserved.release()
+	if err := accept(c, op, reserved); err != nil {
+		// The error is handled here, while its memory is reserved.
+		c.Error(err)
+		return nil
 	}
+	current.reserved = reserved
+	return handler(c)
 }
 
 // accept reads and validates the body of a request, or returns why it is refused.
@@ -161,9 +157,9 @@ func (r *bodyReservation) holdRecord(length int64) error {
 
 func (r *bodyReservation) release() { _ = r.resize(0, 0) }
 
-// beginWriting releases the memory that was needed only to build the response.
+// beginWriting releases the memory that was needed only to build the response. A nil reservation has none.
 func (r *bodyReservation) beginWriting() {
-	if r.isLarge {
+	if r != nil && r.isLarge {
 		r.shrink(r.writing)
 	}
 }

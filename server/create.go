@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/labstack/echo/v4"
 
 	"example.com/providerd/gen/model"
 	"example.com/providerd/server/advice"
@@ -49,34 +50,59 @@ func createRequest(ctx context.Context, name string, idempotencyKey *string) sto
 	}
 }
 
-// linkOf returns the value of the Link header of a validation, with its advice; nil if there is none.
-func linkOf(given []advice.Advice) *string {
-	link := advice.Link(given, advicePath)
-	if link == "" {
-		return nil
-	}
-	return &link
+// recordResponse is the response of either operation: a record that was stored, or would be.
+type recordResponse struct {
+	exchange *exchange
+	// record is a pointer to a struct of package model.
+	record   any
+	replayed bool
+	// advice is given in the Link header.
+	advice []advice.Advice
 }
 
-// replayedHeader returns the value of Idempotency-Replayed; nil if the record is new.
-func replayedHeader(replayed bool) *string {
-	if !replayed {
-		return nil
+// VisitProvidersOauth2CreateResponse implements api.ProvidersOauth2CreateResponseObject.
+func (r *recordResponse) VisitProvidersOauth2CreateResponse(w http.ResponseWriter) error {
+	return r.write(w)
+}
+
+// VisitProvidersWorkspaceDirectoryCreateResponse implements api.ProvidersWorkspaceDirectoryCreateResponseObject.
+func (r *recordResponse) VisitProvidersWorkspaceDirectoryCreateResponse(w http.ResponseWriter) error {
+	return r.write(w)
+}
+
+func (r *recordResponse) write(w http.ResponseWriter) error {
+	text, err := r.exchange.operation.Render(r.record)
+	if err != nil {
+		return err
 	}
-	return new("true")
+	header := w.Header()
+	header.Set(echo.HeaderContentType, echo.MIMEApplicationJSON)
+	header.Set(echo.HeaderCacheControl, noStore)
+	if r.replayed {
+		header.Set("Idempotency-Replayed", "true")
+	}
+	if link := advice.Link(r.advice, advicePath); link != "" {
+		header.Set("Link", link)
+	}
+	status := http.StatusCreated
+	if r.exchange.validateOnly {
+		status = http.StatusOK
+	}
+	w.WriteHeader(status)
+	_, err = w.Write(text)
+	return err //nolint:wrapcheck // handleError looks at its type.
 }
 
 // explainReuse replaces store.ErrKeyReused with a refusal that lists the fields that differ, in the order of the
 // contract, and returns other errors unchanged.
-func (s *Server) explainReuse(ctx context.Context, err error) error {
+func explainReuse(ctx context.Context, err error) error {
 	reused, ok := errors.AsType[*store.KeyReusedError](err)
 	if !ok {
 		return err
 	}
-	op, _ := s.config.Contract.Operation(exchangeOf(ctx).operation)
 	refused := &refusal{slug: idempotencyKeyReused, pk: &reused.PK}
 	var names []string
-	for _, name := range op.FieldNames() {
+	for _, name := range exchangeOf(ctx).operation.FieldNames() {
 		if !slices.Contains(reused.Fields, name) {
 			continue
 		}

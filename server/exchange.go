@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -29,8 +30,8 @@ type exchange struct {
 	took time.Duration
 	// waited is how long the database took to find the token.
 	waited time.Duration
-	// operation is an operationId of the contract; "" for other paths.
-	operation string
+	// operation is nil for other paths.
+	operation *contract.Operation
 	// token is the access token of the caller; the zero value until it is found.
 	token store.Token
 	// remoteAddress is the IP address of the client.
@@ -41,7 +42,7 @@ type exchange struct {
 	body io.Reader
 	// sent is the validated body; empty before it is validated and once the handler has it.
 	sent contract.Object
-	// reserved is the memory of the body and of the record that is compared with it; nil before the body is read.
+	// reserved is the memory of the body and of the record that is compared with it; nil until the body is validated.
 	reserved *bodyReservation
 	// validateOnly is true for a validation, which stores nothing.
 	validateOnly bool
@@ -112,7 +113,7 @@ func (s *Server) serveExchange(next echo.HandlerFunc) echo.HandlerFunc {
 		// waits for the response, and cannot be distinguished from one who has disconnected.
 		detached := context.WithValue(context.WithoutCancel(c.Request().Context()), exchangeKey{}, current)
 		c.SetRequest(c.Request().WithContext(detached))
-		setHeaders(c, current)
+		s.setHeaders(c, current)
 		if err := callRecovered(next, c); err != nil {
 			c.Error(err)
 		}
@@ -124,14 +125,22 @@ func (s *Server) serveExchange(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// setHeaders sets the headers of every response. Pages that load a style sheet or run scripts replace the policy.
-func setHeaders(c echo.Context, current *exchange) {
+// constantHeader returns the fields that every response has. Pages that load a style sheet or run scripts replace the
+// policy.
+func constantHeader() http.Header {
+	return http.Header{
+		contentSecurityPolicyHeader:    {strictPolicy},
+		"Cross-Origin-Resource-Policy": {"same-origin"},
+		"Referrer-Policy":              {"no-referrer"},
+		"X-Content-Type-Options":       {"nosniff"},
+	}
+}
+
+// setHeaders sets the headers of every response.
+func (s *Server) setHeaders(c echo.Context, current *exchange) {
 	header := c.Response().Header()
+	maps.Copy(header, s.constantHeader)
 	header.Set(requestIDHeader, current.requestID)
-	header.Set(contentSecurityPolicyHeader, strictPolicy)
-	header.Set("Cross-Origin-Resource-Policy", "same-origin")
-	header.Set("Referrer-Policy", "no-referrer")
-	header.Set("X-Content-Type-Options", "nosniff")
 	if isPageOverHTTPS(c.Request()) {
 		header.Set("Strict-Transport-Security", "max-age=86400")
 	}
@@ -176,6 +185,8 @@ func callRecovered(next echo.HandlerFunc, c echo.Context) (err error) {
 }
 
 const (
+	// maxLogged is how many attributes a line has, at most.
+	maxLogged = 16
 	// maxLoggedField is how many bytes of a value chosen by the caller are logged.
 	maxLoggedField = 256
 	// maxLoggedError is the same for errors; it has room for the stack of a panic.
@@ -193,15 +204,19 @@ func truncate(text string, limit int) string {
 // log writes one line for each exchange, at level debug for probes and pages that succeed. It contains nothing of the
 // body, and of the query only validate_only.
 func (s *Server) log(c echo.Context, current *exchange) {
-	attributes := []slog.Attr{
+	attributes := append(make([]slog.Attr, 0, maxLogged),
 		slog.String("request_id", current.requestID),
 		slog.String("method", truncate(c.Request().Method, maxLoggedField)),
 		slog.String("path", truncate(withoutToken(c.Request().URL.Path), maxLoggedField)),
 		slog.Int("status", c.Response().Status),
 		slog.Int64("bytes", c.Response().Size),
 		slog.Float64("duration_ms", float64(current.took)/float64(time.Millisecond)),
+		// The address of the peer.
+		slog.String("remote", c.Request().RemoteAddr),
+	)
+	if host, _, err := net.SplitHostPort(c.Request().RemoteAddr); err == nil && host != current.remoteAddress {
+		attributes = append(attributes, slog.String("client", current.remoteAddress))
 	}
-	attributes = append(attributes, current.addresses(c.Request().RemoteAddr)...)
 	if current.token.ID != 0 {
 		attributes = append(attributes,
 			slog.String("caller", current.token.Name), slog.Int64("token_id", current.token.ID))
@@ -213,7 +228,7 @@ func (s *Server) log(c echo.Context, current *exchange) {
 		attributes = append(attributes, slog.Bool("validate_only", true))
 	}
 	level := slog.LevelInfo
-	if current.operation == "" && c.Response().Status < http.StatusBadRequest {
+	if current.operation == nil && c.Response().Status < http.StatusBadRequest {
 		level = slog.LevelDebug
 	}
 	if refused := current.refused; refused != nil {
@@ -241,15 +256,6 @@ func withoutToken(path string) string {
 		before += tokenPrefix + "…"
 	}
 	return before
-}
-
-// addresses returns the address of the peer and, if a trusted proxy sent it, the address of its client.
-func (e *exchange) addresses(peer string) []slog.Attr {
-	attributes := []slog.Attr{slog.String("remote", peer)}
-	if host, _, err := net.SplitHostPort(peer); err == nil && host != e.remoteAddress {
-		attributes = append(attributes, slog.String("client", e.remoteAddress))
-	}
-	return attributes
 }
 
 // writeLine logs without what the methods of the logger add: a second clock reading and the source line.

@@ -37,41 +37,42 @@ const sendBearer = `Send the header "Authorization: Bearer TOKEN" with a valid a
 
 // authenticate identifies the caller by its bearer token (RFC 6750 section 2.1). Tokens outside the Authorization
 // header are ignored.
-func (s *Server) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
-	return func(c echo.Context) error {
-		text, flaw := bearerToken(c.Request().Header)
-		if flaw != "" {
-			return &refusal{
-				slug: unauthorized, detail: flaw + " " + sendBearer,
-				header: map[string]string{challengeHeader: challenge("")}, token: tokenMissing,
-			}
+func (s *Server) authenticate(c echo.Context) error {
+	text, flaw := bearerToken(c.Request().Header)
+	if flaw != "" {
+		return &refusal{
+			slug: unauthorized, detail: flaw + " " + sendBearer,
+			header: map[string]string{challengeHeader: challenge("")}, token: tokenMissing,
 		}
-		begun := time.Now()
-		token, err := s.config.Store.FindToken(c.Request().Context(), text)
-		exchangeOf(c.Request().Context()).waited = time.Since(begun)
-		switch {
-		case errors.Is(err, store.ErrTokenMistyped):
-			return s.invalidToken(c, tokenMistyped, mistypedHint(text), err)
-		case errors.Is(err, store.ErrNotFound):
-			return s.invalidToken(c, tokenUnknown, askForNew, err)
-		case errors.Is(err, store.ErrDamaged):
-			return unavailableUntilRepaired(damagedTokenDetail, err)
-		case err != nil:
-			return fmt.Errorf("authenticate: %w", err)
-		}
-		exchangeOf(c.Request().Context()).token = token
-		switch state := token.State(time.Now()); state {
-		case store.TokenActive:
-		case store.TokenExpired:
-			until := token.ExpiresAt.UTC().Format(time.RFC3339)
-			return s.invalidToken(c, tokenExpired, "It was valid until "+until+". "+askForNew, nil)
-		case store.TokenRevoked:
-			return s.invalidToken(c, tokenRevoked, askForNew, nil)
-		}
-		listener.MarkTransferring(c.Request().Context())
-		c.Response().Before(func() { listener.MarkTransferring(c.Request().Context()) })
-		return next(c)
 	}
+	current, begun := exchangeOf(c.Request().Context()), time.Now()
+	token, err := s.config.Store.FindToken(c.Request().Context(), text)
+	current.waited = time.Since(begun)
+	switch {
+	case errors.Is(err, store.ErrTokenMistyped):
+		return s.invalidToken(c, tokenMistyped, mistypedHint(text), err)
+	case errors.Is(err, store.ErrNotFound):
+		return s.invalidToken(c, tokenUnknown, askForNew, err)
+	case errors.Is(err, store.ErrDamaged):
+		return unavailableUntilRepaired(damagedTokenDetail, err)
+	case err != nil:
+		return fmt.Errorf("authenticate: %w", err)
+	}
+	current.token = token
+	switch state := token.State(time.Now()); state {
+	case store.TokenActive:
+	case store.TokenExpired:
+		until := token.ExpiresAt.UTC().Format(time.RFC3339)
+		return s.invalidToken(c, tokenExpired, "It was valid until "+until+". "+askForNew, nil)
+	case store.TokenRevoked:
+		return s.invalidToken(c, tokenRevoked, askForNew, nil)
+	}
+	listener.MarkTransferring(c.Request().Context())
+	c.Response().Before(func() {
+		listener.MarkTransferring(c.Request().Context())
+		current.reserved.beginWriting()
+	})
+	return nil
 }
 
 // bearerToken returns the token of the Authorization header, or a sentence about a header without one.
@@ -238,46 +239,42 @@ func wholeSeconds(wait time.Duration) string {
 
 // limitRate refuses requests of a caller that exceeds its rate, which counts refused requests too, and reports to every
 // caller how many it has left. A caller is a token name. There is no limit if callers is nil.
-func limitRate(callers *limiters) echo.MiddlewareFunc {
+func limitRate(callers *limiters) echo.HandlerFunc {
 	if callers == nil {
-		return func(next echo.HandlerFunc) echo.HandlerFunc { return next }
+		return func(echo.Context) error { return nil }
 	}
 	limit := callers.limit
 	seconds := int(limit.Window.Seconds())
 	policy := fmt.Sprintf("%q;q=%d;w=%d", rateLimitPolicy, limit.Requests, seconds)
 	detail := fmt.Sprintf("Tokens of one name may send %d requests per %d s. Wait as many seconds as Retry-After says.",
 		limit.Requests, seconds)
-	return func(next echo.HandlerFunc) echo.HandlerFunc {
-		return func(c echo.Context) error {
-			left := callers.take(exchangeOf(c.Request().Context()).token.Name)
-			header := c.Response().Header()
-			header.Set(rateLimitHeader, fmt.Sprintf("%q;r=%d;t=%s", rateLimitPolicy, left.remaining, wholeSeconds(left.next)))
-			header.Set(rateLimitPolicyHeader, policy)
-			if left.wait == 0 {
-				return next(c)
-			}
-			return &refusal{
-				slug: tooManyRequests, detail: detail, isLimited: true,
-				header: map[string]string{retryAfterHeader: wholeSeconds(left.wait)},
-			}
+	return func(c echo.Context) error {
+		left := callers.take(exchangeOf(c.Request().Context()).token.Name)
+		header := c.Response().Header()
+		header.Set(rateLimitHeader, fmt.Sprintf("%q;r=%d;t=%s", rateLimitPolicy, left.remaining, wholeSeconds(left.next)))
+		header.Set(rateLimitPolicyHeader, policy)
+		if left.wait == 0 {
+			return nil
+		}
+		return &refusal{
+			slug: tooManyRequests, detail: detail, isLimited: true,
+			header: map[string]string{retryAfterHeader: wholeSeconds(left.wait)},
 		}
 	}
 }
 
 // authorize refuses the caller unless the token allows the operation.
-func authorize(op *contract.Operation) echo.MiddlewareFunc {
-	return func(next echo.HandlerFunc) echo.HandlerFunc {
-		return func(c echo.Context) error {
-			if slices.Contains(exchangeOf(c.Request().Context()).token.Operations, op.ID) {
-				return next(c)
-			}
-			parameters := fmt.Sprintf(`, error="insufficient_scope", scope=%q`, op.ID)
-			return &refusal{
-				slug:   forbidden,
-				detail: fmt.Sprintf("The token does not allow %s. Ask the operator for one that does.", op.ID),
-				header: map[string]string{challengeHeader: challenge(parameters)},
-				token:  tokenForbidden,
-			}
+func authorize(op *contract.Operation) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		if slices.Contains(exchangeOf(c.Request().Context()).token.Operations, op.ID) {
+			return nil
+		}
+		parameters := fmt.Sprintf(`, error="insufficient_scope", scope=%q`, op.ID)
+		return &refusal{
+			slug:   forbidden,
+			detail: fmt.Sprintf("The token does not allow %s. Ask the operator for one that does.", op.ID),
+			header: map[string]string{challengeHeader: challenge(parameters)},
+			token:  tokenForbidden,
 		}
 	}
 }

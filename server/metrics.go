@@ -94,9 +94,9 @@ func (m *Metrics) count(finished *exchange, status int) {
 	if m == nil {
 		return
 	}
-	operation := finished.operation
-	if operation == "" {
-		operation = otherOperation
+	operation := otherOperation
+	if finished.operation != nil {
+		operation = finished.operation.ID
 	}
 	m.requests.WithLabelValues(operation, strconv.Itoa(status)).Inc()
 	m.durations.WithLabelValues(operation).Observe(finished.took.Seconds())

@@ -21,30 +21,14 @@ func (s *Server) ProvidersOauth2Create(
 	requested.Generated = generated
 	record, replayed, err := s.config.Store.CreateOAuth2Provider(ctx, requested, settings)
 	if err != nil {
-		return nil, s.explainReuse(ctx, err)
+		return nil, explainReuse(ctx, err)
 	}
+	current := exchangeOf(ctx)
 	if requested.ValidateOnly {
-		return api.ProvidersOauth2Create200JSONResponse{
-			Body: toValidatedOAuth2(record),
-			Headers: api.ProvidersOauth2Create200ResponseHeaders{
-				CacheControl:        noStore,
-				IdempotencyReplayed: replayedHeader(replayed),
-				Link:                linkOf(advice.OAuth2(settings)),
-				PreferenceApplied:   request.Params.Prefer,
-				XRequestID:          exchangeOf(ctx).requestID,
-			},
-		}, nil
+		return &recordResponse{current, new(toValidatedOAuth2(record)), replayed, advice.OAuth2(settings)}, nil
 	}
-	exchangeOf(ctx).replayed = replayed
-	return api.ProvidersOauth2Create201JSONResponse{
-		Body: contract.ToAPIOAuth2(record),
-		Headers: api.ProvidersOauth2Create201ResponseHeaders{
-			CacheControl:        noStore,
-			IdempotencyReplayed: replayedHeader(replayed),
-			PreferenceApplied:   request.Params.Prefer,
-			XRequestID:          exchangeOf(ctx).requestID,
-		},
-	}, nil
+	current.replayed = replayed
+	return &recordResponse{current, new(contract.ToAPIOAuth2(record)), replayed, nil}, nil
 }
 
 // toValidatedOAuth2 returns the response to a validation, without a secret: the record that the idempotency key already

@@ -18,24 +18,22 @@ import (
 const sendJSON = `Send the body as JSON in UTF-8, with "Content-Type: application/json" and no content coding.`
 
 // negotiate refuses a request whose body or response would not be JSON, before the body is read.
-func negotiate(next echo.HandlerFunc) echo.HandlerFunc {
-	return func(c echo.Context) error {
-		request := c.Request()
-		if !acceptsJSON(request.Header.Values(echo.HeaderAccept)) {
-			return &refusal{slug: notAcceptable}
-		}
-		if flaw := contentFlaw(request.Header); flaw != "" {
-			return &refusal{
-				slug: unsupportedMediaType, detail: flaw + " " + sendJSON,
-				header: map[string]string{"Accept-Post": echo.MIMEApplicationJSON},
-			}
-		}
-		if request.ContentLength > contract.MaxBodyBytes {
-			return &refusal{slug: tooLarge}
-		}
-		request.Body = http.MaxBytesReader(c.Response(), request.Body, contract.MaxBodyBytes)
-		return next(c)
+func negotiate(c echo.Context) error {
+	request := c.Request()
+	if !acceptsJSON(request.Header.Values(echo.HeaderAccept)) {
+		return &refusal{slug: notAcceptable}
 	}
+	if flaw := contentFlaw(request.Header); flaw != "" {
+		return &refusal{
+			slug: unsupportedMediaType, detail: flaw + " " + sendJSON,
+			header: map[string]string{"Accept-Post": echo.MIMEApplicationJSON},
+		}
+	}
+	if request.ContentLength > contract.MaxBodyBytes {
+		return &refusal{slug: tooLarge}
+	}
+	request.Body = http.MaxBytesReader(c.Response(), request.Body, contract.MaxBodyBytes)
+	return nil
 }
 
 // contentFlaw returns a sentence about a body that is not JSON in UTF-8 without a content coding (RFC 9110 sections 8.3
@@ -49,6 +47,9 @@ func contentFlaw(header http.Header) string {
 	values := header.Values(echo.HeaderContentType)
 	if len(values) != 1 {
 		return "The request does not have exactly one Content-Type."
+	}
+	if values[0] == echo.MIMEApplicationJSON {
+		return ""
 	}
 	mediaType, parameters, err := mime.ParseMediaType(values[0])
 	if err != nil || mediaType != echo.MIMEApplicationJSON {
@@ -134,27 +135,28 @@ const maxQuotedName = 64
 
 // validateQuery refuses a query that the contract does not allow, before the body is read, so that a typo in
 // validate_only cannot turn a validation into a create.
-func validateQuery(next echo.HandlerFunc) echo.HandlerFunc {
-	return func(c echo.Context) error {
-		query, err := url.ParseQuery(c.Request().URL.RawQuery)
-		if err != nil {
-			// The error would quote a part of the query.
-			return &refusal{
-				slug: invalidParameter, detail: "The query cannot be read. Write it as ?validate_only=true.",
-			}
-		}
-		for _, name := range slices.Sorted(maps.Keys(query)) {
-			if detail := wrongParameter(name, query[name]); detail != "" {
-				return &refusal{slug: invalidParameter, detail: detail}
-			}
-		}
-		if value, ok := parseBool(query[contract.ValidateOnly]); ok {
-			exchangeOf(c.Request().Context()).validateOnly = value
-			// The generated code knows fewer letter cases.
-			c.Request().URL.RawQuery = contract.ValidateOnly + "=" + strconv.FormatBool(value)
-		}
-		return next(c)
+func validateQuery(c echo.Context) error {
+	if c.Request().URL.RawQuery == "" {
+		return nil
 	}
+	query, err := url.ParseQuery(c.Request().URL.RawQuery)
+	if err != nil {
+		// The error would quote a part of the query.
+		return &refusal{
+			slug: invalidParameter, detail: "The query cannot be read. Write it as ?validate_only=true.",
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		if detail := wrongParameter(name, query[name]); detail != "" {
+			return &refusal{slug: invalidParameter, detail: detail}
+		}
+	}
+	if value, ok := parseBool(query[contract.ValidateOnly]); ok {
+		exchangeOf(c.Request().Context()).validateOnly = value
+		// The generated code knows fewer letter cases.
+		c.Request().URL.RawQuery = contract.ValidateOnly + "=" + strconv.FormatBool(value)
+	}
+	return nil
 }
 
 // wrongParameter returns what is wrong with a query parameter; "" if nothing is.
@@ -188,19 +190,17 @@ func parseBool(values []string) (value, ok bool) {
 
 // validateHeader refuses an idempotency key that the contract does not allow, and headers that are meant as parameters,
 // before the body is read.
-func validateHeader(op *contract.Operation) echo.MiddlewareFunc {
+func validateHeader(op *contract.Operation) echo.HandlerFunc {
 	isAllowed := op.HeaderRule(contract.IdempotencyKey)
-	return func(next echo.HandlerFunc) echo.HandlerFunc {
-		return func(c echo.Context) error {
-			keys := c.Request().Header.Values(contract.IdempotencyKey)
-			if len(keys) > 1 || len(keys) == 1 && !isAllowed(keys[0]) {
-				return &refusal{slug: invalidHeader}
-			}
-			if detail := misplacedHeader(c.Request().Header); detail != "" {
-				return &refusal{slug: invalidHeader, detail: detail}
-			}
-			return next(c)
+	return func(c echo.Context) error {
+		keys := c.Request().Header.Values(contract.IdempotencyKey)
+		if len(keys) > 1 || len(keys) == 1 && !isAllowed(keys[0]) {
+			return &refusal{slug: invalidHeader}
 		}
+		if detail := misplacedHeader(c.Request().Header); detail != "" {
+			return &refusal{slug: invalidHeader, detail: detail}
+		}
+		return nil
 	}
 }
 
@@ -224,16 +224,14 @@ const (
 )
 
 // prefer replaces the Prefer header (RFC 7240) with handling=lenient, or removes it.
-func prefer(next echo.HandlerFunc) echo.HandlerFunc {
-	return func(c echo.Context) error {
-		header := c.Request().Header
-		lenient := prefersLenient(header.Values(preferHeader))
-		header.Del(preferHeader)
-		if lenient {
-			header.Set(preferHeader, handlingLenient)
-		}
-		return next(c)
+func prefer(c echo.Context) error {
+	header := c.Request().Header
+	lenient := prefersLenient(header.Values(preferHeader))
+	header.Del(preferHeader)
+	if lenient {
+		header.Set(preferHeader, handlingLenient)
 	}
+	return nil
 }
 
 // isLenient reports whether unknown fields are ignored.

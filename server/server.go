@@ -44,8 +44,9 @@ type Config struct {
 
 // Server is the HTTP API.
 type Server struct {
-	config   Config
-	problems map[slug]problemKind
+	config         Config
+	problems       map[slug]problemKind
+	constantHeader http.Header
 	// attempts counts the invalid tokens from each network.
 	attempts *limiters
 	// callers counts the requests of each token name; nil if they have no limit.
@@ -67,12 +68,13 @@ var _ api.StrictServerInterface = (*Server)(nil)
 // New returns a new Server. It returns an error if a page or an example of the contract cannot be read.
 func New(config Config) (*Server, error) {
 	server := &Server{
-		config:       config,
-		problems:     map[slug]problemKind{},
-		attempts:     newLimiters(RateLimit{Requests: config.FailedAttempts, Window: time.Minute}),
-		bodies:       newBodies(),
-		unreadBodies: newRoom(maxUnreadBodies, maxUnreadBodies/4),
-		router:       echo.New(),
+		config:         config,
+		problems:       map[slug]problemKind{},
+		constantHeader: constantHeader(),
+		attempts:       newLimiters(RateLimit{Requests: config.FailedAttempts, Window: time.Minute}),
+		bodies:         newBodies(),
+		unreadBodies:   newRoom(maxUnreadBodies, maxUnreadBodies/4),
+		router:         echo.New(),
 	}
 	if config.RateLimit != (RateLimit{}) {
 		server.callers = newLimiters(config.RateLimit)
@@ -97,26 +99,31 @@ func New(config Config) (*Server, error) {
 	return server, nil
 }
 
-// operationMiddlewares returns the middleware of each operation, outermost first. Nothing of the body is read before
-// the caller is authenticated.
+// operationMiddlewares returns the middleware of each operation.
 func (s *Server) operationMiddlewares() map[string][]echo.MiddlewareFunc {
 	chains := map[string][]echo.MiddlewareFunc{}
 	for _, op := range s.config.Contract.Operations() {
-		chain := []echo.MiddlewareFunc{setOperation(op)}
-		if s.config.Traces != nil {
-			chain = append(chain, s.config.Traces.begin(op))
-		}
-		chains[op.ID] = append(chain, s.authenticate, limitRate(s.callers), authorize(op), negotiate, validateQuery,
-			validateHeader(op), prefer, validateBody(op, s.bodies))
+		chains[op.ID] = []echo.MiddlewareFunc{s.check(op)}
 	}
 	return chains
 }
 
-func setOperation(op *contract.Operation) echo.MiddlewareFunc {
+// check returns the middleware that checks a request of an operation, in this order. Nothing of the body is read before
+// the caller is authenticated.
+func (s *Server) check(op *contract.Operation) echo.MiddlewareFunc {
+	checks := []echo.HandlerFunc{
+		s.config.Traces.begin(op), s.authenticate, limitRate(s.callers), authorize(op), negotiate, validateQuery,
+		validateHeader(op), prefer,
+	}
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
-			exchangeOf(c.Request().Context()).operation = op.ID
-			return next(c)
+			exchangeOf(c.Request().Context()).operation = op
+			for _, check := range checks {
+				if err := check(c); err != nil {
+					return err
+				}
+			}
+			return validateBody(c, op, s.bodies, next)
 		}
 	}
 }

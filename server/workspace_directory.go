@@ -20,30 +20,15 @@ func (s *Server) ProvidersWorkspaceDirectoryCreate(
 	settings := contract.FromAPIWorkspaceDirectory(*request.Body)
 	record, replayed, err := s.config.Store.CreateWorkspaceDirectoryProvider(ctx, requested, settings)
 	if err != nil {
-		return nil, s.explainReuse(ctx, err)
+		return nil, explainReuse(ctx, err)
 	}
+	current := exchangeOf(ctx)
 	if requested.ValidateOnly {
 		// The response to a validation has no secret.
 		record.Credentials = store.NewSecret("{}")
-		return api.ProvidersWorkspaceDirectoryCreate200JSONResponse{
-			Body: contract.ToAPIWorkspaceDirectory(record),
-			Headers: api.ProvidersWorkspaceDirectoryCreate200ResponseHeaders{
-				CacheControl:        noStore,
-				IdempotencyReplayed: replayedHeader(replayed),
-				Link:                linkOf(advice.WorkspaceDirectory(settings)),
-				PreferenceApplied:   request.Params.Prefer,
-				XRequestID:          exchangeOf(ctx).requestID,
-			},
-		}, nil
+		shown := contract.ToAPIWorkspaceDirectory(record)
+		return &recordResponse{current, &shown, replayed, advice.WorkspaceDirectory(settings)}, nil
 	}
-	exchangeOf(ctx).replayed = replayed
-	return api.ProvidersWorkspaceDirectoryCreate201JSONResponse{
-		Body: contract.ToAPIWorkspaceDirectory(record),
-		Headers: api.ProvidersWorkspaceDirectoryCreate201ResponseHeaders{
-			CacheControl:        noStore,
-			IdempotencyReplayed: replayedHeader(replayed),
-			PreferenceApplied:   request.Params.Prefer,
-			XRequestID:          exchangeOf(ctx).requestID,
-		},
-	}, nil
+	current.replayed = replayed
+	return &recordResponse{current, new(contract.ToAPIWorkspaceDirectory(record)), replayed, nil}, nil
 }

@@ -1,42 +1,54 @@
 package contract
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 )
 
-// Bind sets the fields of a request of the operation, a pointer to a struct of package model, to the members of a valid
-// body. The request takes over their strings and texts. It returns an error if the struct lacks a field.
+// names are those of the fields of a struct in JSON, in the order of the fields.
+type names struct {
+	once sync.Once
+	list []string
+}
+
+// of returns the names for a type, which must always be the same.
+func (n *names) of(request reflect.Type) []string {
+	n.once.Do(func() {
+		for i := range request.NumField() {
+			name, _, _ := strings.Cut(request.Field(i).Tag.Get("json"), ",")
+			n.list = append(n.list, name)
+		}
+	})
+	return n.list
+}
+
+// Bind sets the fields of a request, which is a pointer to a struct of package model, to the members of a valid body. The
+// request takes over strings and texts. It returns an error if the struct lacks a field.
 func (o Object) Bind(request any) error {
-	into := reflect.ValueOf(request).Elem()
-	o.operation.placing.Do(func() { o.operation.places = placesOf(into.Type()) })
-	for name, value := range o.members {
-		place, ok := o.operation.places[name]
+	into, bound := reflect.ValueOf(request).Elem(), 0
+	for i, name := range o.operation.request.of(into.Type()) {
+		value, ok := o.members[name]
 		if !ok {
-			return fmt.Errorf("the request has no field %s", name)
+			continue
 		}
 		if text, ok := o.objects[name]; ok {
 			value = text
 		}
-		if err := set(into.Field(place), value); err != nil {
+		if err := set(into.Field(i), value); err != nil {
 			return fmt.Errorf("bind %s: %w", name, err)
 		}
+		bound++
+	}
+	if bound < len(o.members) {
+		return errors.New("the request lacks a field of the contract")
 	}
 	return nil
-}
-
-// placesOf returns the places of the fields of a struct by their names in JSON.
-func placesOf(request reflect.Type) map[string]int {
-	places := map[string]int{}
-	for i := range request.NumField() {
-		name, _, _ := strings.Cut(request.Field(i).Tag.Get("json"), ",")
-		places[name] = i
-	}
-	return places
 }
 
 // set sets a field, or what it points to, to a value that was read. null leaves it nil.
@@ -60,12 +72,10 @@ func set(field reflect.Value, value any) (err error) {
 	case []any:
 		field.Set(reflect.MakeSlice(field.Type(), len(value), len(value)))
 		for i, element := range value {
-			if err := set(field.Index(i), element); err != nil {
-				return err
-			}
+			err = errors.Join(err, set(field.Index(i), element))
 		}
 	default:
 		return fmt.Errorf("a request cannot hold a %T", value)
 	}
-	return nil
+	return err
 }

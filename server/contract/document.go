@@ -51,9 +51,8 @@ type Operation struct {
 	elsewhere map[string]string
 	// readers are objectReaders that are not in use.
 	readers sync.Pool
-	// places holds the places of the fields in the struct of a request, once one was bound.
-	places  map[string]int
-	placing sync.Once
+	// request and record are the names in the structs of a request and a record.
+	request, record names
 }
 
 // field is one field of a body: a scalar, a list of scalars, or a free-form object.

@@ -1,0 +1,76 @@
+package contract
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strconv"
+
+	"github.com/google/uuid"
+)
+
+// typicalRecord is more than the length of most records, in bytes.
+const typicalRecord = 1280
+
+// Render returns what encoding/json writes for a record of the operation, which is a pointer to a struct of package
+// model, and a line end. It returns an error for a record that cannot be written as JSON.
+func (o *Operation) Render(record any) (text []byte, err error) {
+	from, before := reflect.ValueOf(record).Elem(), `{"`
+	text = make([]byte, 0, typicalRecord)
+	for i, name := range o.record.of(from.Type()) {
+		text = append(append(append(text, before...), name...), `":`...)
+		if text, err = appendValue(text, from.Field(i)); err != nil {
+			return nil, fmt.Errorf("render %s: %w", name, err)
+		}
+		before = `,"`
+	}
+	return append(text, "}\n"...), nil
+}
+
+// appendValue appends what encoding/json writes for a value, and leaves what is rare to it.
+func appendValue(text []byte, value reflect.Value) ([]byte, error) {
+	switch kind := value.Kind(); {
+	case kind == reflect.Pointer && value.IsNil():
+		return append(text, "null"...), nil
+	case kind == reflect.Pointer:
+		return appendValue(text, value.Elem())
+	case kind == reflect.Bool:
+		return strconv.AppendBool(text, value.Bool()), nil
+	case kind == reflect.Int64:
+		return strconv.AppendInt(text, value.Int(), 10), nil
+	case kind == reflect.String && isPlain(value.String()):
+		return append(append(append(text, '"'), value.String()...), '"'), nil
+	}
+	switch field := value.Addr().Interface().(type) {
+	case *uuid.UUID:
+		return append(append(append(text, '"'), field.String()...), '"'), nil
+	case *[]uuid.UUID:
+		if *field != nil {
+			return appendList(text, *field), nil
+		}
+	}
+	other, err := json.Marshal(value.Addr().Interface())
+	return append(text, other...), err //nolint:wrapcheck // Render does.
+}
+
+func appendList(text []byte, ids []uuid.UUID) []byte {
+	text = append(text, '[')
+	for i, id := range ids {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(append(append(text, '"'), id.String()...), '"')
+	}
+	return append(text, ']')
+}
+
+// isPlain reports whether encoding/json copies a string.
+func isPlain(text string) bool {
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c < ' ', c > '~', c == '"', c == '\\', c == '<', c == '>', c == '&':
+			return false
+		}
+	}
+	return true
+}
