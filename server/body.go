@@ -18,15 +18,14 @@ import (
 
 // validateBody reads and validates the body before it calls the handler, which gets exactly what was validated.
 func validateBody(c echo.Context, op *contract.Operation, bodies *bodies, handler echo.HandlerFunc) error {
-	current := exchangeOf(c.Request().Context())
-	reserved := bodies.reserve(c.Request().Context())
+	reserved := &exchangeOf(c.Request().Context()).reserved
+	*reserved = bodies.reserve(c.Request().Context())
 	defer reserved.release()
 	if err := accept(c, op, reserved); err != nil {
 		// The error is handled here, while its memory is reserved.
 		c.Error(err)
 		return nil
 	}
-	current.reserved = reserved
 	return handler(c)
 }
 
@@ -129,8 +128,8 @@ type bodyReservation struct {
 }
 
 // reserve returns an empty reservation for a body.
-func (b *bodies) reserve(ctx context.Context) *bodyReservation {
-	return &bodyReservation{bodies: b, reservation: reservation{
+func (b *bodies) reserve(ctx context.Context) bodyReservation {
+	return bodyReservation{bodies: b, reservation: reservation{
 		room: b.large, caller: exchangeOf(ctx).token.Name, connection: listener.FromContext(ctx),
 	}}
 }
@@ -157,9 +156,9 @@ func (r *bodyReservation) holdRecord(length int64) error {
 
 func (r *bodyReservation) release() { _ = r.resize(0, 0) }
 
-// beginWriting releases the memory that was needed only to build the response. A nil reservation has none.
+// beginWriting releases the memory that was needed only to build the response.
 func (r *bodyReservation) beginWriting() {
-	if r != nil && r.isLarge {
+	if r.isLarge {
 		r.shrink(r.writing)
 	}
 }

@@ -18,9 +18,6 @@ import (
 	"example.com/providerd/store"
 )
 
-// noStore is the Cache-Control of all responses except files: records contain secrets, and the others change.
-const noStore = "no-store"
-
 // storageTimeout is how long a request may wait for the database, in total for the token and the create. The time that
 // the caller takes to send the body does not count.
 const storageTimeout = 5 * time.Second
@@ -77,7 +74,6 @@ func (r *recordResponse) write(w http.ResponseWriter) error {
 	}
 	header := w.Header()
 	header.Set(echo.HeaderContentType, echo.MIMEApplicationJSON)
-	header.Set(echo.HeaderCacheControl, noStore)
 	if r.replayed {
 		header.Set("Idempotency-Replayed", "true")
 	}

@@ -147,7 +147,6 @@ func (s *Server) handleError(err error, c echo.Context) {
 	for name, value := range refused.header {
 		header.Set(name, value)
 	}
-	header.Set(echo.HeaderCacheControl, noStore)
 	header.Set(echo.HeaderContentType, problemMediaType)
 	c.Response().WriteHeader(int(problem.Status))
 	if err := c.Echo().JSONSerializer.Serialize(c, problem, ""); err != nil {

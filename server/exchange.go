@@ -42,8 +42,8 @@ type exchange struct {
 	body io.Reader
 	// sent is the validated body; empty before it is validated and once the handler has it.
 	sent contract.Object
-	// reserved is the memory of the body and of the record that is compared with it; nil until the body is validated.
-	reserved *bodyReservation
+	// reserved is the memory of the body and of the record that is compared with it.
+	reserved bodyReservation
 	// validateOnly is true for a validation, which stores nothing.
 	validateOnly bool
 	// replayed is true if the response is a record that an earlier request created.
@@ -126,9 +126,10 @@ func (s *Server) serveExchange(next echo.HandlerFunc) echo.HandlerFunc {
 }
 
 // constantHeader returns the fields that every response has. Pages that load a style sheet or run scripts replace the
-// policy.
+// policy. Files replace Cache-Control: records contain secrets, and the other responses change.
 func constantHeader() http.Header {
 	return http.Header{
+		echo.HeaderCacheControl:        {"no-store"},
 		contentSecurityPolicyHeader:    {strictPolicy},
 		"Cross-Origin-Resource-Policy": {"same-origin"},
 		"Referrer-Policy":              {"no-referrer"},

@@ -58,6 +58,5 @@ func (m *Metrics) watch(server *Server) {
 }
 
 func respondHealth(c echo.Context, code int, status string) error {
-	c.Response().Header().Set(echo.HeaderCacheControl, noStore)
 	return c.JSON(code, map[string]string{"status": status})
 }

@@ -123,7 +123,6 @@ type homePage struct {
 // home serves the front page: HTML to a browser, and the links as JSON to any other program.
 func (s *Server) home(c echo.Context, templates *template.Template) error {
 	c.Response().Header().Set(echo.HeaderVary, echo.HeaderAccept)
-	c.Response().Header().Set(echo.HeaderCacheControl, noStore)
 	page := homePage{Version: s.config.Version, Operations: s.config.Contract.Operations(), Links: links()}
 	if !strings.Contains(c.Request().Header.Get(echo.HeaderAccept), echo.MIMETextHTML) {
 		paths := map[string]string{}

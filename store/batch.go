@@ -43,8 +43,9 @@ type create struct {
 	lockedAt time.Time
 	// claimed is set by the first of the batcher, which starts it, and the caller, which cancels it.
 	claimed atomic.Bool
-	done    chan struct{}
-	err     error
+	// done is closed once err is set; nil if the caller inserts the create.
+	done chan struct{}
+	err  error
 }
 
 // Timing holds the times of a create's steps. A time is zero if the create did not reach the step.
@@ -168,6 +169,7 @@ func (b *batcher) enqueue(c *create) error {
 	if len(b.queue) == cap(b.queue) || len(b.queue) >= queueLength && b.waiting[c.common.CreatedBy] >= fewWaiting {
 		return ErrOverloaded
 	}
+	c.done = make(chan struct{})
 	b.queue <- c
 	b.waiting[c.common.CreatedBy]++
 	select {
@@ -228,7 +230,9 @@ func (b *batcher) insert(batch []*create) {
 			c.timing.Begun, c.timing.Ended, c.timing.BatchSize = begun, time.Now(), len(batch)
 			c.timing.HasFailed = errors.Is(c.err, ErrUnavailable) || errors.Is(c.err, ErrOutcomeUnknown)
 		}
-		close(c.done)
+		if c.done != nil {
+			close(c.done)
+		}
 	}
 	last := b.insertAll(batch, finish)
 	if watch := b.watcher.Load(); watch != nil {

@@ -18,20 +18,20 @@ type column struct {
 // The names of columns. A create fills in created_at when it is inserted.
 const pkColumn, clientIDColumn, createdAt = "pk", "client_id", "created_at"
 
-// columns returns the columns of both kinds, except pk.
+// columns returns the columns of both kinds, except pk, with space for those of a kind.
 func (p Provider) columns() []column {
-	return []column{
-		{"uid", p.UID},
-		{"kind", string(p.Kind)},
-		{"name", p.Name},
-		{createdAt, p.CreatedAt.Time},
-		{"created_by", p.CreatedBy},
-		{"request_id", p.RequestID},
-		{"remote_address", p.RemoteAddress},
-		{"idempotency_key", optional(p.IdempotencyKey)},
-		{"secret", p.Sealed},
-		{"generated", int64(p.Generated)},
-	}
+	return append(make([]column, 0, 26),
+		column{"uid", p.UID},
+		column{"kind", string(p.Kind)},
+		column{"name", p.Name},
+		column{createdAt, p.CreatedAt.Time},
+		column{"created_by", p.CreatedBy},
+		column{"request_id", p.RequestID},
+		column{"remote_address", p.RemoteAddress},
+		column{"idempotency_key", optional(p.IdempotencyKey)},
+		column{"secret", p.Sealed},
+		column{"generated", int64(p.Generated)},
+	)
 }
 
 // visit visits each column of the kind: its name, its field, and the default that NULL stands for. The default of a
@@ -76,11 +76,15 @@ type visitor struct {
 // all returns a visitor with space for the columns of a kind.
 func all() visitor { return visitor{columns: make([]column, 0, 16)} }
 
-func visit[T comparable](v *visitor, name string, field *T, byDefault T) {
-	if v.sets {
-		*field = byDefault
-	} else if !v.omits || *field != byDefault {
+// visit takes a default of the type of the field, in an interface because such a constant needs no memory.
+func visit[T comparable](v *visitor, name string, field *T, byDefault any) {
+	switch value := byDefault.(T); {
+	case v.sets:
+		*field = value
+	case *field != value:
 		v.columns = append(v.columns, column{name, *field})
+	case !v.omits:
+		v.columns = append(v.columns, column{name, byDefault})
 	}
 }
 

@@ -117,7 +117,6 @@ func (s *Store) create(
 		}
 		err = submit(ctx, &create{
 			requested: requested, common: common, clientID: requested.clientID(), timing: request.Timing,
-			done: make(chan struct{}),
 		})
 		if !errors.Is(err, errKeyExists) {
 			return nil, err

@@ -20,8 +20,8 @@ type inserter struct {
 	database database.Database
 	keys     *keyCache
 	columns  []string
-	// settings are the places of the settings of each kind in a row, and createdAt is the place of the time.
-	settings  map[Kind][]int
+	// places are those of the columns of each kind in a row, and createdAt is the place of the time.
+	places    map[Kind][]int
 	createdAt int
 	// leastTime is how much time a create must have left when it is inserted; 0 for a database without deadlines.
 	leastTime time.Duration
@@ -42,12 +42,11 @@ func newInserter(db database.Database, keys *keyCache) inserter {
 		}
 		return places
 	}
-	places(Provider{}.columns())
-	i.createdAt = slices.Index(i.columns, createdAt)
-	i.settings = map[Kind][]int{
-		KindOAuth2:             places(OAuth2Provider{}.settings(all())),
-		KindWorkspaceDirectory: places(WorkspaceDirectoryProvider{}.settings(all())),
+	i.places = map[Kind][]int{
+		KindOAuth2:             places(OAuth2Provider{}.settings(visitor{columns: Provider{}.columns()})),
+		KindWorkspaceDirectory: places(WorkspaceDirectoryProvider{}.settings(visitor{columns: Provider{}.columns()})),
 	}
+	i.createdAt = slices.Index(i.columns, createdAt)
 	return i
 }
 
@@ -65,17 +64,13 @@ func (i inserter) sealWith(c *create, keys *loadedKeys) (err error) {
 	if c.common.Sealed, err = keys.Seal(secret, placeOf(*c.common)); err != nil {
 		return err
 	}
-	common, settings := c.common.columns(), c.requested.settings(all())
-	if err := errors.Join(checkTexts(common), checkTexts(settings)); err != nil {
+	columns := c.requested.settings(visitor{columns: c.common.columns()})
+	if err := checkTexts(columns); err != nil {
 		return err
 	}
 	c.version, c.row = keys.version, make([]any, len(i.columns))
-	for n, column := range common {
-		c.row[n] = column.value
-	}
-	places := i.settings[c.common.Kind]
-	for n, column := range settings {
-		c.row[places[n]] = column.value
+	for n, place := range i.places[c.common.Kind] {
+		c.row[place] = columns[n].value
 	}
 	return nil
 }
@@ -203,6 +198,8 @@ func fail(creates []*create, err error) {
 func (i inserter) statement(creates []*create, isApart bool) (pks map[uuid.UUID]int64, err error) {
 	slices.SortStableFunc(creates, compareCreates)
 	at := now()
+	// One copy of it serves all rows.
+	var createdAt any = at.Time
 	insertion := database.Insertion{
 		Table: providersTable, Columns: i.columns, Rows: make([][]any, 0, len(creates)), KeysetVersion: creates[0].version,
 		IsApart: isApart,
@@ -212,7 +209,7 @@ func (i inserter) statement(creates []*create, isApart bool) (pks map[uuid.UUID]
 			// It was sealed before or after a change of the keys, and is tried again.
 			continue
 		}
-		c.common.CreatedAt, c.row[i.createdAt] = at, at.Time
+		c.common.CreatedAt, c.row[i.createdAt] = at, createdAt
 		insertion.Rows = append(insertion.Rows, c.row)
 	}
 	ctx, cancel := untilDeadline(creates)

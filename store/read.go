@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strconv"
 
 	"gorm.io/gorm"
 
@@ -16,10 +15,7 @@ import (
 
 // placeOf returns where the secret of a record is sealed for.
 func placeOf(common Provider) seal.Place {
-	return seal.Place{
-		Row: common.UID.String(), Value: "providers.secret." + string(common.Kind),
-		Name: "provider " + strconv.FormatInt(common.PK, 10) + ": secret",
-	}
+	return seal.Place{Row: common.UID, Value: "providers.secret", Kind: string(common.Kind), PK: common.PK}
 }
 
 // Open returns the record with its secret. If the secret does not open, it reads the record and the keys again: the
@@ -199,7 +195,7 @@ func scanRecord(into func(model any) error) (record Record, err error) {
 	} else {
 		record = OAuth2Provider{row.Provider, row.OAuth2Settings}
 	}
-	if invalid := checkTexts(append(row.columns(), record.settings(all())...)); err == nil && invalid != nil {
+	if invalid := checkTexts(record.settings(visitor{columns: row.columns()})); err == nil && invalid != nil {
 		err = &damagedRowError{invalid}
 	}
 	if err != nil {

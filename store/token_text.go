@@ -51,15 +51,17 @@ func isAlphanumeric(text string) bool { return strings.Trim(text, alphanumeric) 
 func RandomAlphanumeric(n int) string {
 	// Of the 64 values of 6 bits, the two beyond the alphabet are discarded, so that no character is more likely.
 	const sixBits = 1<<6 - 1
-	text := make([]byte, 0, n)
-	random := make([]byte, n+n/8)
-	for len(text) < n {
+	var text strings.Builder
+	text.Grow(n)
+	var bytes [128 + 16]byte
+	random := bytes[:min(n+n/8, len(bytes))]
+	for text.Len() < n {
 		rand.Read(random)
 		for _, b := range random {
-			if number := int(b & sixBits); number < len(alphanumeric) && len(text) < n {
-				text = append(text, alphanumeric[number])
+			if number := int(b & sixBits); number < len(alphanumeric) && text.Len() < n {
+				text.WriteByte(alphanumeric[number])
 			}
 		}
 	}
-	return string(text)
+	return text.String()
 }

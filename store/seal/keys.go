@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/google/uuid"
 	"github.com/tink-crypto/tink-go/v2/keyset"
 	"github.com/tink-crypto/tink-go/v2/mac"
 	"github.com/tink-crypto/tink-go/v2/tink"
@@ -100,18 +101,17 @@ func Prefix(id uint32) []byte { return binary.BigEndian.AppendUint32([]byte{pref
 
 // Place identifies the row that a sealed secret is stored in, and which of its values it is.
 type Place struct {
-	// Row is unique, such as a UUID.
-	Row string
-	// Value is the table, the column and what else the secret must not be mistaken for.
-	Value string
-	// Name describes the place for people.
-	Name string
+	Row uuid.UUID
+	// Value is the table and the column, and Kind what else the secret must not be mistaken for.
+	Value, Kind string
+	// PK identifies the row for people.
+	PK int64
 }
 
 // String returns the place for people.
-func (p Place) String() string { return p.Name }
+func (p Place) String() string { return fmt.Sprintf("provider %d: secret", p.PK) }
 
-func (p Place) associatedData() []byte { return []byte(p.Value + "/" + p.Row) }
+func (p Place) associatedData() []byte { return []byte(p.Value + "." + p.Kind + "/" + p.Row.String()) }
 
 // KeyID returns the id of the key that made a ciphertext. It returns false if sealed cannot be a ciphertext.
 func KeyID(sealed []byte) (id uint32, ok bool) {

@@ -27,7 +27,8 @@ func NewSecret(text string) Secret {
 	if text == "" {
 		return Secret{}
 	}
-	return Secret{text: &text}
+	kept := text
+	return Secret{text: &kept}
 }
 
 // Reveal returns the text, "" for the zero Secret. The linter checks that only the code that builds responses calls it.

@@ -254,7 +254,7 @@ func filledRow(t testing.TB, keys *seal.Keys, pk int) []any {
 		kind, name, secret = "workspace_directory", "directory", `{"key":"example"}`
 	}
 	uid := uuid.Must(uuid.NewV7())
-	sealed, err := keys.Seal(seal.NewSecret(secret), seal.Place{Row: uid.String(), Value: "providers.secret." + kind})
+	sealed, err := keys.Seal(seal.NewSecret(secret), seal.Place{Row: uid, Value: "providers.secret", Kind: kind})
 	processtest.Must(t, err)
 	var key any
 	if pk%2 == 0 {
