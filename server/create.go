@@ -48,27 +48,35 @@ func createRequest(ctx context.Context, name string, idempotencyKey *string) sto
 }
 
 // recordResponse is the response of either operation: a record that was stored, or would be.
-type recordResponse struct {
+type recordResponse[Record any] struct {
 	exchange *exchange
-	// record is a pointer to a struct of package model.
-	record   any
+	record   Record
 	replayed bool
-	// advice is given in the Link header.
-	advice []advice.Advice
+	// given is the advice in the Link header.
+	given []advice.Advice
+}
+
+// respond returns the response with a record. Only creates count as replayed.
+func respond[Record any](
+	ctx context.Context, record Record, replayed bool, given []advice.Advice,
+) *recordResponse[Record] {
+	current := exchangeOf(ctx)
+	current.replayed = replayed && !current.validateOnly
+	return &recordResponse[Record]{current, record, replayed, given}
 }
 
 // VisitProvidersOauth2CreateResponse implements api.ProvidersOauth2CreateResponseObject.
-func (r *recordResponse) VisitProvidersOauth2CreateResponse(w http.ResponseWriter) error {
+func (r *recordResponse[Record]) VisitProvidersOauth2CreateResponse(w http.ResponseWriter) error {
 	return r.write(w)
 }
 
 // VisitProvidersWorkspaceDirectoryCreateResponse implements api.ProvidersWorkspaceDirectoryCreateResponseObject.
-func (r *recordResponse) VisitProvidersWorkspaceDirectoryCreateResponse(w http.ResponseWriter) error {
+func (r *recordResponse[Record]) VisitProvidersWorkspaceDirectoryCreateResponse(w http.ResponseWriter) error {
 	return r.write(w)
 }
 
-func (r *recordResponse) write(w http.ResponseWriter) error {
-	text, err := r.exchange.operation.Render(r.record)
+func (r *recordResponse[Record]) write(w http.ResponseWriter) error {
+	text, err := r.exchange.operation.Render(&r.record)
 	if err != nil {
 		return err
 	}
@@ -77,7 +85,7 @@ func (r *recordResponse) write(w http.ResponseWriter) error {
 	if r.replayed {
 		header.Set("Idempotency-Replayed", "true")
 	}
-	if link := advice.Link(r.advice, advicePath); link != "" {
+	if link := advice.Link(r.given, advicePath); link != "" {
 		header.Set("Link", link)
 	}
 	status := http.StatusCreated

@@ -23,12 +23,10 @@ func (s *Server) ProvidersOauth2Create(
 	if err != nil {
 		return nil, explainReuse(ctx, err)
 	}
-	current := exchangeOf(ctx)
 	if requested.ValidateOnly {
-		return &recordResponse{current, new(toValidatedOAuth2(record)), replayed, advice.OAuth2(settings)}, nil
+		return respond(ctx, toValidatedOAuth2(record), replayed, advice.OAuth2(settings)), nil
 	}
-	current.replayed = replayed
-	return &recordResponse{current, new(contract.ToAPIOAuth2(record)), replayed, nil}, nil
+	return respond(ctx, contract.ToAPIOAuth2(record), replayed, nil), nil
 }
 
 // toValidatedOAuth2 returns the response to a validation, without a secret: the record that the idempotency key already

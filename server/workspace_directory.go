@@ -22,13 +22,10 @@ func (s *Server) ProvidersWorkspaceDirectoryCreate(
 	if err != nil {
 		return nil, explainReuse(ctx, err)
 	}
-	current := exchangeOf(ctx)
 	if requested.ValidateOnly {
 		// The response to a validation has no secret.
 		record.Credentials = store.NewSecret("{}")
-		shown := contract.ToAPIWorkspaceDirectory(record)
-		return &recordResponse{current, &shown, replayed, advice.WorkspaceDirectory(settings)}, nil
+		return respond(ctx, contract.ToAPIWorkspaceDirectory(record), replayed, advice.WorkspaceDirectory(settings)), nil
 	}
-	current.replayed = replayed
-	return &recordResponse{current, new(contract.ToAPIWorkspaceDirectory(record)), replayed, nil}, nil
+	return respond(ctx, contract.ToAPIWorkspaceDirectory(record), replayed, nil), nil
 }

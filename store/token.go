@@ -251,6 +251,6 @@ func anyToken(tokens *gorm.DB) (bool, error) {
 }
 
 func digestToken(text string) []byte {
-	digest := sha256.Sum256([]byte(text))
+	digest := sha256.Sum256(append(make([]byte, 0, tokenLength), text...))
 	return digest[:]
 }

@@ -19,7 +19,8 @@ const (
 
 func newTokenText() string {
 	random := RandomAlphanumeric(tokenRandomLength)
-	return tokenPrefix + random + tokenChecksum(random)
+	checksum := tokenChecksum(random)
+	return tokenPrefix + random + string(checksum[:])
 }
 
 // IsTokenText reports whether text has the form of a token: "pvd_", then 40 characters of [0-9A-Za-z], the last 6 of
@@ -29,17 +30,17 @@ func IsTokenText(text string) bool {
 		return false
 	}
 	random := text[len(tokenPrefix) : len(tokenPrefix)+tokenRandomLength]
-	return isAlphanumeric(random) && text[tokenLength-tokenChecksumLength:] == tokenChecksum(random)
+	checksum := tokenChecksum(random)
+	return isAlphanumeric(random) && text[tokenLength-tokenChecksumLength:] == string(checksum[:])
 }
 
-func tokenChecksum(random string) string {
+func tokenChecksum(random string) (digits [tokenChecksumLength]byte) {
 	sum := crc32.ChecksumIEEE([]byte(random))
-	digits := make([]byte, tokenChecksumLength)
 	for i := tokenChecksumLength - 1; i >= 0; i-- {
 		digits[i] = alphanumeric[sum%uint32(len(alphanumeric))]
 		sum /= uint32(len(alphanumeric))
 	}
-	return string(digits)
+	return digits
 }
 
 const alphanumeric = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

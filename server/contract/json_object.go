@@ -24,8 +24,7 @@ type Object struct {
 	// members holds the members that the contract defines. Objects, and lists where the contract has none, are empty here,
 	// because their contents would take many times the size of the body.
 	members map[string]any
-	// objects holds the text of each member that is an object. It is part of the body, or a copy if it is less than half of
-	// that, so that it does not keep the body in memory.
+	// objects holds the text of each member that is an object, which is part of the body.
 	objects map[string]jsontext.Value
 	// unknown holds the names of the other members in order, up to one more than a response can list.
 	unknown []string
@@ -148,11 +147,7 @@ func (r *objectReader) object() (jsontext.Value, error) {
 	if err := r.skip(); err != nil {
 		return nil, err
 	}
-	text := r.body[begin:r.decoder.InputOffset()]
-	if len(text) < len(r.body)/2 {
-		text = bytes.Clone(text)
-	}
-	return text, nil
+	return r.body[begin:r.decoder.InputOffset()], nil
 }
 
 // value reads a scalar, or a list of scalars if items is their schema. The contents of other lists and objects are
