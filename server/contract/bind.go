@@ -28,8 +28,9 @@ func (n *names) of(request reflect.Type) []string {
 	return n.list
 }
 
-// Bind sets the fields of a request, which is a pointer to a struct of package model, to the members of a valid body. The
-// request takes over strings, and the texts of objects, which keep the body in memory. It returns an error if the struct lacks a field.
+// Bind sets the fields of a request, which is a pointer to a struct of package model, to the members of a valid body.
+// The request takes over strings, and the texts of objects, which keep the body in memory. It returns an error if the
+// struct lacks a field.
 func (o Object) Bind(request any) error {
 	into, bound := reflect.ValueOf(request).Elem(), 0
 	for i, name := range o.operation.request.of(into.Type()) {

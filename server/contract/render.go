@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"reflect"
 	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 )
@@ -38,8 +40,8 @@ func appendValue(text []byte, value reflect.Value) ([]byte, error) {
 		return strconv.AppendBool(text, value.Bool()), nil
 	case kind == reflect.Int64:
 		return strconv.AppendInt(text, value.Int(), 10), nil
-	case kind == reflect.String && isPlain(value.String()):
-		return append(append(append(text, '"'), value.String()...), '"'), nil
+	case kind == reflect.String && utf8.ValidString(value.String()):
+		return appendText(text, value.String()), nil
 	}
 	switch field := value.Addr().Interface().(type) {
 	case *uuid.UUID:
@@ -64,13 +66,32 @@ func appendList(text []byte, ids []uuid.UUID) []byte {
 	return append(text, ']')
 }
 
-// isPlain reports whether encoding/json copies a string.
-func isPlain(text string) bool {
-	for i := range len(text) {
-		switch c := text[i]; {
-		case c < ' ', c > '~', c == '"', c == '\\', c == '<', c == '>', c == '&':
-			return false
+// appendText appends a string in UTF-8.
+func appendText(text []byte, value string) []byte {
+	text = append(text, '"')
+	written := 0
+	for i, r := range value {
+		if isEscaped(r) {
+			text = appendEscaped(append(text, value[written:i]...), r)
+			written = i + utf8.RuneLen(r)
 		}
 	}
-	return true
+	return append(append(text, value[written:]...), '"')
+}
+
+func isEscaped(r rune) bool {
+	switch r {
+	case '"', '\\', '<', '>', '&', '\u2028', '\u2029':
+		return true
+	default:
+		return r < ' '
+	}
+}
+
+func appendEscaped(text []byte, r rune) []byte {
+	if i := strings.IndexRune("\"\\\b\f\n\r\t", r); i >= 0 {
+		return append(text, '\\', `"\bfnrt`[i])
+	}
+	const digits = "0123456789abcdef"
+	return append(text, '\\', 'u', digits[r>>12], digits[r>>8&0xf], digits[r>>4&0xf], digits[r&0xf])
 }
