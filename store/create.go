@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,8 @@ import (
 
 	"github.com/google/uuid"
 	"gorm.io/gorm"
+
+	"example.com/providerd/store/database"
 )
 
 // CreateRequest holds what a create has in addition to its settings.
@@ -109,8 +112,11 @@ func (s *Store) create(
 	if request.ValidateOnly {
 		submit = s.validate
 	}
+	// What this hint misses, the insert finds.
+	isKnown := common.IdempotencyKey != nil && !request.ValidateOnly &&
+		s.database.SeesKey(ctx, common.CreatedBy, string(common.Kind), *common.IdempotencyKey)
 	for range maxTries {
-		if common.IdempotencyKey != nil {
+		if isKnown {
 			if prior, err = s.replay(ctx, requested, request); prior != nil || err != nil {
 				return prior, err
 			}
@@ -121,6 +127,7 @@ func (s *Store) create(
 		if !errors.Is(err, errKeyExists) {
 			return nil, err
 		}
+		isKnown = true
 	}
 	return nil, fmt.Errorf("%w: other requests keep creating and deleting the record of the idempotency key",
 		ErrUnavailable)
@@ -128,20 +135,10 @@ func (s *Store) create(
 
 // replay returns the record that the idempotency key of a request already created, or nil. It returns a KeyReusedError
 // if the request differs from it.
-//
-// The first search is only a hint: another server may have the record, which the insert then meets. What is found is
-// read again, so that it will survive the loss of the server.
 func (s *Store) replay(ctx context.Context, requested Record, request CreateRequest) (record Record, err error) {
 	common := requested.Common()
 	const ofKey = "created_by = ? AND kind = ? AND idempotency_key = ?"
 	key := []any{common.CreatedBy, common.Kind, *common.IdempotencyKey}
-	var pks []int64
-	if err := s.reader(ctx).Raw("SELECT pk FROM providers WHERE "+ofKey, key...).Scan(&pks).Error; err != nil {
-		return nil, fmt.Errorf("find the idempotency key: %w", err)
-	}
-	if len(pks) == 0 {
-		return nil, nil
-	}
 	err = s.database.Read(ctx, func(tx *gorm.DB) error {
 		if err := request.reserve(tx.Where(ofKey, key...), requested); err != nil {
 			return err
@@ -195,20 +192,18 @@ func (s *Store) differing(ctx context.Context, stored, requested Record) (fields
 
 // validate returns the error that an insert of the create would return.
 func (s *Store) validate(ctx context.Context, c *create) error {
-	// While creates are refused, a validation must not promise one.
-	if err := errors.Join(s.database.Check(ctx), s.batcher.seal(ctx, c)); err != nil {
-		return err
-	}
-	var found []met
-	err := s.database.Read(ctx, func(tx *gorm.DB) (err error) {
-		found, err = findMet(tx, []*create{c})
-		return err
+	taken, err := s.database.Find(ctx, database.Unique{
+		CreatedBy: c.common.CreatedBy, Kind: string(c.common.Kind),
+		IdempotencyKey: *cmp.Or(c.common.IdempotencyKey, new("")), ClientID: *cmp.Or(c.clientID, new("")),
 	})
-	if err != nil {
-		return err
+	if taken.IdempotencyKey {
+		return errKeyExists
 	}
-	_ = outcome(c, found)
-	return c.err
+	err = errors.Join(err, s.batcher.seal(ctx, c))
+	if err == nil && taken.ClientID {
+		err = ErrClientIDTaken
+	}
+	return err
 }
 
 // errKeyExists means that a record with the idempotency key of a create exists.

@@ -94,6 +94,12 @@ type Database interface {
 	//
 	// It returns ErrInsertApart, ErrUnavailable or ErrOutcomeUnknown.
 	Insert(ctx context.Context, rows Insertion) (pks map[uuid.UUID]int64, err error)
+	// SeesKey reports whether a record has an idempotency key. It is a hint that saves retries an insert: the record may
+	// be lost or deleted, and unless the database responds within a second, it reports false.
+	SeesKey(ctx context.Context, createdBy, kind, key string) bool
+	// Find reports which unique values records have, which will survive the loss of the server. It returns ErrUnavailable,
+	// also if creates cannot be stored now, unless the idempotency key is taken.
+	Find(ctx context.Context, values Unique) (Taken, error)
 	// CheckSchema returns ErrUnavailable and ErrNewer if a later program has migrated the database, so that this one must
 	// not use it.
 	CheckSchema(tx *gorm.DB) error
@@ -131,6 +137,12 @@ type Insertion struct {
 	// IsApart is set for rows of an insert that returned ErrInsertApart, so that they do not wait for others again.
 	IsApart bool
 }
+
+// Unique is the unique values of a create, "" for none. The idempotency key belongs to the caller and the kind.
+type Unique struct{ CreatedBy, Kind, IdempotencyKey, ClientID string }
+
+// Taken reports which of them records have.
+type Taken struct{ IdempotencyKey, ClientID bool }
 
 // Stats are statistics of an open database at one moment.
 type Stats struct {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"golang.org/x/sync/singleflight"
 	"gorm.io/gorm"
 
@@ -20,6 +21,8 @@ import (
 const (
 	// transactTimeout limits a transaction, retries included: the wait for a writable server, the statements and COMMIT.
 	transactTimeout = 5 * time.Second
+	// hintTimeout limits SeesKey.
+	hintTimeout = time.Second
 	// firstPause and maxPause are the shortest and longest pause between retries.
 	firstPause = 20 * time.Millisecond
 	maxPause   = 200 * time.Millisecond
@@ -33,8 +36,8 @@ type Database struct {
 	servers       servers
 	writers       database.Pool
 	readers       database.Pool
-	// hasUnknownCommit is set by a commit with an unknown outcome, and cleared when a commit succeeds.
-	hasUnknownCommit atomic.Bool
+	// mustProve is set by a commit with an unknown outcome and by a failed hint, and cleared when a commit succeeds.
+	mustProve atomic.Bool
 	// isInsertFailing is set when an insert fails, and cleared by a probe that can insert rows.
 	isInsertFailing atomic.Bool
 	readiness       readiness
@@ -81,6 +84,58 @@ func (d *Database) inspect(ctx context.Context, statements func(tx *gorm.DB) err
 		return nil
 	}
 	return err
+}
+
+const selectTaken = `SELECT EXISTS (SELECT FROM providers WHERE created_by = $1 AND kind = $2 AND idempotency_key = $3),
+	EXISTS (SELECT FROM providers WHERE client_id = $4)`
+
+// SeesKey sends one statement. After it fails, the server must prove that it commits, so that no insert is sent to one
+// that does not respond.
+func (d *Database) SeesKey(ctx context.Context, createdBy, kind, key string) bool {
+	ctx, cancel := context.WithTimeout(ctx, hintTimeout)
+	defer cancel()
+	values := database.Unique{CreatedBy: createdBy, Kind: kind, IdempotencyKey: key}
+	taken, _, err := d.find(ctx, d.readers, (*transaction).exchange, values)
+	if err != nil {
+		d.mustProve.Store(true)
+	}
+	return taken.IdempotencyKey
+}
+
+// Find searches in a transaction whose COMMIT waits for the standbys, so that what was found is not lost.
+func (d *Database) Find(ctx context.Context, values database.Unique) (taken database.Taken, err error) {
+	limited, cancel := context.WithTimeout(ctx, transactTimeout)
+	defer cancel()
+	err = retry(limited, func() (again bool, err error) {
+		taken, again, err = d.find(limited, d.writers, (*transaction).probe, values)
+		return again, err
+	})
+	if err != nil || taken.IdempotencyKey {
+		return taken, err
+	}
+	return taken, d.Check(ctx)
+}
+
+// find sends selectTaken, and reports whether another attempt may succeed.
+func (d *Database) find(
+	ctx context.Context, pool database.Pool,
+	send func(*transaction, context.Context, ...statement) ([]*pgconn.Result, error), values database.Unique,
+) (taken database.Taken, again bool, err error) {
+	tx, err := d.connection(ctx, pool)
+	if err != nil {
+		return taken, !errors.Is(err, database.ErrNewer), err
+	}
+	results, err := send(tx, ctx, statement{selectTaken, [][]byte{
+		[]byte(values.CreatedBy), []byte(values.Kind), []byte(values.IdempotencyKey), []byte(values.ClientID),
+	}})
+	if err != nil {
+		d.avoidFailed(ctx, tx, err)
+		tx.discard()
+		return taken, isRetryable(err), err
+	}
+	tx.release()
+	row := results[0].Rows[0]
+	return database.Taken{IdempotencyKey: string(row[0]) == "t", ClientID: string(row[1]) == "t"}, false, nil
 }
 
 // Write runs statements in a transaction. Writes take turns.
@@ -147,11 +202,11 @@ func retry(ctx context.Context, try func() (again bool, err error)) error {
 func (d *Database) try(
 	ctx context.Context, terms terms, statements func(tx *gorm.DB) error,
 ) (again bool, err error) {
-	tx, err := d.connection(ctx)
+	tx, err := d.connection(ctx, d.writers)
 	if err != nil {
 		return !errors.Is(err, database.ErrNewer), err
 	}
-	err = tx.begin(ctx, terms.begin)
+	_, err = tx.begin(ctx, terms.begin)
 	if err == nil {
 		err = tx.run(ctx, d.writers.GORM, terms.statements, statements)
 	}
@@ -167,10 +222,10 @@ func (d *Database) try(
 	return isRetryable(err), classify(err)
 }
 
-// connection returns a connection for a transaction. After a commit with an unknown outcome, the server must first
-// prove that it commits, because each commit that hangs leaves a connection waiting on the server.
-func (d *Database) connection(ctx context.Context) (*transaction, error) {
-	conn, err := d.writers.Conn(ctx)
+// connection returns a connection of a pool. After a commit with an unknown outcome, the server must first prove that it
+// commits, because each commit that hangs leaves a connection waiting on the server.
+func (d *Database) connection(ctx context.Context, pool database.Pool) (*transaction, error) {
+	conn, err := pool.Conn(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", unavailable(err))
 	}
@@ -183,7 +238,7 @@ func (d *Database) connection(ctx context.Context) (*transaction, error) {
 		tx.discard()
 		return nil, fmt.Errorf("connect: %w", unavailable(err))
 	}
-	if d.hasUnknownCommit.Load() {
+	if d.mustProve.Load() {
 		return tx, d.prove(ctx, tx)
 	}
 	return tx, nil
@@ -191,7 +246,7 @@ func (d *Database) connection(ctx context.Context) (*transaction, error) {
 
 // prove commits a transaction without rows. If that fails, it avoids the server and closes the connection.
 func (d *Database) prove(ctx context.Context, tx *transaction) error {
-	if err := tx.probe(ctx); err != nil {
+	if _, err := tx.probe(ctx); err != nil {
 		if ctx.Err() == nil {
 			d.servers.avoid(tx.link)
 		}
@@ -199,13 +254,13 @@ func (d *Database) prove(ctx context.Context, tx *transaction) error {
 		return err
 	}
 	d.servers.prefer(tx.link.host)
-	d.hasUnknownCommit.Store(false)
+	d.mustProve.Store(false)
 	return nil
 }
 
 // noteUnknownCommit avoids a server that failed or did not respond during COMMIT.
 func (d *Database) noteUnknownCommit(tx *transaction) {
-	d.hasUnknownCommit.Store(true)
+	d.mustProve.Store(true)
 	d.servers.avoid(tx.link)
 }
 

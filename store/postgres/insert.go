@@ -57,7 +57,7 @@ func mayWait(rows database.Insertion, err error) bool {
 func (d *Database) tryInsert(
 	ctx context.Context, rows database.Insertion,
 ) (pks map[uuid.UUID]int64, again bool, err error) {
-	tx, err := d.connection(ctx)
+	tx, err := d.connection(ctx, d.writers)
 	if err != nil {
 		return nil, !errors.Is(err, database.ErrNewer), err
 	}

@@ -94,6 +94,9 @@ func TestNewerSchema(t *testing.T) {
 		if replayed, err := keyedCreate(t.Context(), loaded, table); err != nil || !replayed {
 			t.Errorf("%s: replayed is %v, %v", table, replayed, err)
 		}
+		if isMade, err := keyedValidate(t.Context(), loaded, table); err != nil || !isMade {
+			t.Errorf("%s: validated as made %v, %v", table, isMade, err)
+		}
 		storetest.Collect(t, loaded.Tokens(t.Context()))
 	}
 	expectUse("none")

@@ -50,7 +50,7 @@ func (d *Database) Check(ctx context.Context) error {
 func (d *Database) probe(ctx context.Context) error {
 	var tx *transaction
 	err := retry(ctx, func() (again bool, err error) {
-		tx, err = d.connection(ctx)
+		tx, err = d.connection(ctx, d.writers)
 		return hasCode(err, tooManyConnections), err
 	})
 	if err == nil {

@@ -67,28 +67,29 @@ type transaction struct {
 }
 
 // begin begins the transaction, and runs more statements. It returns database.ErrUnavailable if that fails.
-func (t *transaction) begin(ctx context.Context, begin string, more ...statement) error {
+func (t *transaction) begin(
+	ctx context.Context, begin string, more ...statement,
+) (results []*pgconn.Result, err error) {
 	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
 	defer cancel()
-	results, err := t.exchange(ctx, append([]statement{{text: begin}, {text: secureStatement}}, more...)...)
+	results, err = t.exchange(ctx, append([]statement{{text: begin}, {text: secureStatement}}, more...)...)
 	if err == nil {
 		err = t.checkServer(results[1])
 	}
 	if err != nil {
-		return fmt.Errorf("begin: %w", unavailable(err))
+		return nil, fmt.Errorf("begin: %w", unavailable(err))
 	}
-	return nil
+	return results[2:], nil
 }
 
-// probe commits a transaction without rows. It returns database.ErrUnavailable if that fails or takes too long.
-func (t *transaction) probe(ctx context.Context) error {
-	if err := t.begin(ctx, beginStatement, statement{text: commitStatement}); err != nil {
-		return err
+// probe commits a transaction that runs statements without writing rows, and travels in one message. It returns
+// database.ErrUnavailable if that fails or takes too long.
+func (t *transaction) probe(ctx context.Context, statements ...statement) (results []*pgconn.Result, err error) {
+	results, err = t.begin(ctx, beginStatement, append(statements, statement{text: commitStatement})...)
+	if err == nil && t.link.warning != nil {
+		err = fmt.Errorf("commit: %w", unavailable(t.link.warning))
 	}
-	if err := t.link.warning; err != nil {
-		return fmt.Errorf("commit: %w", unavailable(err))
-	}
-	return nil
+	return results, err
 }
 
 // checkServer checks the result of secureStatement: the server must accept writes and be safe, and this program must

@@ -1,7 +1,9 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -39,6 +41,8 @@ type Database struct {
 	// inserting guards inserter, which is nil before the first Insert.
 	inserting sync.Mutex
 	inserter  *inserter
+	// finder is one of the readers; its conn is nil before it is opened.
+	finder statements
 	// closeOnce calls close once and returns the same result every time.
 	closeOnce func() error
 }
@@ -108,16 +112,67 @@ func (d *Database) write(ctx context.Context, statements func(tx *gorm.DB) error
 // Read runs statements on connections that cannot write. What is committed is on disk. The context does not interrupt
 // them: with one that can end, the driver starts a goroutine for each statement.
 func (d *Database) Read(ctx context.Context, statements func(tx *gorm.DB) error) error {
-	if err := d.files.check(); err != nil {
+	if err := d.files.checkUnlessRecent(); err != nil {
 		return err
 	}
 	ctx = context.WithoutCancel(ctx)
-	return d.Reader().WithContext(ctx).Transaction(func(tx *gorm.DB) error { //nolint:wrapcheck // It is wrapped already.
+	err := d.Reader().WithContext(ctx).Transaction(func(tx *gorm.DB) error {
 		if err := d.CheckSchema(tx); err != nil {
 			return err
 		}
 		return statements(tx)
 	})
+	// What was read from changed files does not count.
+	return cmp.Or(d.files.check(), err) //nolint:wrapcheck // They are wrapped already.
+}
+
+// selectKey selects whether a record has an idempotency key, and selectTaken also whether one has a client_id, and the
+// schema version.
+const (
+	selectKey   = `SELECT EXISTS (SELECT 1 FROM providers WHERE created_by = ? AND kind = ? AND idempotency_key = ?)`
+	selectTaken = selectKey + `, EXISTS (SELECT 1 FROM providers WHERE client_id = ?), (` + selectSchemaVersion + `)`
+)
+
+// SeesKey may rely on a recent check of the files.
+func (d *Database) SeesKey(ctx context.Context, createdBy, kind, key string) bool {
+	row, err := d.find(ctx, selectKey, createdBy, kind, key)
+	return err == nil && row[0] == int64(1)
+}
+
+// Find checks the files after the search, because what was read from changed files does not count.
+func (d *Database) Find(ctx context.Context, values database.Unique) (taken database.Taken, err error) {
+	row, err := d.find(ctx, selectTaken, values.CreatedBy, values.Kind, values.IdempotencyKey, values.ClientID)
+	if err := cmp.Or(d.files.check(), err); err != nil {
+		return taken, err //nolint:wrapcheck // They are wrapped already.
+	}
+	if version, _ := row[2].(int64); version > d.schemaVersion {
+		return taken, d.CheckSchema(d.Reader().WithContext(ctx))
+	}
+	taken = database.Taken{IdempotencyKey: row[0] == int64(1), ClientID: row[1] == int64(1)}
+	switch {
+	case taken.IdempotencyKey:
+		return taken, nil
+	case d.failed.Load():
+		return taken, d.probeWrite(ctx)
+	default:
+		return taken, d.prepared.Renew(func() error { return d.Prepare(ctx) })
+	}
+}
+
+// find returns the row that a statement selects. The context does not interrupt it: see Read.
+func (d *Database) find(ctx context.Context, text string, values ...string) (row []driver.Value, err error) {
+	if err := d.files.checkUnlessRecent(); err != nil {
+		return nil, err
+	}
+	arguments := make([]driver.NamedValue, len(values))
+	for n, value := range values {
+		arguments[n] = driver.NamedValue{Ordinal: n + 1, Value: value}
+	}
+	err = d.finder.query(context.WithoutCancel(ctx), text, func(selected []driver.Value) error {
+		row = selected
+		return nil
+	}, arguments...)
+	return row, classify(err)
 }
 
 // SettledEvent returns the last event: transactions that write take turns, and their rows are on disk before they are
@@ -139,16 +194,8 @@ func (*Database) Instance(*gorm.DB) (string, error) { return "", nil }
 // Check checks the files and the schema's version, at times the schema and the last keys, and after a batch has failed
 // that the database can be written.
 func (d *Database) Check(ctx context.Context) error {
-	if err := d.files.check(); err != nil {
-		return err
-	}
-	if d.failed.Load() {
-		return d.probeWrite(ctx)
-	}
-	if err := d.CheckSchema(d.Reader().WithContext(ctx)); err != nil {
-		return err
-	}
-	return d.prepared.Renew(func() error { return d.Prepare(ctx) })
+	_, err := d.Find(ctx, database.Unique{})
+	return err
 }
 
 // Close waits for running statements and closes the database. A second call returns the same result.
@@ -174,6 +221,9 @@ func (d *Database) close() error {
 	var err error
 	if d.inserter != nil {
 		err = d.inserter.close()
+	}
+	if d.finder.conn != nil {
+		err = errors.Join(err, d.finder.close())
 	}
 	err = errors.Join(err, database.ClosePools(d.readers, d.changes, d.writers))
 	// Close the files last: closing any of them earlier would release the POSIX locks of SQLite.

@@ -138,10 +138,19 @@ func TestDamageIsDetected(t *testing.T) {
 			if rapid.Bool().Draw(rt, "commit first") && r.insert("lost", 0) == nil {
 				rt.Errorf("%s: database %d commits", name, i)
 			}
-			for act, err := range map[string]error{
-				"Check": r.Check(rt.Context()), "Commit": r.insert("lost", 0),
-				"Change": r.Write(rt.Context(), executing()), "Close": r.Close(),
-			} {
+			acts := map[string]func() error{
+				"Check":  func() error { return r.Check(rt.Context()) },
+				"Commit": func() error { return r.insert("lost", 0) },
+				"Change": func() error { return r.Write(rt.Context(), executing()) },
+				"Read":   func() error { return r.Read(rt.Context(), executing()) },
+				"Find": func() error {
+					_, err := r.Find(rt.Context(), database.Unique{})
+					return err
+				},
+				"Close": r.Close,
+			}
+			for _, act := range rapid.Permutation(slices.Sorted(maps.Keys(acts))).Draw(rt, "acts") {
+				err := acts[act]()
 				if !errors.Is(err, database.ErrUnavailable) || !strings.Contains(err.Error(), want) {
 					rt.Errorf("%s: %s of database %d: %v, want %q", name, act, i, err, want)
 				}

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// maxReaders limits the connections for reading, each of which has a page cache.
-	maxReaders = 4
+	// maxReaders limits the connections for reading, each of which has a page cache. One is for Find.
+	maxReaders = 5
 	// maxWriters is one connection for batches and one for checkpoints.
 	maxWriters = 2
 	// busyTimeout is how long a statement waits for a lock of another program.

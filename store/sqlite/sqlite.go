@@ -178,5 +178,9 @@ func (d *Database) open(ctx context.Context, path string, prepare prepareFunc) (
 		return wrapPath(path, err)
 	}
 	d.readers, err = connect(path, "_query_only=on", busyTimeout, maxReaders, d.allowConnection)
+	if err == nil {
+		d.finder.prepared = map[string]*sqlite3.SQLiteStmt{}
+		d.finder.conn, err = d.readers.Conn(ctx)
+	}
 	return wrapPath(path, err)
 }

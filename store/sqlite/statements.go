@@ -12,7 +12,7 @@ import (
 )
 
 // statements runs statements on one connection and prepares each text once. It uses the driver, because database/sql
-// would convert and copy each value. Its errors are those of the driver.
+// would convert and copy each value. Calls wait for each other. Its errors are those of the driver.
 type statements struct {
 	conn     *sql.Conn
 	prepared map[string]*sqlite3.SQLiteStmt
