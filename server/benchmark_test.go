@@ -15,11 +15,11 @@ import (
 )
 
 // BenchmarkCreate measures creates like those of cmd/bench, from the handler to the disk, and the validations of
-// creates. Run it with -benchmem.
+// creates.
 func BenchmarkCreate(b *testing.B) {
 	h := start(b)
 	handler := h.newServer(b, func(config *server.Config) {
-		config.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+		config.Logger = slog.New(slog.NewTextHandler(io.Discard, nil)) //nolint:sloglint // Lines are part of a create.
 		config.Metrics = server.NewMetrics(prometheus.NewRegistry(), config.Contract, config.Store)
 	})
 	sent := 0

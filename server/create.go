@@ -1,7 +1,9 @@
 package server
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -76,9 +78,9 @@ func (r *recordResponse[Record]) VisitProvidersWorkspaceDirectoryCreateResponse(
 }
 
 func (r *recordResponse[Record]) write(w http.ResponseWriter) error {
-	text, err := r.exchange.operation.Render(&r.record)
-	if err != nil {
-		return err
+	var text bytes.Buffer
+	if err := json.NewEncoder(&text).Encode(&r.record); err != nil {
+		return fmt.Errorf("render provider: %w", err)
 	}
 	header := w.Header()
 	header.Set(echo.HeaderContentType, echo.MIMEApplicationJSON)
@@ -93,7 +95,7 @@ func (r *recordResponse[Record]) write(w http.ResponseWriter) error {
 		status = http.StatusOK
 	}
 	w.WriteHeader(status)
-	_, err = w.Write(text)
+	_, err := w.Write(text.Bytes())
 	return err //nolint:wrapcheck // handleError looks at its type.
 }
 

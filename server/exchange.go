@@ -186,8 +186,6 @@ func callRecovered(next echo.HandlerFunc, c echo.Context) (err error) {
 }
 
 const (
-	// maxLogged is how many attributes a line has, at most.
-	maxLogged = 16
 	// maxLoggedField is how many bytes of a value chosen by the caller are logged.
 	maxLoggedField = 256
 	// maxLoggedError is the same for errors; it has room for the stack of a panic.
@@ -205,19 +203,15 @@ func truncate(text string, limit int) string {
 // log writes one line for each exchange, at level debug for probes and pages that succeed. It contains nothing of the
 // body, and of the query only validate_only.
 func (s *Server) log(c echo.Context, current *exchange) {
-	attributes := append(make([]slog.Attr, 0, maxLogged),
+	attributes := append(make([]slog.Attr, 0, 16),
 		slog.String("request_id", current.requestID),
 		slog.String("method", truncate(c.Request().Method, maxLoggedField)),
 		slog.String("path", truncate(withoutToken(c.Request().URL.Path), maxLoggedField)),
 		slog.Int("status", c.Response().Status),
 		slog.Int64("bytes", c.Response().Size),
 		slog.Float64("duration_ms", float64(current.took)/float64(time.Millisecond)),
-		// The address of the peer.
-		slog.String("remote", c.Request().RemoteAddr),
 	)
-	if host, _, err := net.SplitHostPort(c.Request().RemoteAddr); err == nil && host != current.remoteAddress {
-		attributes = append(attributes, slog.String("client", current.remoteAddress))
-	}
+	attributes = current.appendAddresses(attributes, c.Request().RemoteAddr)
 	if current.token.ID != 0 {
 		attributes = append(attributes,
 			slog.String("caller", current.token.Name), slog.Int64("token_id", current.token.ID))
@@ -257,6 +251,15 @@ func withoutToken(path string) string {
 		before += tokenPrefix + "…"
 	}
 	return before
+}
+
+// appendAddresses appends the address of the peer and, if a trusted proxy sent it, the address of its client.
+func (e *exchange) appendAddresses(attributes []slog.Attr, peer string) []slog.Attr {
+	attributes = append(attributes, slog.String("remote", peer))
+	if host, _, err := net.SplitHostPort(peer); err == nil && host != e.remoteAddress {
+		attributes = append(attributes, slog.String("client", e.remoteAddress))
+	}
+	return attributes
 }
 
 // writeLine logs without what the methods of the logger add: a second clock reading and the source line.

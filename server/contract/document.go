@@ -3,7 +3,8 @@
 // errors, and apply validates files with it before sending anything.
 //
 // Start with Document and Operation in document.go. json_object.go reads a body, malformed.go describes syntax errors,
-// validate.go and violations.go find violations, and describe.go and suggest.go describe them.
+// validate.go and violations.go find violations, and describe.go and suggest.go describe them. bind.go turns a valid
+// body into the request of a handler.
 package contract
 
 import (
@@ -11,6 +12,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -49,10 +51,10 @@ type Operation struct {
 	fields []field
 	// elsewhere maps the plain name of each field that only another operation has to the path of that operation.
 	elsewhere map[string]string
-	// readers are objectReaders that are not in use.
+	// sorted holds the names of the fields, sorted.
+	sorted []string
+	// readers holds objectReaders that are not in use.
 	readers sync.Pool
-	// request and record are the names in the structs of a request and a record.
-	request, record names
 }
 
 // field is one field of a body: a scalar, a list of scalars, or a free-form object.
@@ -188,7 +190,8 @@ func newOperation(method, path string, op *openapi3.Operation) *Operation {
 	body := op.RequestBody.Value.Content[jsonMediaType].Schema.Value
 	result := &Operation{
 		ID: op.OperationID, Method: method, Path: path, Summary: op.Summary, CurlSample: curlSample(op),
-		parameters: op.Parameters, body: body,
+		parameters: op.Parameters, body: body, sorted: slices.Sorted(maps.Keys(body.Properties)),
+		readers: sync.Pool{New: func() any { return new(objectReader) }},
 	}
 	line := map[string]int{}
 	for name, property := range body.Properties {

@@ -36,12 +36,9 @@ type Object struct {
 // repeated member names, lone surrogates, deep nesting, or anything after the object. Otherwise it returns a
 // *MalformedError with the byte offset and, if there is one, the pointer.
 func (o *Operation) Read(body []byte) (Object, error) {
-	reader, _ := o.readers.Get().(*objectReader)
-	if reader == nil {
-		reader = new(objectReader)
-	}
-	defer o.release(reader)
+	reader := o.readers.Get().(*objectReader)
 	reader.reset(body)
+	defer o.release(reader)
 	kind := reader.decoder.PeekKind()
 	switch {
 	case kind == '{':
