@@ -41,8 +41,8 @@ type Database struct {
 	// isInsertFailing is set when an insert fails, and cleared by a probe that can insert rows.
 	isInsertFailing atomic.Bool
 	readiness       readiness
-	// arrays are the types of arrays of the columns that Insert writes.
-	arrays map[string]arrayType
+	// columns are the types of the columns that Insert writes.
+	columns map[string]columnType
 	// preparing runs Prepare.
 	preparing singleflight.Group
 	// abandonTimeout is the constant of this name, except in tests.

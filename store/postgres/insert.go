@@ -118,35 +118,35 @@ func insertError(err error) error {
 	}
 }
 
-// arrayType is the type of arrays of the values of a column.
-type arrayType struct {
-	name string
-	oid  uint32
+// columnType is the type of a column, and that of arrays of its values.
+type columnType struct {
+	name         string
+	value, array uint32
 }
 
-// readArrayTypes returns the types for the columns of the table of providers.
-func readArrayTypes(ctx context.Context, db *gorm.DB) (map[string]arrayType, error) {
+// readColumnTypes returns the types of the columns of the table of providers.
+func readColumnTypes(ctx context.Context, db *gorm.DB) (map[string]columnType, error) {
 	var columns []struct {
-		Name, Type string
-		OID        uint32 `gorm:"column:oid"`
+		Name, Type   string
+		Value, Array uint32
 	}
-	err := db.WithContext(ctx).Raw(`SELECT attname AS name, typarray::regtype::text AS type, typarray AS oid
-		FROM pg_attribute JOIN pg_type ON pg_type.oid = atttypid
+	err := db.WithContext(ctx).Raw(`SELECT attname AS name, atttypid::regtype::text AS type, atttypid AS value,
+		typarray AS array FROM pg_attribute JOIN pg_type ON pg_type.oid = atttypid
 		WHERE attrelid = to_regclass('providers') AND attnum > 0`).Scan(&columns).Error
 	if err != nil {
 		return nil, fmt.Errorf("read the types of columns: %w", unavailable(err))
 	}
-	types := map[string]arrayType{}
+	types := map[string]columnType{}
 	for _, column := range columns {
-		types[column.Name] = arrayType{column.Type, column.OID}
+		types[column.Name] = columnType{column.Type, column.Value, column.Array}
 	}
 	return types, nil
 }
 
-// insertStatement returns the INSERT. The rows are arrays, one for each column, so that one text serves any number. It
-// inserts nothing if the server is unsafe; the lookup reports that.
+// insertStatement returns the INSERT. Several rows are arrays, one for each column, so that one text serves any number;
+// unnest in FROM would first store all values. It inserts nothing if the server is unsafe; the lookup reports that.
 func (d *Database) insertStatement(types *pgtype.Map, rows database.Insertion) (insert statement, err error) {
-	arrays, values := make([]string, len(rows.Columns)), make(pgtype.FlatArray[any], len(rows.Rows))
+	selected, values := make([]string, len(rows.Columns)), make(pgtype.FlatArray[any], len(rows.Rows))
 	insert.values = make([][]byte, len(rows.Columns), len(rows.Columns)+1)
 	for n, column := range rows.Columns {
 		// The sizes of the head of an array and of an element.
@@ -154,20 +154,29 @@ func (d *Database) insertStatement(types *pgtype.Map, rows database.Insertion) (
 		size := head
 		for i, row := range rows.Rows {
 			values[i] = row[n]
-			if secret, ok := row[n].([]byte); ok {
-				size += element + len(secret)
+			switch value := row[n].(type) {
+			case []byte:
+				size += element + len(value)
+			case uuid.UUID:
+				// The driver would format and parse it.
+				values[i] = pgtype.UUID{Bytes: value, Valid: true}
 			}
 		}
-		kind, into := d.arrays[column], make([]byte, 0, size)
-		insert.values[n], err = types.Encode(kind.oid, pgtype.BinaryFormatCode, values, into)
+		kind, into := d.columns[column], make([]byte, 0, size)
+		place := "$" + strconv.Itoa(n+1) + "::" + kind.name
+		if len(values) == 1 {
+			selected[n] = place
+			insert.values[n], err = types.Encode(kind.value, pgtype.BinaryFormatCode, values[0], into)
+		} else {
+			selected[n] = "unnest(" + place + "[])"
+			insert.values[n], err = types.Encode(kind.array, pgtype.BinaryFormatCode, values, into)
+		}
 		if err != nil {
 			return insert, fmt.Errorf("write values of %s: %w", column, err)
 		}
-		arrays[n] = "$" + strconv.Itoa(n+1) + "::" + kind.name
 	}
-	columns := strings.Join(rows.Columns, ", ")
-	insert.text = "INSERT INTO " + rows.Table + " (" + columns + ") SELECT * FROM unnest(" + strings.Join(arrays, ", ") +
-		") AS rows WHERE (SELECT version FROM keyset) = $" + strconv.Itoa(len(arrays)+1) +
+	insert.text = "INSERT INTO " + rows.Table + " (" + strings.Join(rows.Columns, ", ") + ") SELECT " +
+		strings.Join(selected, ", ") + " WHERE (SELECT version FROM keyset) = $" + strconv.Itoa(len(selected)+1) +
 		" AND " + unsafeSettings + " = '' ON CONFLICT DO NOTHING RETURNING uid, pk"
 	insert.values = append(insert.values, rows.KeysetVersion)
 	return insert, nil

@@ -91,7 +91,7 @@ func (d *Database) open(ctx context.Context, url URL, prepare prepareFunc) (err 
 	if err := prepare(ctx, d.writers.DB); err != nil {
 		return err
 	}
-	if d.arrays, err = readArrayTypes(ctx, d.writers.GORM); err != nil {
+	if d.columns, err = readColumnTypes(ctx, d.writers.GORM); err != nil {
 		return err
 	}
 	d.readers.DB = d.connect(url, maxReaders)
