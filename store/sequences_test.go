@@ -40,7 +40,7 @@ func TestSequencesOverSQLite(t *testing.T) {
 				}
 				storetest.Execute(t, path, test.damage)
 				if want%2 == 0 {
-					// The server goes on.
+					// The server continues.
 					continue
 				}
 				processtest.Must(t, opened.Close())
