@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -177,18 +176,4 @@ func (c *keyCache) latest(tx *gorm.DB) (*loadedKeys, error) {
 		return loaded, nil
 	}
 	return c.load(tx)
-}
-
-// ID returns an identifier of the database and its copies, derived from its keyset. It returns ErrUnavailable.
-func (s *Store) ID(ctx context.Context) (string, error) {
-	keys, err := s.keys.current(s.reader(ctx))
-	if err != nil {
-		return "", err
-	}
-	mac, err := keys.Digest(NewSecret("database"))
-	if err != nil {
-		return "", fmt.Errorf("compute id: %w", err)
-	}
-	const length = 8
-	return hex.EncodeToString(mac[len(mac)-length:]), nil
 }
