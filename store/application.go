@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"gorm.io/gorm"
+
+	"example.com/providerd/store/rows"
 )
 
 // CreateApplication stores an application with its links and returns it. ID is ignored.
@@ -203,13 +205,13 @@ func withBackchannels(tx *gorm.DB) *gorm.DB {
 
 // Applications returns all applications with their backchannels, oldest first. On ErrUnavailable the sequence ends.
 func (s *Store) Applications(ctx context.Context) iter.Seq2[Application, error] {
-	return pages(func(last *Application) ([]Application, error) {
+	return rows.Pages(func(last *Application) ([]Application, error) {
 		query := withBackchannels(s.reader(ctx))
 		if last != nil {
 			query = query.Where("id > ?", last.ID)
 		}
 		var page []Application
-		if err := query.Order("id").Limit(pageSize).Find(&page).Error; err != nil {
+		if err := query.Order("id").Limit(rows.PageSize).Find(&page).Error; err != nil {
 			return nil, fmt.Errorf("read applications: %w", err)
 		}
 		return page, nil

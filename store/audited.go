@@ -7,13 +7,15 @@ import (
 	"slices"
 
 	"gorm.io/gorm"
+
+	"example.com/providerd/store/rows"
 )
 
 // audited is a kind of record whose state is in the lines of the events about it. Its name is their first word.
 type audited struct {
 	name, table, key string
 	// addDigests adds the digests of the records that a query selects, or why they cannot be read.
-	addDigests func(query *gorm.DB, keys *loadedKeys, digests map[int64]readable[*string]) error
+	addDigests func(query *gorm.DB, keys *loadedKeys, digests map[int64]rows.Row[*string]) error
 }
 
 func auditedRecords() []audited {
@@ -23,23 +25,23 @@ func auditedRecords() []audited {
 	}
 }
 
-func addProviderDigests(query *gorm.DB, keys *loadedKeys, digests map[int64]readable[*string]) error {
-	rows, err := recordsIn(query)
-	for _, row := range rows {
+func addProviderDigests(query *gorm.DB, keys *loadedKeys, digests map[int64]rows.Row[*string]) error {
+	read, err := recordsIn(query)
+	for _, row := range read {
 		digest, err := digestOf(keys, row)
-		digests[row.value.Common().PK] = readable[*string]{digest, err}
+		digests[row.Value.Common().PK] = rows.Row[*string]{Value: digest, Damaged: err}
 	}
 	return err
 }
 
-func addTokenDigests(query *gorm.DB, keys *loadedKeys, digests map[int64]readable[*string]) error {
-	rows, err := readTokens(query)
-	for _, row := range rows {
-		digest := readable[*string]{damaged: row.damaged}
-		if row.damaged == nil {
-			digest.value, digest.damaged = digestOfJSON(keys, "token", row.value.ID, row.value)
+func addTokenDigests(query *gorm.DB, keys *loadedKeys, digests map[int64]rows.Row[*string]) error {
+	read, err := readTokens(query)
+	for _, row := range read {
+		digest := rows.Row[*string]{Damaged: row.Damaged}
+		if row.Damaged == nil {
+			digest.Value, digest.Damaged = digestOfJSON(keys, "token", row.Value.ID, row.Value)
 		}
-		digests[row.value.ID] = digest
+		digests[row.Value.ID] = digest
 	}
 	return err
 }
@@ -52,7 +54,7 @@ func (a audited) addStates(tx *gorm.DB, keys *loadedKeys, page []LogEntry) error
 			ids = append(ids, entry.Subject)
 		}
 	}
-	digests := map[int64]readable[*string]{}
+	digests := map[int64]rows.Row[*string]{}
 	for chunk := range slices.Chunk(ids, recordsAtOnce) {
 		if err := a.addDigests(tx.Where(a.key+" IN ?", chunk), keys, digests); err != nil {
 			return fmt.Errorf("read %ss: %w", a.name, err)
@@ -64,10 +66,10 @@ func (a audited) addStates(tx *gorm.DB, keys *loadedKeys, page []LogEntry) error
 			continue
 		}
 		digest := digests[entry.Subject]
-		entry.Damaged, entry.RecordState = digest.damaged, &RecordState{Digest: digest.value}
-		if digest.damaged != nil {
+		entry.Damaged, entry.RecordState = digest.Damaged, &RecordState{Digest: digest.Value}
+		if digest.Damaged != nil {
 			entry.Record = RecordUnreadable
-		} else if digest.value == nil {
+		} else if digest.Value == nil {
 			entry.Record = RecordDeleted
 		}
 	}

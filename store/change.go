@@ -10,6 +10,9 @@ import (
 
 	"github.com/google/uuid"
 	"gorm.io/gorm"
+
+	"example.com/providerd/store/database"
+	"example.com/providerd/store/rows"
 )
 
 // ErrChanged means that a provider was changed or deleted since the change was planned.
@@ -131,7 +134,7 @@ func (c changing) apply(changes []Change) ([]int64, error) {
 		return nil, err
 	}
 	for _, indexes := range [...][]int{updated, created} {
-		for chunk := range slices.Chunk(indexes, pageSize) {
+		for chunk := range slices.Chunk(indexes, rows.PageSize) {
 			if err := c.write(changes, chunk, pks); err != nil {
 				return nil, err
 			}
@@ -159,7 +162,7 @@ func (c changing) free(changes []Change, updated []int) error {
 
 // set sets a column of some providers.
 func (c changing) set(column string, value any, pks []int64) error {
-	for chunk := range slices.Chunk(pks, pageSize) {
+	for chunk := range slices.Chunk(pks, rows.PageSize) {
 		query := c.tx.Table(providersTable).Where("pk IN ?", chunk)
 		if err := query.UpdateColumn(column, value).Error; err != nil {
 			return fmt.Errorf("clear the unique values of %s: %w", column, err)
@@ -170,7 +173,7 @@ func (c changing) set(column string, value any, pks []int64) error {
 
 // write writes the rows of some changes, which are all updates or all creates, with one statement, and sets their pks.
 func (c changing) write(changes []Change, chunk []int, pks []int64) error {
-	isUpdate, at := changes[chunk[0]].Planned != nil, now()
+	isUpdate, at := changes[chunk[0]].Planned != nil, database.Now()
 	values, byUID := make([]any, 0, len(chunk)*(len(c.columns)+1)), map[uuid.UUID]int{}
 	for _, i := range chunk {
 		common := written(changes[i], at)

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/uuid"
 	"gorm.io/gorm"
+
+	"example.com/providerd/store/rows"
 )
 
 // column is a value in a column, of a type that database.Insertion lists.
@@ -88,13 +90,13 @@ func visit[T comparable](v *visitor, name string, field *T, byDefault any) {
 	}
 }
 
-func (v *visitor) list(name string, field List[uuid.UUID]) {
+func (v *visitor) list(name string, field rows.List[uuid.UUID]) {
 	if v.normalizes {
 		compare := func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
 		field = slices.Compact(slices.SortedFunc(slices.Values(field), compare))
 	}
 	if !v.sets && (!v.omits || len(field) > 0) {
-		v.columns = append(v.columns, column{name, field.text()})
+		v.columns = append(v.columns, column{name, field.Text()})
 	}
 }
 

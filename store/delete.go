@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"gorm.io/gorm"
+
+	"example.com/providerd/store/rows"
 )
 
 // Deletable returns the providers with these pks, ordered by pk, without their settings, which may be damaged. It
@@ -38,7 +40,7 @@ func deleteProviders(tx *gorm.DB, pks []int64) error {
 	for _, provider := range providers {
 		events = append(events, Event{Event: EventProviderDeleted, Subject: provider.PK, Kind: provider.Kind})
 	}
-	for chunk := range slices.Chunk(pks, pageSize) {
+	for chunk := range slices.Chunk(pks, rows.PageSize) {
 		if err := tx.Delete(&Provider{}, "pk IN ?", chunk).Error; err != nil {
 			return fmt.Errorf("delete providers: %w", err)
 		}
@@ -49,7 +51,7 @@ func deleteProviders(tx *gorm.DB, pks []int64) error {
 // deletable reports which providers cannot be deleted and why; a violated constraint reports neither.
 func deletable(tx *gorm.DB, pks []int64) ([]Provider, error) {
 	var providers []Provider
-	for chunk := range slices.Chunk(slices.Compact(slices.Sorted(slices.Values(pks))), pageSize) {
+	for chunk := range slices.Chunk(slices.Compact(slices.Sorted(slices.Values(pks))), rows.PageSize) {
 		var page []Provider
 		if err := tx.Where("pk IN ?", chunk).Order("pk").Find(&page).Error; err != nil {
 			return nil, fmt.Errorf("read providers: %w", err)

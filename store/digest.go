@@ -6,6 +6,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"example.com/providerd/store/rows"
 )
 
 // digestVersion is the version of digests. It changes if the text that they are made of does.
@@ -14,11 +16,11 @@ const digestVersion = "v1"
 // digestOf returns the digest of a record that was read: a MAC of its columns except those that are NULL or have their
 // defaults, and of the secret in plain text. Rotating keys, resealing, copying and new columns leave it unchanged. It
 // returns ErrDamaged.
-func digestOf(keys *loadedKeys, row readable[Record]) (*string, error) {
-	if row.damaged != nil {
-		return nil, row.damaged
+func digestOf(keys *loadedKeys, row rows.Row[Record]) (*string, error) {
+	if row.Damaged != nil {
+		return nil, row.Damaged
 	}
-	record, err := open(keys, row.value)
+	record, err := open(keys, row.Value)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +56,7 @@ func digestOfJSON(keys *loadedKeys, name string, key int64, record any) (*string
 		err = canonical.Canonicalize(jsontext.CanonicalizeRawInts(false))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s %d: %w", name, key, &damagedRowError{cause: err})
+		return nil, fmt.Errorf("%s %d: %w", name, key, &rows.DamagedError{Cause: err})
 	}
 	mac, err := keys.Digest(NewSecret(digestVersion + string(canonical)))
 	return new(digestVersion + ":" + base64.StdEncoding.EncodeToString(mac)), err

@@ -14,6 +14,7 @@ import (
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/rows"
 )
 
 // EventKind is a kind of event.
@@ -98,11 +99,11 @@ func addEvents(tx *gorm.DB, events ...Event) error {
 	if len(events) == 0 {
 		return nil
 	}
-	at, by := now(), osUser()
+	at, by := database.Now(), osUser()
 	for i := range events {
 		events[i].At, events[i].OSUser = at, by
 	}
-	if err := tx.Session(&gorm.Session{NewDB: true}).CreateInBatches(&events, pageSize).Error; err != nil {
+	if err := tx.Session(&gorm.Session{NewDB: true}).CreateInBatches(&events, rows.PageSize).Error; err != nil {
 		return fmt.Errorf("insert events: %w", err)
 	}
 	return nil
@@ -151,11 +152,11 @@ func (f EventFilter) where(query *gorm.DB) *gorm.DB {
 // Events returns the events with an ID above after that a filter selects, ordered by ID. Over PostgreSQL, one with a
 // lower ID can be committed later, and is then left out: see Log. On ErrUnavailable the sequence ends.
 func (s *Store) Events(ctx context.Context, filter EventFilter, after int64) iter.Seq2[Event, error] {
-	return pages(func(last *Event) (page []Event, err error) {
+	return rows.Pages(func(last *Event) (page []Event, err error) {
 		if last != nil {
 			after = last.ID
 		}
-		err = filter.where(s.reader(ctx)).Where("id > ?", after).Order("id").Limit(pageSize).Find(&page).Error
+		err = filter.where(s.reader(ctx)).Where("id > ?", after).Order("id").Limit(rows.PageSize).Find(&page).Error
 		if err != nil {
 			return nil, fmt.Errorf("read events: %w", err)
 		}

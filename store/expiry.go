@@ -23,7 +23,7 @@ type TokenExpiry struct {
 // notice, or has expired within notice without being renewed or revoked, and omits tokens with a lifetime of at most
 // notice. It returns ErrUnavailable.
 func (s *Store) TokenExpiry(ctx context.Context, notice time.Duration) (expiry TokenExpiry, err error) {
-	at, reader := now(), s.reader(ctx)
+	at, reader := database.Now(), s.reader(ctx)
 	newest := activeTokens(reader, at.Add(-notice)).Select("name, max(expires_at)").Group("name")
 	var tokens []Token
 	err = activeTokens(reader, at.Add(-notice)).Select("id", "name", "created_at", "expires_at").

@@ -197,7 +197,7 @@ func fail(creates []*create, err error) {
 // rarely deadlock, and get the same time, so that pks and times are in the same order.
 func (i inserter) statement(creates []*create, isApart bool) (pks map[uuid.UUID]int64, err error) {
 	slices.SortStableFunc(creates, compareCreates)
-	at := now()
+	at := database.Now()
 	// One copy of it serves all rows.
 	var createdAt any = at.Time
 	insertion := database.Insertion{

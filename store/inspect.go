@@ -11,6 +11,7 @@ import (
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/rows"
 	"example.com/providerd/store/seal"
 )
 
@@ -93,15 +94,15 @@ func (i Inspection) Providers(
 		return 0, fmt.Errorf("count providers: %w", err)
 	}
 	var read DamagedError
-	rows := pages(func(last *readable[Record]) ([]readable[Record], error) {
-		query := reader.Order("pk").Limit(pageSize)
+	records := rows.Pages(func(last *rows.Row[Record]) ([]rows.Row[Record], error) {
+		query := reader.Order("pk").Limit(rows.PageSize)
 		if last != nil {
 			progress(read.Total, max(read.Total, total))
-			query = query.Where("pk > ?", last.value.Common().PK)
+			query = query.Where("pk > ?", last.Value.Common().PK)
 		}
 		return recordsIn(query)
 	})
-	for row, err := range rows {
+	for row, err := range records {
 		if err != nil {
 			return 0, err
 		}
@@ -112,7 +113,7 @@ func (i Inspection) Providers(
 			if keys, err = i.Keys(ctx, keysetPath); err != nil {
 				return 0, err
 			}
-			again, err := recordsIn(reader.Where("pk = ?", row.value.Common().PK))
+			again, err := recordsIn(reader.Where("pk = ?", row.Value.Common().PK))
 			if err != nil {
 				return 0, err
 			}
@@ -130,11 +131,11 @@ func (i Inspection) Providers(
 }
 
 // damageOf returns why a record cannot be read, or its secret not be opened.
-func damageOf(read readable[Record], keys *seal.Keys) error {
-	if read.damaged != nil {
-		return read.damaged
+func damageOf(read rows.Row[Record], keys *seal.Keys) error {
+	if read.Damaged != nil {
+		return read.Damaged
 	}
-	common := read.value.Common()
+	common := read.Value.Common()
 	_, err := keys.Unseal(common.Sealed, placeOf(common))
 	return err
 }

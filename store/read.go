@@ -10,6 +10,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"example.com/providerd/store/rows"
 	"example.com/providerd/store/seal"
 )
 
@@ -60,12 +61,12 @@ func open(keys *loadedKeys, record Record) (Record, error) {
 // Providers returns the selected providers whose pk is greater than after, ordered by pk, without their secrets.
 // For a damaged one it yields ErrDamaged and continues. On ErrUnavailable the sequence ends.
 func (s *Store) Providers(ctx context.Context, filter Filter, after int64) iter.Seq2[Record, error] {
-	return values(pages(func(last *readable[Record]) ([]readable[Record], error) {
+	return rows.Values(rows.Pages(func(last *rows.Row[Record]) ([]rows.Row[Record], error) {
 		from := after
 		if last != nil {
-			from = last.value.Common().PK
+			from = last.Value.Common().PK
 		}
-		return recordsIn(filter.where(s.reader(ctx)).Where("pk > ?", from).Order("pk").Limit(pageSize))
+		return recordsIn(filter.where(s.reader(ctx)).Where("pk > ?", from).Order("pk").Limit(rows.PageSize))
 	}))
 }
 
@@ -110,7 +111,7 @@ func (s *Store) Identities(ctx context.Context, filter Filter, limit int) (list 
 // ErrUnavailable.
 func (s *Store) Versions(ctx context.Context, pks []int64) (map[int64]string, error) {
 	versions := make(map[int64]string, len(pks))
-	for chunk := range slices.Chunk(pks, pageSize) {
+	for chunk := range slices.Chunk(pks, rows.PageSize) {
 		if err := addVersions(s.reader(ctx).Where("pk IN ?", chunk), versions); err != nil {
 			return nil, fmt.Errorf("read versions: %w", err)
 		}
@@ -121,7 +122,7 @@ func (s *Store) Versions(ctx context.Context, pks []int64) (map[int64]string, er
 // addVersions adds hashes of all values of the rows that a query selects.
 func addVersions(query *gorm.DB, versions map[int64]string) error {
 	columns := append([]string{pkColumn}, newInserter(nil, nil).columns...)
-	_, err := readRows(query.Table(providersTable).Select(columns), func(into func(any) error) (none struct{}, err error) {
+	_, err := rows.Read(query.Table(providersTable).Select(columns), func(into func(any) error) (none struct{}, err error) {
 		row, sum := map[string]any{}, sha256.New()
 		err = into(&row)
 		// Maps are printed in the order of their keys.
@@ -145,14 +146,14 @@ func (s *Store) openedIn(query *gorm.DB) (Record, error) {
 			return nil, err
 		case len(records) == 0:
 			return nil, ErrNotFound
-		case records[0].damaged != nil:
-			return nil, records[0].damaged
+		case records[0].Damaged != nil:
+			return nil, records[0].Damaged
 		}
 		keys, err := newest(query.Session(&gorm.Session{NewDB: true}))
 		if err != nil {
 			return nil, err
 		}
-		if record, err := open(keys, records[0].value); err == nil || try == 3 {
+		if record, err := open(keys, records[0].Value); err == nil || try == 3 {
 			return record, err
 		}
 		newest = s.keys.latest
@@ -160,20 +161,20 @@ func (s *Store) openedIn(query *gorm.DB) (Record, error) {
 }
 
 // recordsIn returns the records that a query selects, with their applications.
-func recordsIn(query *gorm.DB) ([]readable[Record], error) {
-	records, err := readRows(withDefaults(query.Model(&Provider{})), scanRecord)
+func recordsIn(query *gorm.DB) ([]rows.Row[Record], error) {
+	records, err := rows.Read(withDefaults(query.Model(&Provider{})), scanRecord)
 	if err != nil {
 		return nil, fmt.Errorf("read providers: %w", err)
 	}
 	commons := make([]Provider, len(records))
 	for i, record := range records {
-		commons[i] = record.value.Common()
+		commons[i] = record.Value.Common()
 	}
 	if err := addApplications(query.Session(&gorm.Session{NewDB: true}), commons); err != nil {
 		return nil, err
 	}
 	for i, common := range commons {
-		records[i].value = records[i].value.with(common, Secret{})
+		records[i].Value = records[i].Value.with(common, Secret{})
 	}
 	return records, nil
 }
@@ -196,7 +197,7 @@ func scanRecord(into func(model any) error) (record Record, err error) {
 		record = OAuth2Provider{row.Provider, row.OAuth2Settings}
 	}
 	if invalid := checkTexts(record.settings(visitor{columns: row.columns()})); err == nil && invalid != nil {
-		err = &damagedRowError{invalid}
+		err = &rows.DamagedError{Cause: invalid}
 	}
 	if err != nil {
 		return record, fmt.Errorf("provider %d: %w", row.PK, err)

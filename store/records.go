@@ -1,11 +1,10 @@
 package store
 
 import (
-	"time"
-
 	"github.com/google/uuid"
 
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/rows"
 	"example.com/providerd/store/seal"
 )
 
@@ -74,7 +73,7 @@ func (p Provider) Common() Provider { return p }
 // OAuth2Settings are the fields of an OAuth2 provider, with defaults applied.
 type OAuth2Settings struct {
 	ClientID               string
-	PropertyMappings       List[uuid.UUID]
+	PropertyMappings       rows.List[uuid.UUID]
 	AuthenticationFlow     *uuid.UUID
 	AuthorizationFlow      uuid.UUID
 	ClientType             string
@@ -87,7 +86,7 @@ type OAuth2Settings struct {
 	RedirectURIs           string `gorm:"column:redirect_uris"`
 	SubMode                string
 	IssuerMode             string
-	JWKSSources            List[uuid.UUID] `gorm:"column:jwks_sources"`
+	JWKSSources            rows.List[uuid.UUID] `gorm:"column:jwks_sources"`
 }
 
 // OAuth2Provider is an OAuth2 provider. Its ClientSecret is set by Store.Open.
@@ -98,8 +97,8 @@ type OAuth2Provider struct {
 
 // WorkspaceDirectorySettings are the fields of a workspace directory-sync provider, with defaults applied.
 type WorkspaceDirectorySettings struct {
-	PropertyMappings      List[uuid.UUID]
-	PropertyMappingsGroup List[uuid.UUID]
+	PropertyMappings      rows.List[uuid.UUID]
+	PropertyMappingsGroup rows.List[uuid.UUID]
 	DelegatedSubject      string
 	// Credentials is a JSON object, kept byte for byte.
 	Credentials                Secret `gorm:"-"`
@@ -168,6 +167,3 @@ type Backchannel struct {
 	ApplicationID int64
 	Application   Application `gorm:"foreignKey:ApplicationID;references:ID"`
 }
-
-// now returns the time in the precision of every database.
-func now() Time { return database.TimeOf(time.Now()) }

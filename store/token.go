@@ -10,6 +10,7 @@ import (
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/rows"
 )
 
 // TokenGrant describes a token to create.
@@ -72,7 +73,7 @@ func eventOf(event EventKind, token Token) Event {
 }
 
 func newToken(text string, grant TokenGrant) *Token {
-	created := now()
+	created := database.Now()
 	return &Token{
 		Name:       grant.Name,
 		Prefix:     text[:len(tokenPrefix)+tokenPrefixShown],
@@ -107,11 +108,11 @@ func (s *Store) FindToken(ctx context.Context, text string) (Token, error) {
 		return Token{}, fmt.Errorf("find token: %w", err)
 	case len(tokens) == 0:
 		return Token{}, fmt.Errorf("find token: %w", s.unknownToken(ctx))
-	case tokens[0].damaged != nil:
-		return Token{}, fmt.Errorf("find token: %w", tokens[0].damaged)
+	case tokens[0].Damaged != nil:
+		return Token{}, fmt.Errorf("find token: %w", tokens[0].Damaged)
 	}
-	s.tokens.put(string(digest), tokens[0].value, read)
-	return tokens[0].value, nil
+	s.tokens.put(string(digest), tokens[0].Value, read)
+	return tokens[0].Value, nil
 }
 
 // unknownToken returns ErrNotFound, or ErrUnavailable if the files of an embedded database were changed: what is read
@@ -126,8 +127,8 @@ func (s *Store) unknownToken(ctx context.Context) error {
 }
 
 // readTokens reads tokens. The error of a damaged one names it.
-func readTokens(query *gorm.DB) ([]readable[Token], error) {
-	return readRows(query.Model(&Token{}), func(into func(model any) error) (token Token, err error) {
+func readTokens(query *gorm.DB) ([]rows.Row[Token], error) {
+	return rows.Read(query.Model(&Token{}), func(into func(model any) error) (token Token, err error) {
 		if err = into(&token); err != nil {
 			err = fmt.Errorf("token %d: %w", token.ID, err)
 		}
@@ -138,12 +139,12 @@ func readTokens(query *gorm.DB) ([]readable[Token], error) {
 // Tokens returns the records of all tokens, oldest first. For a damaged one it yields ErrDamaged and continues. On
 // ErrUnavailable the sequence ends.
 func (s *Store) Tokens(ctx context.Context) iter.Seq2[Token, error] {
-	return values(pages(func(last *readable[Token]) ([]readable[Token], error) {
+	return rows.Values(rows.Pages(func(last *rows.Row[Token]) ([]rows.Row[Token], error) {
 		query := s.reader(ctx)
 		if last != nil {
-			query = query.Where("id > ?", last.value.ID)
+			query = query.Where("id > ?", last.Value.ID)
 		}
-		page, err := readTokens(query.Order("id").Limit(pageSize))
+		page, err := readTokens(query.Order("id").Limit(rows.PageSize))
 		if err != nil {
 			return nil, fmt.Errorf("read tokens: %w", err)
 		}
@@ -223,7 +224,7 @@ func (s *Store) revoke(ctx context.Context, condition string, value any) (revoke
 				continue
 			}
 			revoked++
-			if err := tx.Model(&token).Update("revoked_at", now()).Error; err != nil {
+			if err := tx.Model(&token).Update("revoked_at", database.Now()).Error; err != nil {
 				return fmt.Errorf("revoke token %d: %w", token.ID, err)
 			}
 			if err := addEvents(tx, eventOf(EventTokenRevoked, token)); err != nil {

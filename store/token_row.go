@@ -1,5 +1,9 @@
 package store
 
+import (
+	"example.com/providerd/store/rows"
+)
+
 import "time"
 
 // Token is the record of an access token. The text of the token is not stored.
@@ -12,9 +16,9 @@ type Token struct {
 	// Digest is the SHA-256 of the text.
 	Digest []byte `json:"digest"`
 	// Operations are the operationIds that the token allows.
-	Operations List[string] `json:"operations"`
-	CreatedAt  Time         `json:"created_at"`
-	ExpiresAt  Time         `json:"expires_at"`
+	Operations rows.List[string] `json:"operations"`
+	CreatedAt  Time              `json:"created_at"`
+	ExpiresAt  Time              `json:"expires_at"`
 	// RevokedAt is nil if the token is not revoked.
 	RevokedAt *Time `json:"revoked_at"`
 }

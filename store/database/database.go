@@ -182,6 +182,9 @@ type Time struct{ time.Time }
 // TimeOf returns a time in UTC in whole microseconds.
 func TimeOf(t time.Time) Time { return Time{t.UTC().Truncate(time.Microsecond)} }
 
+// Now returns the time in the precision of every database.
+func Now() Time { return TimeOf(time.Now()) }
+
 // Scan implements sql.Scanner for both databases.
 func (t *Time) Scan(stored any) error {
 	switch stored := stored.(type) {

@@ -1,4 +1,8 @@
-package store
+// Package rows reads the rows of a query one by one, so that a damaged one does not hide others, and those of a table
+// page by page. A List is a list in a column.
+//
+// Start with Read and Pages.
+package rows
 
 import (
 	"cmp"
@@ -10,28 +14,30 @@ import (
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/schema"
+
+	"example.com/providerd/store/seal"
 )
 
-// readable is a value that was read, or why it cannot be read.
-type readable[T any] struct {
-	value   T
-	damaged error
+// Row is a value that was read, or why it cannot be read.
+type Row[T any] struct {
+	Value   T
+	Damaged error
 }
 
-// damagedRowError is ErrDamaged for a row with an invalid value, such as a list that is not JSON.
-type damagedRowError struct{ cause error }
+// DamagedError is seal.ErrDamaged for a row with an invalid value, such as a list that is not JSON.
+type DamagedError struct{ Cause error }
 
 // Error says which value is invalid.
-func (e *damagedRowError) Error() string {
-	return fmt.Sprintf("its row is damaged: %v", e.cause)
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("its row is damaged: %v", e.Cause)
 }
 
 // Unwrap returns ErrDamaged and the cause.
-func (e *damagedRowError) Unwrap() []error { return []error{ErrDamaged, e.cause} }
+func (e *DamagedError) Unwrap() []error { return []error{seal.ErrDamaged, e.Cause} }
 
-// readRows reads the rows that a query selects. scan scans the current row into models; a row that is damaged does not
+// Read reads the rows that a query selects. scan scans the current row into models; a row that is damaged does not
 // hide others. The error is the error of the query.
-func readRows[T any](query *gorm.DB, scan func(into func(model any) error) (T, error)) ([]readable[T], error) {
+func Read[T any](query *gorm.DB, scan func(into func(model any) error) (T, error)) ([]Row[T], error) {
 	db := query.Session(&gorm.Session{NewDB: true})
 	rows, err := query.Rows()
 	if err != nil {
@@ -41,27 +47,27 @@ func readRows[T any](query *gorm.DB, scan func(into func(model any) error) (T, e
 	// A damaged row has its first columns, such as its key.
 	into := func(model any) error {
 		if err := db.ScanRows(rows, model); err != nil {
-			return &damagedRowError{cause: err}
+			return &DamagedError{Cause: err}
 		}
 		return nil
 	}
-	var read []readable[T]
+	var read []Row[T]
 	for rows.Next() {
 		value, damaged := scan(into)
 		// The context may have ended.
 		if rows.Err() == nil {
-			read = append(read, readable[T]{value, damaged})
+			read = append(read, Row[T]{value, damaged})
 		}
 	}
 	return read, db.AddError(rows.Err()) //nolint:wrapcheck // The caller adds what is read.
 }
 
-// pageSize is the number of rows in memory while a whole table is read.
-const pageSize = 500
+// PageSize is the number of rows in memory while a whole table is read.
+const PageSize = 500
 
-// pages yields rows, read page by page. Each page is a separate statement: a transaction held open while a person reads
+// Pages yields rows, read page by page. Each page is a separate statement: a transaction held open while a person reads
 // the output would keep the WAL from being reset.
-func pages[Row any](read func(last *Row) ([]Row, error)) iter.Seq2[Row, error] {
+func Pages[Row any](read func(last *Row) ([]Row, error)) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		var last *Row
 		for {
@@ -76,7 +82,7 @@ func pages[Row any](read func(last *Row) ([]Row, error)) iter.Seq2[Row, error] {
 					return
 				}
 			}
-			if len(page) < pageSize {
+			if len(page) < PageSize {
 				return
 			}
 			last = &page[len(page)-1]
@@ -84,11 +90,11 @@ func pages[Row any](read func(last *Row) ([]Row, error)) iter.Seq2[Row, error] {
 	}
 }
 
-// values yields the values of rows, or why they cannot be read.
-func values[T any](rows iter.Seq2[readable[T], error]) iter.Seq2[T, error] {
+// Values yields the values of rows, or why they cannot be read.
+func Values[T any](rows iter.Seq2[Row[T], error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for row, err := range rows {
-			if !yield(row.value, cmp.Or(err, row.damaged)) {
+			if !yield(row.Value, cmp.Or(err, row.Damaged)) {
 				return
 			}
 		}
@@ -121,8 +127,8 @@ func (l *List[T]) Scan(_ context.Context, column *schema.Field, _ reflect.Value,
 	return nil
 }
 
-// text returns the list as JSON. A nil list is NULL.
-func (l List[T]) text() any {
+// Text returns the list as JSON. A nil list is NULL.
+func (l List[T]) Text() any {
 	if l == nil {
 		return nil
 	}
@@ -138,5 +144,5 @@ func (l List[T]) text() any {
 
 // Value implements schema.SerializerInterface.
 func (l List[T]) Value(context.Context, *schema.Field, reflect.Value, any) (any, error) {
-	return l.text(), nil
+	return l.Text(), nil
 }
