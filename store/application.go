@@ -162,7 +162,7 @@ func checkLinks(tx *gorm.DB, application Application) error {
 	for pk, role := range application.links() {
 		providers := make([]Provider, 1)
 		if err := tx.Take(&providers[0], pk).Error; err != nil {
-			return fmt.Errorf("provider %d: %w", pk, found(err))
+			return fmt.Errorf("provider %d: %w", pk, err)
 		}
 		if err := addApplications(tx, providers); err != nil {
 			return err
@@ -253,7 +253,7 @@ func deleteApplication(tx *gorm.DB, slug string) error {
 func applicationNamed(tx *gorm.DB, slug string) (Application, error) {
 	var application Application
 	if err := withBackchannels(tx).Where("slug = ?", slug).Take(&application).Error; err != nil {
-		return Application{}, fmt.Errorf("application %s: %w", slug, found(err))
+		return Application{}, fmt.Errorf("application %s: %w", slug, err)
 	}
 	return application, nil
 }

@@ -12,7 +12,7 @@ import (
 
 var (
 	// ErrNotFound means that there is no such record.
-	ErrNotFound = errors.New("no such record")
+	ErrNotFound = database.ErrNotFound
 	// ErrTokenMistyped means that a string is not a token: its form or its checksum is wrong. It wraps ErrNotFound.
 	ErrTokenMistyped = fmt.Errorf("%w: not a token, or mistyped", ErrNotFound)
 	// ErrClientIDTaken means that another OAuth2 provider has the client_id (RFC 6749, section 2.2).
@@ -55,15 +55,5 @@ var (
 	ErrDamaged = seal.ErrDamaged
 )
 
-// found replaces GORM's error for a missing record with ErrNotFound.
-func found(err error) error {
-	if errors.Is(err, gorm.ErrRecordNotFound) {
-		return ErrNotFound
-	}
-	return err
-}
-
 // isDuplicate reports whether a statement violated a UNIQUE constraint.
-func isDuplicate(err error) bool {
-	return errors.Is(err, gorm.ErrDuplicatedKey)
-}
+func isDuplicate(err error) bool { return errors.Is(err, gorm.ErrDuplicatedKey) }

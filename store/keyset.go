@@ -43,7 +43,7 @@ func findKeyset(tx *gorm.DB) (row keysetRow, err error) {
 	db := tx.Session(&gorm.Session{NewDB: true})
 	var sealed []Provider
 	err = tx.Take(&row).Error
-	isMissing := errors.Is(err, gorm.ErrRecordNotFound)
+	isMissing := errors.Is(err, database.ErrNotFound)
 	if isMissing {
 		err = db.Select("pk").Limit(1).Find(&sealed).Error
 	}

@@ -161,7 +161,7 @@ func (s *Store) RenewToken(
 	text = newTokenText()
 	err = s.database.Write(ctx, func(tx *gorm.DB) error {
 		if err := tx.Take(&old, id).Error; err != nil {
-			return found(err)
+			return err
 		}
 		if old.RevokedAt != nil {
 			return ErrTokenRevoked

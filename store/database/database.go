@@ -49,6 +49,8 @@ var (
 	ErrInUse = errors.New("database is in use")
 	// ErrOlder means that the database must be migrated before this version of providerd can use it.
 	ErrOlder = errors.New("database is from an older version of providerd")
+	// ErrNotFound means that there is no such record.
+	ErrNotFound = errors.New("no such record")
 	// ErrNewer means that the database was written by a later version of providerd.
 	ErrNewer = errors.New("database is from a newer version of providerd")
 )
@@ -63,7 +65,7 @@ type Readable interface {
 // Database is an open database with this program's schema. It is safe for concurrent use.
 //
 // Errors of its GORM handles wrap ErrUnavailable if the database could not be used, or are
-// gorm.ErrRecordNotFound or gorm.ErrDuplicatedKey. Any other error is a bug in this program.
+// ErrNotFound or gorm.ErrDuplicatedKey. Any other error is a bug in this program.
 type Database interface {
 	Readable
 	// IsShared reports whether replicas of this program use the database concurrently, which also makes concurrent

@@ -55,6 +55,9 @@ type translator struct {
 
 // Translate implements gorm.ErrorTranslator.
 func (t translator) Translate(err error) error {
+	if errors.Is(err, gorm.ErrRecordNotFound) {
+		return ErrNotFound
+	}
 	if inner, ok := t.Dialector.(gorm.ErrorTranslator); ok {
 		err = inner.Translate(err)
 	}
