@@ -9,6 +9,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"example.com/providerd/store/event"
 	"example.com/providerd/store/rows"
 )
 
@@ -66,7 +67,7 @@ func addLinks(tx *gorm.DB, application, added Application) error {
 			return fmt.Errorf("link backchannels: %w", err)
 		}
 	}
-	return addLinkEvents(tx, EventProviderLinked, added)
+	return addLinkEvents(tx, event.ProviderLinked, added)
 }
 
 // Unlink removes links from an application, all or none, and returns the changed application. It reads Slug, ProviderPK
@@ -97,7 +98,7 @@ func (s *Store) Unlink(ctx context.Context, links Application) (Application, err
 				return fmt.Errorf("unlink provider %d: %w", link.ProviderPK, err)
 			}
 		}
-		return addLinkEvents(tx, EventProviderUnlinked, links)
+		return addLinkEvents(tx, event.ProviderUnlinked, links)
 	})
 }
 
@@ -186,16 +187,18 @@ func checkLinks(tx *gorm.DB, application Application) error {
 }
 
 // addLinkEvents adds an event for each link of an application.
-func addLinkEvents(tx *gorm.DB, event EventKind, application Application) error {
-	var events []Event
+func addLinkEvents(tx *gorm.DB, linked event.Type, application Application) error {
+	var events []event.Event
 	for pk, role := range application.links() {
 		provider := Provider{PK: pk}
 		if err := tx.Select("kind").Take(&provider).Error; err != nil {
 			return fmt.Errorf("read linked providers: %w", err)
 		}
-		events = append(events, Event{Event: event, Subject: pk, Kind: provider.Kind, Fields: FieldNames{role}})
+		events = append(events, event.Event{
+			Event: linked, Subject: pk, Kind: string(provider.Kind), Fields: event.FieldNames{role},
+		})
 	}
-	return addEvents(tx, events...)
+	return event.Add(tx, events...)
 }
 
 // withBackchannels reads the backchannels of applications too, by provider.
@@ -247,7 +250,7 @@ func deleteApplication(tx *gorm.DB, slug string) error {
 	if err := tx.Delete(&application).Error; err != nil {
 		return fmt.Errorf("delete application %s: %w", slug, err)
 	}
-	return addLinkEvents(tx, EventProviderUnlinked, application)
+	return addLinkEvents(tx, event.ProviderUnlinked, application)
 }
 
 func applicationNamed(tx *gorm.DB, slug string) (Application, error) {

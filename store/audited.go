@@ -8,6 +8,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"example.com/providerd/store/event"
 	"example.com/providerd/store/rows"
 )
 
@@ -100,7 +101,7 @@ func (s *Store) Unlisted(ctx context.Context, first, last int64) (total int64, e
 // Contradiction is something about a provider or a token that only another program can have written.
 type Contradiction struct {
 	// Created is the event that creates the record, of which only Event and Subject are set.
-	Created Event
+	Created event.Event
 	// Detail says what it is, after the name and the key of the record.
 	Detail string
 }
@@ -130,7 +131,7 @@ func (s *Store) Contradictions(ctx context.Context) iter.Seq2[Contradiction, err
 					return
 				}
 				for _, id := range ids {
-					created := Event{Event: EventKind(a.name + " created"), Subject: id}
+					created := event.Event{Event: event.Type(a.name + " created"), Subject: id}
 					if !yield(Contradiction{created, search.detail}, nil) {
 						return
 					}

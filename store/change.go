@@ -12,6 +12,7 @@ import (
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/event"
 	"example.com/providerd/store/rows"
 )
 
@@ -140,7 +141,7 @@ func (c changing) apply(changes []Change) ([]int64, error) {
 			}
 		}
 	}
-	return pks, addEvents(c.tx, eventsOf(changes)...)
+	return pks, event.Add(c.tx, eventsOf(changes)...)
 }
 
 // free removes the unique values that updates replace. A client_id is replaced by one that no caller can have, because
@@ -236,19 +237,19 @@ func written(change Change, at Time) Provider {
 }
 
 // eventsOf returns the events of updates; a trigger adds the events of creates.
-func eventsOf(changes []Change) (events []Event) {
+func eventsOf(changes []Change) (events []event.Event) {
 	for _, change := range changes {
 		if change.Planned == nil || change.Requested == nil {
 			continue
 		}
-		event := Event{Subject: change.Planned.Common().PK, Kind: change.Planned.Common().Kind}
+		next := event.Event{Subject: change.Planned.Common().PK, Kind: string(change.Planned.Common().Kind)}
 		if change.isRename() {
-			event.Event = EventProviderRenamed
-			events = append(events, event)
+			next.Event = event.ProviderRenamed
+			events = append(events, next)
 		}
 		if len(change.Fields) > 0 || !change.isRename() {
-			event.Event, event.Fields = EventProviderUpdated, change.Fields
-			events = append(events, event)
+			next.Event, next.Fields = event.ProviderUpdated, change.Fields
+			events = append(events, next)
 		}
 	}
 	return events

@@ -14,6 +14,7 @@ import (
 	"gorm.io/gorm/clause"
 
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/event"
 )
 
 var (
@@ -103,7 +104,7 @@ func copiedTables() []copiedTable {
 		{"applications", "id", copyAll[Application]},
 		{"backchannels", "provider_pk", copyAll[Backchannel]},
 		{"tokens", "id", copyAll[Token]},
-		{eventsTable, "id", copyEvents},
+		{event.Table, "id", copyEvents},
 	}
 }
 
@@ -142,8 +143,8 @@ func checkUnchanged(source *gorm.DB, copied []Content, isLive bool) error {
 		return nil
 	}
 	var count int64
-	if err := source.Table(eventsTable).Count(&count).Error; err != nil {
-		return fmt.Errorf("count the rows of %s: %w", eventsTable, err)
+	if err := source.Table(event.Table).Count(&count).Error; err != nil {
+		return fmt.Errorf("count the rows of %s: %w", event.Table, err)
 	}
 	if added := count - copied[len(copied)-1].Rows; added != 0 {
 		return fmt.Errorf("%w: events were added: %d; stop the server and every other program that changes it, or pass "+
@@ -166,11 +167,11 @@ func finishCopy(target *gorm.DB, keyset *keysetRow) error {
 	if err := target.Create(keyset).Error; err != nil {
 		return fmt.Errorf("write the keyset of the database: %w", err)
 	}
-	last, err := lastKey(target, eventsTable, "id")
+	last, err := lastKey(target, event.Table, "id")
 	if err != nil {
 		return err
 	}
-	return addEvents(target, Event{ID: last + 1, Event: EventDatabaseCopied})
+	return event.Add(target, event.Event{ID: last + 1, Event: event.DatabaseCopied})
 }
 
 // copying reads all tables of a source, and writes them to a target unless that is nil.
@@ -213,11 +214,11 @@ func copyProviders(c *copying) error {
 // copyEvents replaces the events that the trigger of creates has added to the target.
 func copyEvents(c *copying) error {
 	if c.target != nil {
-		if err := c.target.Where("id > 0").Delete(&Event{}).Error; err != nil {
+		if err := c.target.Where("id > 0").Delete(&event.Event{}).Error; err != nil {
 			return fmt.Errorf("remove events of the copy: %w", err)
 		}
 	}
-	return copyAll[Event](c)
+	return copyAll[event.Event](c)
 }
 
 // copyPage is the number of rows in memory at a time, each with a secret of at most 1 MiB.

@@ -16,6 +16,7 @@ import (
 
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/event"
 	"example.com/providerd/store/postgres"
 	"example.com/providerd/store/postgres/postgrestest"
 	"example.com/providerd/store/sqlite"
@@ -74,7 +75,7 @@ func expectDifference(t *testing.T, target *capturing, table, damage string) {
 func TestSourceOfCopyChanges(t *testing.T) {
 	t.Parallel()
 	addEvent := func(tx *gorm.DB) error {
-		return tx.Create(&store.Event{At: database.TimeOf(time.Now()), Event: store.EventTokenRevoked}).Error
+		return tx.Create(&event.Event{At: database.TimeOf(time.Now()), Event: event.TokenRevoked}).Error
 	}
 	cluster := postgrestest.NewCluster(t)
 	for _, kind := range []string{"SQLite", "PostgreSQL"} {

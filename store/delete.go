@@ -8,6 +8,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"example.com/providerd/store/event"
 	"example.com/providerd/store/rows"
 )
 
@@ -36,16 +37,17 @@ func deleteProviders(tx *gorm.DB, pks []int64) error {
 	if err != nil {
 		return err
 	}
-	var events []Event
+	var events []event.Event
 	for _, provider := range providers {
-		events = append(events, Event{Event: EventProviderDeleted, Subject: provider.PK, Kind: provider.Kind})
+		kind := string(provider.Kind)
+		events = append(events, event.Event{Event: event.ProviderDeleted, Subject: provider.PK, Kind: kind})
 	}
 	for chunk := range slices.Chunk(pks, rows.PageSize) {
 		if err := tx.Delete(&Provider{}, "pk IN ?", chunk).Error; err != nil {
 			return fmt.Errorf("delete providers: %w", err)
 		}
 	}
-	return addEvents(tx, events...)
+	return event.Add(tx, events...)
 }
 
 // deletable reports which providers cannot be deleted and why; a violated constraint reports neither.

@@ -11,6 +11,7 @@ import (
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/event"
 	"example.com/providerd/store/seal"
 )
 
@@ -23,7 +24,7 @@ func (s *Store) RotateKey(ctx context.Context) (id uint32, err error) {
 				return err
 			}
 			id = change.keys.PrimaryID()
-			return addEvents(tx, Event{Event: EventKeyRotated, Subject: int64(id)})
+			return event.Add(tx, event.Event{Event: event.KeyRotated, Subject: int64(id)})
 		})
 	})
 	if err != nil {
@@ -44,7 +45,7 @@ func (s *Store) RewrapKeys(ctx context.Context) (id uint32, err error) {
 				return fmt.Errorf("%w: %d", ErrRewrapped, id)
 			}
 			change.masterID = id
-			return addEvents(tx, Event{Event: EventKeysRewrapped, Subject: int64(id)})
+			return event.Add(tx, event.Event{Event: event.KeysRewrapped, Subject: int64(id)})
 		})
 	})
 	if err != nil {
@@ -170,9 +171,9 @@ func (s *Store) NewestKeyCreated(ctx context.Context) (time.Time, error) {
 
 // keyCreated returns when a data key was created; the zero value if it is not recorded.
 func keyCreated(tx *gorm.DB, id uint32) (time.Time, error) {
-	var created Event
-	added := []EventKind{EventKeyCreated, EventKeyRotated}
-	err := tx.Where("subject = ? AND event IN ? AND "+isIndexed, id, added).Order("id").Limit(1).Find(&created).Error
+	var created event.Event
+	added := []event.Type{event.KeyCreated, event.KeyRotated}
+	err := tx.Where("subject = ? AND event IN ? AND "+event.IsIndexed, id, added).Order("id").Limit(1).Find(&created).Error
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read events of key %d: %w", id, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"gorm.io/gorm/clause"
 
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/event"
 	"example.com/providerd/store/seal"
 )
 
@@ -87,7 +88,7 @@ func createKeyset(tx *gorm.DB, master *seal.MasterKeys) error {
 	if inserted.Error != nil || inserted.RowsAffected == 0 {
 		return inserted.Error
 	}
-	return addEvents(tx, Event{Event: EventKeyCreated, Subject: int64(keys.PrimaryID())})
+	return event.Add(tx, event.Event{Event: event.KeyCreated, Subject: int64(keys.PrimaryID())})
 }
 
 // newKeysetRow returns the keyset of a new database, which the primary master key encrypts.

@@ -9,6 +9,7 @@ import (
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/event"
 )
 
 // Cursor is a position in the log: the last event before it, and when it happened. A zero At is not compared.
@@ -26,7 +27,7 @@ type LogPage struct {
 
 // LogEntry is an event in the log. For an event of a provider or a token, it says what its record is like now.
 type LogEntry struct {
-	Event
+	event.Event
 	*RecordState `gorm:"-"`
 	// IsCurrent is true if no later event has changed or deleted the record.
 	IsCurrent bool `gorm:"->" json:"-"`
@@ -63,7 +64,7 @@ const (
 //
 // On ErrUnavailable, ErrReplaced and ErrLogEnded the sequence ends.
 func (s *Store) Log(
-	ctx context.Context, filter EventFilter, after Cursor, waiting func(transaction string),
+	ctx context.Context, filter event.Filter, after Cursor, waiting func(transaction string),
 ) iter.Seq2[LogPage, error] {
 	return func(yield func(LogPage, error) bool) {
 		end, err := s.database.SettledEvent(ctx, waiting)
@@ -85,7 +86,7 @@ func (s *Store) Log(
 
 // logPage returns the first events after a cursor, up to the end.
 func (s *Store) logPage(
-	ctx context.Context, filter EventFilter, after Cursor, end database.LogEnd,
+	ctx context.Context, filter event.Filter, after Cursor, end database.LogEnd,
 ) (page LogPage, err error) {
 	err = s.database.Read(ctx, func(tx *gorm.DB) (err error) {
 		keys, err := s.keys.latest(tx)
@@ -96,20 +97,20 @@ func (s *Store) logPage(
 			return err
 		}
 		size := logPageSize
-		if filter != (EventFilter{}) {
+		if filter != (event.Filter{}) {
 			size = logRange
 		}
 		page.End = Cursor{end.ID, end.At}
-		searched := tx.Model(&Event{}).Select("id", "at").Where("id > ? AND id <= ?", after.ID, end.ID)
+		searched := tx.Model(&event.Event{}).Select("id", "at").Where("id > ? AND id <= ?", after.ID, end.ID)
 		last := tx.Table("(?) AS searched", searched.Order("id").Limit(size)).Order("id DESC").Limit(1)
 		if err := last.Scan(&page.End).Error; err != nil {
 			return fmt.Errorf("find the last event of a page: %w", err)
 		}
-		selected := filter.where(tx.Model(&Event{})).Where("id > ? AND id <= ?", after.ID, page.End.ID).Order("id")
+		selected := filter.Where(tx.Model(&event.Event{})).Where("id > ? AND id <= ?", after.ID, page.End.ID).Order("id")
 		if err := selected.Select("*, " + isCurrent + " AS is_current").Find(&page.Entries).Error; err != nil {
 			return err
 		}
-		if filter != (EventFilter{}) {
+		if filter != (event.Filter{}) {
 			return nil
 		}
 		for _, a := range auditedRecords() {
@@ -138,7 +139,7 @@ func (s *Store) checkLog(tx *gorm.DB, keys *loadedKeys, after Cursor, end databa
 		return nil
 	}
 	var found int64
-	err = tx.Model(&Event{}).Where("id = ? AND at = ?", after.ID, after.At).Count(&found).Error
+	err = tx.Model(&event.Event{}).Where("id = ? AND at = ?", after.ID, after.At).Count(&found).Error
 	if err != nil {
 		return fmt.Errorf("find the event of the cursor: %w", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/event"
 	"example.com/providerd/store/seal"
 )
 
@@ -197,7 +198,7 @@ func (r *resealing) finish(tx *gorm.DB) error {
 	left := kept.IDs()
 	removed := slices.DeleteFunc(r.keys.IDs(), func(id uint32) bool { return slices.Contains(left, id) })
 	for _, id := range removed {
-		if err := addEvents(tx, Event{Event: EventKeyRemoved, Subject: int64(id)}); err != nil {
+		if err := event.Add(tx, event.Event{Event: event.KeyRemoved, Subject: int64(id)}); err != nil {
 			return err
 		}
 	}
@@ -210,5 +211,5 @@ func (r *resealing) finish(tx *gorm.DB) error {
 			return err
 		}
 	}
-	return addEvents(tx, Event{Event: EventSecretsResealed, Subject: int64(r.keys.PrimaryID())})
+	return event.Add(tx, event.Event{Event: event.SecretsResealed, Subject: int64(r.keys.PrimaryID())})
 }

@@ -17,6 +17,7 @@ import (
 
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/event"
 	"example.com/providerd/store/sqlite"
 	"example.com/providerd/store/storetest"
 	"example.com/providerd/store/storetest/processtest"
@@ -237,13 +238,13 @@ func TestReadingEventsDoesNotBlockWALReset(t *testing.T) {
 	database := create(t, filepath.Join(t.TempDir(), "test.db"))
 	fill(t, database, "a")
 	seen := 0
-	for event, err := range database.Events(t.Context(), store.EventFilter{}, 0) {
+	for found, err := range database.Events.List(t.Context(), event.Filter{}, 0) {
 		processtest.Must(t, err)
 		if seen++; seen == 2 {
 			fill(t, database, "b")
 		}
-		if event.Event == store.EventProviderCreated && event.Kind == "" {
-			t.Errorf("event is %+v", event)
+		if found.Event == event.ProviderCreated && found.Kind == "" {
+			t.Errorf("event is %+v", found)
 		}
 	}
 	if stored := len(names(t, database)); seen != stored+1 {

@@ -18,11 +18,14 @@ import (
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/event"
 	"example.com/providerd/store/seal"
 )
 
 // Store keeps providers, applications and tokens in one database. It is safe for concurrent use.
 type Store struct {
+	// Events are the events of the database.
+	Events     *event.Events
 	database   database.Database
 	databaseID []byte
 	keys       *keyCache
@@ -77,7 +80,7 @@ func createKeysetOf(ctx context.Context, db database.Database, keysetPath string
 // ErrUnavailable.
 func Open(ctx context.Context, db database.Database, keysetPath string) (*Store, error) {
 	store := &Store{
-		database: db, keys: &keyCache{database: db, path: keysetPath},
+		Events: event.New(db), database: db, keys: &keyCache{database: db, path: keysetPath},
 		tokens: tokenCache{tokens: map[string]cachedToken{}}, normalizing: semaphore.NewWeighted(maxNormalizing),
 	}
 	keys, err := store.keys.read(store.reader(ctx))

@@ -10,6 +10,7 @@ import (
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/event"
 	"example.com/providerd/store/rows"
 )
 
@@ -61,15 +62,15 @@ func (s *Store) CreateFirstToken(ctx context.Context, grant TokenGrant, keep fun
 }
 
 // insertToken inserts a token and its event, after events of other tokens.
-func insertToken(tx *gorm.DB, token *Token, others ...Event) error {
+func insertToken(tx *gorm.DB, token *Token, others ...event.Event) error {
 	if err := tx.Create(token).Error; err != nil {
 		return fmt.Errorf("insert token: %w", err)
 	}
-	return addEvents(tx, append(others, eventOf(EventTokenCreated, *token))...)
+	return event.Add(tx, append(others, eventOf(event.TokenCreated, *token))...)
 }
 
-func eventOf(event EventKind, token Token) Event {
-	return Event{Event: event, Subject: token.ID, Name: token.Name}
+func eventOf(happened event.Type, token Token) event.Event {
+	return event.Event{Event: happened, Subject: token.ID, Name: token.Name}
 }
 
 func newToken(text string, grant TokenGrant) *Token {
@@ -167,10 +168,10 @@ func (s *Store) RenewToken(
 			return ErrTokenRevoked
 		}
 		created := newToken(text, TokenGrant{Name: old.Name, Operations: old.Operations, ExpiresIn: expiresIn})
-		events := []Event{eventOf(EventTokenRenewed, old)}
+		events := []event.Event{eventOf(event.TokenRenewed, old)}
 		if overlap == 0 {
 			old.RevokedAt = &created.CreatedAt
-			events = append(events, eventOf(EventTokenRevoked, old))
+			events = append(events, eventOf(event.TokenRevoked, old))
 		} else if end := created.CreatedAt.Add(overlap); end.Before(old.ExpiresAt.Time) {
 			old.ExpiresAt = database.TimeOf(end)
 		}
@@ -227,7 +228,7 @@ func (s *Store) revoke(ctx context.Context, condition string, value any) (revoke
 			if err := tx.Model(&token).Update("revoked_at", database.Now()).Error; err != nil {
 				return fmt.Errorf("revoke token %d: %w", token.ID, err)
 			}
-			if err := addEvents(tx, eventOf(EventTokenRevoked, token)); err != nil {
+			if err := event.Add(tx, eventOf(event.TokenRevoked, token)); err != nil {
 				return err
 			}
 		}

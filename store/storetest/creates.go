@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"example.com/providerd/store"
+	"example.com/providerd/store/event"
 	"example.com/providerd/store/storetest/processtest"
 )
 
@@ -121,7 +122,7 @@ func (a *attempt) create(ctx context.Context, database *store.Store) {
 // stored compares what is stored with the model. Events list every common row, even if its settings are missing.
 func (c *createsCheck) stored(ctx context.Context, t *rapid.T, database *store.Store) {
 	created := 0
-	for event, err := range database.Events(ctx, store.EventFilter{Since: c.begun}, 0) {
+	for event, err := range database.Events.List(ctx, event.Filter{Since: c.begun}, 0) {
 		processtest.Must(t, err)
 		if !strings.HasPrefix(event.Caller, c.prefix) {
 			continue

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"example.com/providerd/store"
+	"example.com/providerd/store/event"
 	"example.com/providerd/store/storetest/processtest"
 )
 
@@ -182,21 +183,21 @@ func testEventsDuringCreates(t *testing.T, database *store.Store) {
 		defer cancel()
 		concurrently(count, func(i int) { createOAuth2(t, database, fmt.Sprint(i)) })
 	}()
-	var read []store.Event
+	var read []event.Event
 	for isDone := false; !isDone; {
 		isDone = ctx.Err() != nil
 		var last store.Cursor
 		if len(read) > 0 {
 			last.ID, last.At = read[len(read)-1].ID, read[len(read)-1].At
 		}
-		for page, err := range database.Log(t.Context(), store.EventFilter{}, last, func(string) {}) {
+		for page, err := range database.Log(t.Context(), event.Filter{}, last, func(string) {}) {
 			processtest.Must(t, err)
 			for _, entry := range page.Entries {
 				read = append(read, entry.Event)
 			}
 		}
 	}
-	events := Collect(t, database.Events(t.Context(), store.EventFilter{}, 0))
+	events := Collect(t, database.Events.List(t.Context(), event.Filter{}, 0))
 	if !reflect.DeepEqual(read, events) {
 		t.Error("what was read during the creates has other events, or another order")
 	}
@@ -217,9 +218,9 @@ func testEndOfLog(t *testing.T, database *store.Store) {
 	for i := range count {
 		createOAuth2(t, database, fmt.Sprint(i))
 	}
-	events := Collect(t, database.Events(t.Context(), store.EventFilter{}, 0))
+	events := Collect(t, database.Events.List(t.Context(), event.Filter{}, 0))
 	last := store.Cursor{ID: events[count].ID, At: events[count].At}
-	read := func(filter store.EventFilter, after store.Cursor) (pages int, end store.Cursor, err error) {
+	read := func(filter event.Filter, after store.Cursor) (pages int, end store.Cursor, err error) {
 		for page, err := range database.Log(t.Context(), filter, after, func(string) {}) {
 			if err != nil {
 				return pages, end, err
@@ -228,7 +229,7 @@ func testEndOfLog(t *testing.T, database *store.Store) {
 		}
 		return pages, end, nil
 	}
-	for _, filter := range []store.EventFilter{{}, {RequestID: "none"}} {
+	for _, filter := range []event.Filter{{}, {RequestID: "none"}} {
 		for _, after := range []store.Cursor{{}, {ID: events[1].ID, At: events[1].At}, {ID: last.ID}} {
 			if _, end, err := read(filter, after); err != nil || end != last {
 				t.Errorf("after %v, %+v ends at %v, %v, want %v", after, filter, end, err, last)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"example.com/providerd/store"
+	"example.com/providerd/store/event"
 	"example.com/providerd/store/storetest/processtest"
 )
 
@@ -259,8 +260,8 @@ func testCreatesDuringDeletes(t *testing.T, first, second *store.Store) {
 		t.Errorf("%d records are left", len(left))
 	}
 	created := 0
-	for _, event := range Collect(t, first.Events(t.Context(), store.EventFilter{Kind: store.KindOAuth2}, 0)) {
-		if event.Event == store.EventProviderCreated {
+	for _, found := range Collect(t, first.Events.List(t.Context(), event.Filter{Kind: string(store.KindOAuth2)}, 0)) {
+		if found.Event == event.ProviderCreated {
 			created++
 		}
 	}

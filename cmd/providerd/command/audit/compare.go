@@ -9,6 +9,7 @@ import (
 
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/store"
+	"example.com/providerd/store/event"
 )
 
 // difference is one between lines and the database.
@@ -43,7 +44,7 @@ type comparison struct {
 	count                 int
 }
 
-func (c *comparison) found(event store.Event, format string, values ...any) {
+func (c *comparison) found(event event.Event, format string, values ...any) {
 	found := difference{Event: event.ID, Finding: fmt.Sprintf(format, values...)}
 	switch event.About() {
 	case "provider":
@@ -133,7 +134,7 @@ func (c *comparison) compareEntry(line, entry store.LogEntry) {
 }
 
 // isSame compares events as they are printed.
-func isSame(a, b store.Event) bool {
+func isSame(a, b event.Event) bool {
 	one, err := json.Marshal(a)
 	other, otherErr := json.Marshal(b)
 	return err == nil && otherErr == nil && bytes.Equal(one, other)

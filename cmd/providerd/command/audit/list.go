@@ -13,6 +13,7 @@ import (
 
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/store"
+	"example.com/providerd/store/event"
 )
 
 // Commands has the commands of "providerd audit".
@@ -59,9 +60,9 @@ func (*listCommand) Help() string {
 }
 
 // filter returns what the flags select.
-func (c *listCommand) filter() store.EventFilter {
-	filter := store.EventFilter{
-		Kind: store.Kind(c.Kind), PK: int64(c.PK), By: string(c.By), RequestID: string(c.Request),
+func (c *listCommand) filter() event.Filter {
+	filter := event.Filter{
+		Kind: string(c.Kind), PK: int64(c.PK), By: string(c.By), RequestID: string(c.Request),
 	}
 	switch {
 	case c.Since != nil:
@@ -74,20 +75,20 @@ func (c *listCommand) filter() store.EventFilter {
 
 // Run prints the events.
 func (c *listCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
-	events := console.List[store.Event]{Headings: "ID,TIME,EVENT,SUBJECT,FIELDS,BY,REQUEST,FROM", Rows: rowsOfEvent}
+	events := console.List[event.Event]{Headings: "ID,TIME,EVENT,SUBJECT,FIELDS,BY,REQUEST,FROM", Rows: rowsOfEvent}
 	return c.WithStore(ctx, func(database *store.Store) error {
 		if c.Output == formatJSONL {
 			log := eventLog{listCommand: c, out: out, messages: messages, after: store.Cursor{ID: int64(c.After)}}
 			return log.print(ctx, database)
 		}
-		found := database.Events(ctx, c.filter(), int64(c.After))
-		return events.Print(out, messages, c.Output, console.Limit(found, int64(c.Limit), func(last store.Event) {
+		found := database.Events.List(ctx, c.filter(), int64(c.After))
+		return events.Print(out, messages, c.Output, console.Limit(found, int64(c.Limit), func(last event.Event) {
 			messages.Note("there are more events; continue with --after %d", last.ID)
 		}))
 	})
 }
 
-func rowsOfEvent(event store.Event) [][]string {
+func rowsOfEvent(event event.Event) [][]string {
 	subject := strings.TrimSpace(string(event.Kind) + " " + event.Name)
 	if event.Subject != 0 {
 		subject = strings.TrimSpace(fmt.Sprint(event.Subject, " ", subject))

@@ -13,6 +13,7 @@ import (
 
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/store"
+	"example.com/providerd/store/event"
 )
 
 type verifyCommand struct {
@@ -72,7 +73,7 @@ func entriesAfter(
 	ctx context.Context, database *store.Store, id int64, waiting func(transaction string),
 ) iter.Seq2[store.LogEntry, error] {
 	return func(yield func(store.LogEntry, error) bool) {
-		for page, err := range database.Log(ctx, store.EventFilter{}, store.Cursor{ID: id}, waiting) {
+		for page, err := range database.Log(ctx, event.Filter{}, store.Cursor{ID: id}, waiting) {
 			if errors.Is(err, store.ErrLogEnded) {
 				return
 			}

@@ -10,6 +10,7 @@ import (
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/event"
 	"example.com/providerd/store/sqlite"
 )
 
@@ -56,7 +57,7 @@ func (c *Restore) Run(ctx context.Context, messages *console.Messages) error {
 			}
 			return err
 		},
-		Restored: store.AddRestored,
+		Restored: event.AddRestored,
 	}.Run(ctx)
 	if err != nil {
 		if ctx.Err() != nil {

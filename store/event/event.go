@@ -1,4 +1,7 @@
-package store
+// Package event adds events to the log of a database, and lists them. It knows nothing of what they are about.
+//
+// Start with Event and Add.
+package event
 
 import (
 	"context"
@@ -17,27 +20,27 @@ import (
 	"example.com/providerd/store/rows"
 )
 
-// EventKind is a kind of event.
-type EventKind string
+// Type is what happened, such as ProviderCreated.
+type Type string
 
-// The kinds of event. A trigger of the database adds EventProviderCreated.
+// The types of events. A trigger of the database adds ProviderCreated.
 const (
-	EventProviderCreated  EventKind = "provider created"
-	EventProviderUpdated  EventKind = "provider updated"
-	EventProviderRenamed  EventKind = "provider renamed"
-	EventProviderDeleted  EventKind = "provider deleted"
-	EventProviderLinked   EventKind = "provider linked"
-	EventProviderUnlinked EventKind = "provider unlinked"
-	EventTokenCreated     EventKind = "token created"
-	EventTokenRenewed     EventKind = "token renewed"
-	EventTokenRevoked     EventKind = "token revoked"
-	EventKeyCreated       EventKind = "key created"
-	EventKeyRotated       EventKind = "key rotated"
-	EventKeyRemoved       EventKind = "key removed"
-	EventKeysRewrapped    EventKind = "keys rewrapped"
-	EventSecretsResealed  EventKind = "secrets resealed"
-	EventDatabaseCopied   EventKind = "database copied"
-	EventDatabaseRestored EventKind = "database restored"
+	ProviderCreated  Type = "provider created"
+	ProviderUpdated  Type = "provider updated"
+	ProviderRenamed  Type = "provider renamed"
+	ProviderDeleted  Type = "provider deleted"
+	ProviderLinked   Type = "provider linked"
+	ProviderUnlinked Type = "provider unlinked"
+	TokenCreated     Type = "token created"
+	TokenRenewed     Type = "token renewed"
+	TokenRevoked     Type = "token revoked"
+	KeyCreated       Type = "key created"
+	KeyRotated       Type = "key rotated"
+	KeyRemoved       Type = "key removed"
+	KeysRewrapped    Type = "keys rewrapped"
+	SecretsResealed  Type = "secrets resealed"
+	DatabaseCopied   Type = "database copied"
+	DatabaseRestored Type = "database restored"
 )
 
 // Event is what happened to a provider, a token, a key or the database. It is written in the transaction that did it,
@@ -46,12 +49,12 @@ type Event struct {
 	// ID is the position in the log. Gaps are allowed.
 	ID int64 `gorm:"primaryKey" json:"id"`
 	// At is when the transaction made the change, which can be before the time of an event with a lower ID.
-	At    Time      `json:"at"`
-	Event EventKind `json:"event"`
+	At    database.Time `json:"at"`
+	Event Type          `json:"event"`
 	// Subject is the pk of the provider, or the id of the token or the key; 0 for the database.
 	Subject int64 `json:"subject,omitempty"`
 	// Kind of the provider; "" for other events.
-	Kind Kind `json:"kind,omitempty"`
+	Kind string `json:"kind,omitempty"`
 	// Name is the name of the token; "" for other events.
 	Name string `json:"name,omitempty"`
 	// Fields are the names of the fields that an update changed, or the kind of link.
@@ -71,13 +74,14 @@ func (e Event) About() string {
 	return word
 }
 
-const eventsTable = "events"
+// Table is the table of events.
+const Table = "events"
 
-// isIndexed is the condition of the index of events. Creates are not in it, because it would slow them down.
-const isIndexed = "event <> 'provider created'"
+// IsIndexed is the condition of the index of events. Creates are not in it, because it would slow them down.
+const IsIndexed = "event <> 'provider created'"
 
 // TableName returns the table for GORM.
-func (Event) TableName() string { return eventsTable }
+func (Event) TableName() string { return Table }
 
 // FieldNames are names of fields, stored as a string that separates them by commas. Any string can be read.
 type FieldNames []string
@@ -94,8 +98,8 @@ func (n *FieldNames) Scan(stored any) error {
 // Value implements driver.Valuer.
 func (n FieldNames) Value() (driver.Value, error) { return strings.Join(n, ","), nil }
 
-// addEvents adds events of a command to the log, in the transaction of what they describe.
-func addEvents(tx *gorm.DB, events ...Event) error {
+// Add adds events of a command to the log, in the transaction of what they describe.
+func Add(tx *gorm.DB, events ...Event) error {
 	if len(events) == 0 {
 		return nil
 	}
@@ -110,7 +114,7 @@ func addEvents(tx *gorm.DB, events ...Event) error {
 }
 
 // AddRestored adds the event that a database was restored.
-func AddRestored(tx *gorm.DB) error { return addEvents(tx, Event{Event: EventDatabaseRestored}) }
+func AddRestored(tx *gorm.DB) error { return Add(tx, Event{Event: DatabaseRestored}) }
 
 // osUser returns the name of the user who runs the program, or the user id if that has no name.
 func osUser() string {
@@ -121,12 +125,12 @@ func osUser() string {
 	return current.Username
 }
 
-// EventFilter selects events. The zero value selects all.
-type EventFilter struct {
+// Filter selects events. The zero value selects all.
+type Filter struct {
 	// Since is the earliest time; the zero value for any.
 	Since time.Time
 	// Kind is the kind of provider, and PK the provider; "" and 0 for any, and for other events.
-	Kind Kind
+	Kind string
 	PK   int64
 	// By is the caller or the user of the operating system; "" for any.
 	By string
@@ -134,7 +138,8 @@ type EventFilter struct {
 	RequestID string
 }
 
-func (f EventFilter) where(query *gorm.DB) *gorm.DB {
+// Where adds the conditions of the filter to a query.
+func (f Filter) Where(query *gorm.DB) *gorm.DB {
 	// Zero values are no conditions.
 	query = query.Where(&Event{Kind: f.Kind, RequestID: f.RequestID})
 	if !f.Since.IsZero() {
@@ -149,15 +154,21 @@ func (f EventFilter) where(query *gorm.DB) *gorm.DB {
 	return query
 }
 
-// Events returns the events with an ID above after that a filter selects, ordered by ID. Over PostgreSQL, one with a
-// lower ID can be committed later, and is then left out: see Log. On ErrUnavailable the sequence ends.
-func (s *Store) Events(ctx context.Context, filter EventFilter, after int64) iter.Seq2[Event, error] {
+// Events are the events of a database. They are safe for concurrent use.
+type Events struct{ database database.Readable }
+
+// New returns the events of a database.
+func New(db database.Readable) *Events { return &Events{database: db} }
+
+// List returns the events with an ID above after that a filter selects, ordered by ID. Over PostgreSQL, one with a
+// lower ID can be committed later, and is then left out: see store.Store.Log. On ErrUnavailable the sequence ends.
+func (e *Events) List(ctx context.Context, filter Filter, after int64) iter.Seq2[Event, error] {
 	return rows.Pages(func(last *Event) (page []Event, err error) {
 		if last != nil {
 			after = last.ID
 		}
-		err = filter.where(s.reader(ctx)).Where("id > ?", after).Order("id").Limit(rows.PageSize).Find(&page).Error
-		if err != nil {
+		query := filter.Where(e.database.Reader().WithContext(ctx)).Where("id > ?", after)
+		if err := query.Order("id").Limit(rows.PageSize).Find(&page).Error; err != nil {
 			return nil, fmt.Errorf("read events: %w", err)
 		}
 		return page, nil
