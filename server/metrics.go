@@ -240,7 +240,7 @@ func (c *storeCollector) readExpiry() {
 		c.tokens = &tokens
 	}
 	// If they cannot be read, the log and the readiness say why.
-	c.keyCreated, _ = c.store.NewestKeyCreated(ctx)
+	c.keyCreated, _ = c.store.Keys.NewestCreated(ctx)
 }
 
 // sendTime sends a time, unless it is unknown.

@@ -9,6 +9,7 @@ import (
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/event"
+	"example.com/providerd/store/keyset"
 	"example.com/providerd/store/rows"
 )
 
@@ -16,7 +17,7 @@ import (
 type audited struct {
 	name, table, key string
 	// addDigests adds the digests of the records that a query selects, or why they cannot be read.
-	addDigests func(query *gorm.DB, keys *loadedKeys, digests map[int64]rows.Row[*string]) error
+	addDigests func(query *gorm.DB, keys *keyset.Loaded, digests map[int64]rows.Row[*string]) error
 }
 
 func auditedRecords() []audited {
@@ -26,7 +27,7 @@ func auditedRecords() []audited {
 	}
 }
 
-func addProviderDigests(query *gorm.DB, keys *loadedKeys, digests map[int64]rows.Row[*string]) error {
+func addProviderDigests(query *gorm.DB, keys *keyset.Loaded, digests map[int64]rows.Row[*string]) error {
 	read, err := recordsIn(query)
 	for _, row := range read {
 		digest, err := digestOf(keys, row)
@@ -35,7 +36,7 @@ func addProviderDigests(query *gorm.DB, keys *loadedKeys, digests map[int64]rows
 	return err
 }
 
-func addTokenDigests(query *gorm.DB, keys *loadedKeys, digests map[int64]rows.Row[*string]) error {
+func addTokenDigests(query *gorm.DB, keys *keyset.Loaded, digests map[int64]rows.Row[*string]) error {
 	read, err := readTokens(query)
 	for _, row := range read {
 		digest := rows.Row[*string]{Damaged: row.Damaged}
@@ -48,7 +49,7 @@ func addTokenDigests(query *gorm.DB, keys *loadedKeys, digests map[int64]rows.Ro
 }
 
 // addStates adds the states of the records to the events about them.
-func (a audited) addStates(tx *gorm.DB, keys *loadedKeys, page []LogEntry) error {
+func (a audited) addStates(tx *gorm.DB, keys *keyset.Loaded, page []LogEntry) error {
 	var ids []int64
 	for _, entry := range page {
 		if entry.About() == a.name {

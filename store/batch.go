@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/keyset"
 )
 
 const (
@@ -82,7 +83,7 @@ type batcher struct {
 	watcher atomic.Pointer[func(creates int, took time.Duration)]
 }
 
-func startBatcher(db database.Database, keys *keyCache) *batcher {
+func startBatcher(db database.Database, keys *keyset.Keys) *batcher {
 	b, lanes := &batcher{
 		inserter: newInserter(db, keys), queue: make(chan *create, queueLength+reservedPlaces), waiting: map[string]int{},
 	}, 1

@@ -13,6 +13,7 @@ import (
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/event"
+	"example.com/providerd/store/keyset"
 	"example.com/providerd/store/rows"
 )
 
@@ -61,13 +62,13 @@ func (s *Store) ChangeProviders(ctx context.Context, changes []Change) error {
 // ErrKeysetUnusable or ErrUnavailable; nothing is changed then. It can also return ErrOutcomeUnknown.
 func (s *Store) Change(ctx context.Context, plan func(in *Store) ([]Change, error)) (pks []int64, err error) {
 	err = s.database.Write(ctx, func(tx *gorm.DB) error {
-		keys, err := s.keys.latest(tx)
+		keys, err := s.Keys.Latest(tx)
 		if err != nil {
 			return err
 		}
-		changes, err := plan(&Store{database: s.database, databaseID: s.databaseID, keys: s.keys, transaction: tx})
+		changes, err := plan(&Store{database: s.database, databaseID: s.databaseID, Keys: s.Keys, transaction: tx})
 		if err == nil {
-			pks, err = changing{tx, keys, newInserter(s.database, s.keys)}.apply(changes)
+			pks, err = changing{tx, keys, newInserter(s.database, s.Keys)}.apply(changes)
 		}
 		return err
 	})
@@ -107,7 +108,7 @@ func isSame(a, b Record) bool {
 // changing makes changes in a transaction.
 type changing struct {
 	tx   *gorm.DB
-	keys *loadedKeys
+	keys *keyset.Loaded
 	inserter
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/event"
+	"example.com/providerd/store/keyset"
 )
 
 var (
@@ -46,15 +47,8 @@ func Copy(
 	copied, compared func(done, total int64),
 ) (contents []Content, err error) {
 	err = from.Snapshot(ctx, func(source *gorm.DB) error {
-		row, err := findKeyset(source)
+		row, err := keyset.CopyOf(source, keysetPath)
 		if err != nil {
-			return err
-		}
-		keys, master, err := row.open(keysetPath)
-		if err != nil {
-			return err
-		}
-		if row, err = newKeysetRow(keys, master); err != nil {
 			return err
 		}
 		total, err := countCopied(source)
@@ -121,7 +115,7 @@ func countCopied(source *gorm.DB) (total int64, err error) {
 
 // checkEmpty returns ErrNotEmpty if the target has a row.
 func checkEmpty(target *gorm.DB) error {
-	if _, err := findKeyset(target); !errors.Is(err, database.ErrOlder) {
+	if _, err := keyset.Find(target); !errors.Is(err, database.ErrOlder) {
 		return errors.Join(fmt.Errorf("%w: it is in use; pass an empty database", ErrNotEmpty), err)
 	}
 	for _, table := range copiedTables() {
@@ -163,8 +157,8 @@ func lastKey(tx *gorm.DB, table, key string) (last int64, err error) {
 
 // finishCopy makes the target usable. It chooses the key of the event, because the target does not generate keys above
 // those of its rows before the end of the load.
-func finishCopy(target *gorm.DB, keyset *keysetRow) error {
-	if err := target.Create(keyset).Error; err != nil {
+func finishCopy(target *gorm.DB, row *keyset.Row) error {
+	if err := target.Create(row).Error; err != nil {
 		return fmt.Errorf("write the keyset of the database: %w", err)
 	}
 	last, err := lastKey(target, event.Table, "id")

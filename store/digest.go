@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"example.com/providerd/store/keyset"
 	"example.com/providerd/store/rows"
 )
 
@@ -16,7 +17,7 @@ const digestVersion = "v1"
 // digestOf returns the digest of a record that was read: a MAC of its columns except those that are NULL or have their
 // defaults, and of the secret in plain text. Rotating keys, resealing, copying and new columns leave it unchanged. It
 // returns ErrDamaged.
-func digestOf(keys *loadedKeys, row rows.Row[Record]) (*string, error) {
+func digestOf(keys *keyset.Loaded, row rows.Row[Record]) (*string, error) {
 	if row.Damaged != nil {
 		return nil, row.Damaged
 	}
@@ -49,7 +50,7 @@ func digestedColumns(record Record) map[string]any {
 
 // digestOfJSON returns the MAC of the version and the canonical JSON (RFC 8785) of a record, whose numbers keep their
 // digits. It returns ErrDamaged, with the name and the key of the record, if a string is not UTF-8.
-func digestOfJSON(keys *loadedKeys, name string, key int64, record any) (*string, error) {
+func digestOfJSON(keys *keyset.Loaded, name string, key int64, record any) (*string, error) {
 	text, err := json.Marshal(record)
 	canonical := jsontext.Value(text)
 	if err == nil {

@@ -13,12 +13,13 @@ import (
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/keyset"
 )
 
 // inserter inserts creates.
 type inserter struct {
 	database database.Database
-	keys     *keyCache
+	keys     *keyset.Keys
 	columns  []string
 	// places are those of the columns of each kind in a row, and createdAt is the place of the time.
 	places    map[Kind][]int
@@ -31,7 +32,7 @@ type inserter struct {
 // one in which another server stores the same key. It is short because the creates behind it wait too.
 const maxLocked = 500 * time.Millisecond
 
-func newInserter(db database.Database, keys *keyCache) inserter {
+func newInserter(db database.Database, keys *keyset.Keys) inserter {
 	i := inserter{database: db, keys: keys}
 	places := func(columns []column) (places []int) {
 		for _, column := range columns {
@@ -52,14 +53,14 @@ func newInserter(db database.Database, keys *keyCache) inserter {
 
 // seal seals the secret of a create and makes its row.
 func (i inserter) seal(ctx context.Context, c *create) error {
-	keys, err := i.keys.fresh(ctx)
+	keys, err := i.keys.Fresh(ctx)
 	if err != nil {
 		return err
 	}
 	return i.sealWith(c, keys)
 }
 
-func (i inserter) sealWith(c *create, keys *loadedKeys) (err error) {
+func (i inserter) sealWith(c *create, keys *keyset.Loaded) (err error) {
 	_, secret := c.requested.secret()
 	if c.common.Sealed, err = keys.Seal(secret, placeOf(*c.common)); err != nil {
 		return err
@@ -68,7 +69,7 @@ func (i inserter) sealWith(c *create, keys *loadedKeys) (err error) {
 	if err := checkTexts(columns); err != nil {
 		return err
 	}
-	c.version, c.row = keys.version, make([]any, len(i.columns))
+	c.version, c.row = keys.Version, make([]any, len(i.columns))
 	for n, place := range i.places[c.common.Kind] {
 		c.row[place] = columns[n].value
 	}
@@ -242,10 +243,10 @@ func comparePointers(a, b *string) int {
 func (i inserter) lookUp(creates []*create) (again []*create, err error) {
 	ctx, cancel := untilDeadline(creates)
 	defer cancel()
-	var keys *loadedKeys
+	var keys *keyset.Loaded
 	var found []met
 	err = i.database.Read(ctx, func(tx *gorm.DB) (err error) {
-		if keys, err = i.keys.latest(tx); err == nil {
+		if keys, err = i.keys.Latest(tx); err == nil {
 			found, err = findMet(tx, creates)
 		}
 		return err
@@ -258,7 +259,7 @@ func (i inserter) lookUp(creates []*create) (again []*create, err error) {
 		if outcome(c, found) {
 			continue
 		}
-		isExplained = isExplained && !bytes.Equal(c.version, keys.version)
+		isExplained = isExplained && !bytes.Equal(c.version, keys.Version)
 		if err := i.sealWith(c, keys); err != nil {
 			fail([]*create{c}, err)
 			continue

@@ -11,6 +11,7 @@ import (
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/keyset"
 	"example.com/providerd/store/rows"
 	"example.com/providerd/store/seal"
 )
@@ -30,12 +31,7 @@ func (i Inspection) reader(ctx context.Context) *gorm.DB { return i.database.Rea
 // It returns database.ErrOlder if the database has no keyset, ErrNoKeyset,
 // ErrKeysetUnusable or ErrUnavailable.
 func (i Inspection) Keys(ctx context.Context, keysetPath string) (*seal.Keys, error) {
-	row, err := findKeyset(i.reader(ctx))
-	if err != nil {
-		return nil, err
-	}
-	keys, _, err := row.open(keysetPath)
-	return keys, err
+	return keyset.Open(ctx, i.database, keysetPath)
 }
 
 // HasActiveTokens reports whether a token is valid at the given time. It returns ErrUnavailable.

@@ -15,17 +15,18 @@ import (
 	"pgregory.net/rapid"
 
 	"example.com/providerd/store"
+	"example.com/providerd/store/keyset"
 	"example.com/providerd/store/seal"
 	"example.com/providerd/store/storetest"
 	"example.com/providerd/store/storetest/processtest"
 )
 
 // dataKeys returns the data keys of a database, oldest first.
-func dataKeys(t *testing.T, opened *store.Store) []store.Key {
+func dataKeys(t *testing.T, opened *store.Store) []keyset.Key {
 	t.Helper()
-	keys, err := opened.Keys(t.Context())
+	keys, err := opened.Keys.List(t.Context())
 	processtest.Must(t, err)
-	return slices.DeleteFunc(keys, func(key store.Key) bool { return key.Kind != "data" })
+	return slices.DeleteFunc(keys, func(key keyset.Key) bool { return key.Kind != "data" })
 }
 
 // expectOneKey checks that one data key has sealed every secret, and that every record can be read.
@@ -49,7 +50,7 @@ func TestNothingIsSealedWithRemovedKeys(t *testing.T) {
 	interfered := false
 	interfering := func(run func(error) error) error {
 		interfered = true
-		_, err := other.RotateKey(t.Context())
+		_, err := other.Keys.Rotate(t.Context())
 		if err == nil {
 			_, err = other.Reseal(t.Context(), func(int64, int64) {})
 		}
@@ -60,7 +61,7 @@ func TestNothingIsSealedWithRemovedKeys(t *testing.T) {
 		processtest.Must(t, add(t.Context(), opened, fmt.Sprint(step)))
 		records++
 		expectOneKey(t, opened, records)
-		if _, err := opened.RotateKey(t.Context()); err != nil {
+		if _, err := opened.Keys.Rotate(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		interfered = false
@@ -127,7 +128,7 @@ func TestResealSkipsDamagedSecrets(t *testing.T) {
 	for i := range 3 {
 		processtest.Must(t, add(t.Context(), opened, fmt.Sprint(i)))
 	}
-	if _, err := opened.RotateKey(t.Context()); err != nil {
+	if _, err := opened.Keys.Rotate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	storetest.Execute(t, faulty.path, "UPDATE providers SET secret = (SELECT secret FROM providers WHERE pk = 3) WHERE pk = 2")
@@ -165,7 +166,7 @@ func TestResealCountsWhatItSealed(t *testing.T) {
 	for i := range 3 {
 		processtest.Must(t, add(t.Context(), opened, fmt.Sprint(i)))
 	}
-	if _, err := opened.RotateKey(t.Context()); err != nil {
+	if _, err := opened.Keys.Rotate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	faulty.count(func(f *faultyDatabase) {

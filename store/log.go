@@ -10,6 +10,7 @@ import (
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/event"
+	"example.com/providerd/store/keyset"
 )
 
 // Cursor is a position in the log: the last event before it, and when it happened. A zero At is not compared.
@@ -89,7 +90,7 @@ func (s *Store) logPage(
 	ctx context.Context, filter event.Filter, after Cursor, end database.LogEnd,
 ) (page LogPage, err error) {
 	err = s.database.Read(ctx, func(tx *gorm.DB) (err error) {
-		keys, err := s.keys.latest(tx)
+		keys, err := s.Keys.Latest(tx)
 		if err != nil {
 			return err
 		}
@@ -124,14 +125,14 @@ func (s *Store) logPage(
 }
 
 // checkLog returns why the log cannot be read up to the end.
-func (s *Store) checkLog(tx *gorm.DB, keys *loadedKeys, after Cursor, end database.LogEnd) error {
+func (s *Store) checkLog(tx *gorm.DB, keys *keyset.Loaded, after Cursor, end database.LogEnd) error {
 	instance, err := s.database.Instance(tx)
 	switch {
 	case err != nil:
 		return err
 	case instance != end.Instance:
 		return fmt.Errorf("%w: another server has become the primary", ErrUnavailable)
-	case !bytes.Equal(keys.databaseID, s.databaseID):
+	case !bytes.Equal(keys.DatabaseID, s.databaseID):
 		return fmt.Errorf("%w: another database has replaced the one that was opened", ErrReplaced)
 	case after.ID > end.ID:
 		return fmt.Errorf("%w with event %d, so event %d does not exist", ErrLogEnded, end.ID, after.ID)

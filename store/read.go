@@ -10,6 +10,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"example.com/providerd/store/keyset"
 	"example.com/providerd/store/rows"
 	"example.com/providerd/store/seal"
 )
@@ -24,7 +25,7 @@ func placeOf(common Provider) seal.Place {
 // meantime. It returns ErrDamaged or ErrUnavailable.
 func (s *Store) Open(ctx context.Context, record Record) (Record, error) {
 	reader := s.reader(ctx)
-	keys, err := s.keys.current(reader)
+	keys, err := s.Keys.Current(reader)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +50,7 @@ func (s *Store) Opened(ctx context.Context, records iter.Seq2[Record, error]) it
 }
 
 // open returns a record with its secret, or ErrDamaged.
-func open(keys *loadedKeys, record Record) (Record, error) {
+func open(keys *keyset.Loaded, record Record) (Record, error) {
 	common := record.Common()
 	secret, err := keys.Unseal(common.Sealed, placeOf(common))
 	if err != nil {
@@ -138,7 +139,7 @@ func addVersions(query *gorm.DB, versions map[int64]string) error {
 // keys again: a reseal can end between the two statements, but hardly twice in a row. It returns ErrNotFound,
 // ErrDamaged or ErrUnavailable.
 func (s *Store) openedIn(query *gorm.DB) (Record, error) {
-	newest := s.keys.current
+	newest := s.Keys.Current
 	for try := 0; ; try++ {
 		records, err := recordsIn(query.Session(&gorm.Session{}).Limit(1))
 		switch {
@@ -156,7 +157,7 @@ func (s *Store) openedIn(query *gorm.DB) (Record, error) {
 		if record, err := open(keys, records[0].Value); err == nil || try == 3 {
 			return record, err
 		}
-		newest = s.keys.latest
+		newest = s.Keys.Latest
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/event"
+	"example.com/providerd/store/keyset"
 	"example.com/providerd/store/seal"
 )
 
@@ -46,7 +47,7 @@ type resealing struct {
 	store    *Store
 	progress func(done, total int64)
 	// keys are the keys of the database when the run began, on the server instance.
-	keys        *loadedKeys
+	keys        *keyset.Loaded
 	instance    string
 	done, total int64
 	// damaged are the errors of secrets that do not open.
@@ -89,18 +90,18 @@ func (r *resealing) begin(tx *gorm.DB) (err error) {
 	if r.instance, err = r.store.database.Instance(tx); err != nil {
 		return err
 	}
-	r.keys, err = r.store.keys.load(tx)
+	r.keys, err = r.store.Keys.Load(tx)
 	return err
 }
 
 // check returns errStartOver if the run must start over.
 func (r *resealing) check(tx *gorm.DB) error {
-	keys, err := r.store.keys.latest(tx)
+	keys, err := r.store.Keys.Latest(tx)
 	if err != nil {
 		return err
 	}
 	instance, err := r.store.database.Instance(tx)
-	if err == nil && (instance != r.instance || !bytes.Equal(keys.version, r.keys.version)) {
+	if err == nil && (instance != r.instance || !bytes.Equal(keys.Version, r.keys.Version)) {
 		return errStartOver
 	}
 	return err
@@ -148,7 +149,7 @@ func (r *resealing) pages(ctx context.Context) error {
 }
 
 // outdated selects the providers whose secrets are not sealed with the primary key.
-func outdated(tx *gorm.DB, keys *loadedKeys) *gorm.DB {
+func outdated(tx *gorm.DB, keys *keyset.Loaded) *gorm.DB {
 	return tx.Model(&Provider{}).Where("substr(secret, 1, 5) <> ?", seal.Prefix(keys.PrimaryID()))
 }
 
@@ -187,7 +188,7 @@ func (r *resealing) finish(tx *gorm.DB) error {
 	if err := r.check(tx); err != nil {
 		return err
 	}
-	uses, err := countKeyUses(tx)
+	uses, err := keyset.CountUses(tx)
 	if err != nil {
 		return err
 	}
@@ -203,8 +204,8 @@ func (r *resealing) finish(tx *gorm.DB) error {
 		}
 	}
 	if r.removed = len(removed); r.removed > 0 {
-		err := r.store.changeKeyset(tx, func(change *keysetChange) error {
-			change.keys = kept
+		err := r.store.Keys.Change(tx, func(change *keyset.Change) error {
+			change.Keys = kept
 			return nil
 		})
 		if err != nil {

@@ -19,16 +19,16 @@ import (
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/event"
-	"example.com/providerd/store/seal"
+	"example.com/providerd/store/keyset"
 )
 
 // Store keeps providers, applications and tokens in one database. It is safe for concurrent use.
 type Store struct {
-	// Events are the events of the database.
-	Events     *event.Events
+	Events *event.Events
+	Keys   *keyset.Keys
+
 	database   database.Database
 	databaseID []byte
-	keys       *keyCache
 	tokens     tokenCache
 	batcher    *batcher
 	// normalizing bounds the records that are brought into the same form to be compared with requests.
@@ -46,32 +46,13 @@ const maxNormalizing = 1
 //
 // It returns ErrNoKeyset, ErrKeysetUnusable, ErrUnavailable or an error of the file system.
 func Create(ctx context.Context, db database.Database, keysetPath string) (*Store, error) {
-	if _, err := findKeyset(db.Reader().WithContext(ctx)); errors.Is(err, database.ErrOlder) {
-		if err := createKeysetOf(ctx, db, keysetPath); err != nil {
-			return nil, errors.Join(err, db.Close())
-		}
+	if err := keyset.Create(ctx, db, keysetPath); err != nil {
+		return nil, errors.Join(err, db.Close())
 	}
 	if err := db.Prepare(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return Open(ctx, db, keysetPath)
-}
-
-// createKeysetOf is createKeyset with the file at keysetPath. For a shared database the file must exist, because
-// replicas on several hosts would each create their own.
-func createKeysetOf(ctx context.Context, db database.Database, keysetPath string) error {
-	read := seal.ReadOrCreateMasterKeys
-	if db.IsShared() {
-		read = seal.ReadMasterKeys
-	}
-	master, err := read(keysetPath)
-	if err != nil {
-		return err
-	}
-	if err := db.Write(ctx, func(tx *gorm.DB) error { return createKeyset(tx, master) }); err != nil {
-		return fmt.Errorf("create the keyset of the database: %w", err)
-	}
-	return nil
 }
 
 // Open is like Create, over a database that has a keyset.
@@ -80,15 +61,15 @@ func createKeysetOf(ctx context.Context, db database.Database, keysetPath string
 // ErrUnavailable.
 func Open(ctx context.Context, db database.Database, keysetPath string) (*Store, error) {
 	store := &Store{
-		Events: event.New(db), database: db, keys: &keyCache{database: db, path: keysetPath},
+		Events: event.New(db), database: db, Keys: keyset.New(db, keysetPath),
 		tokens: tokenCache{tokens: map[string]cachedToken{}}, normalizing: semaphore.NewWeighted(maxNormalizing),
 	}
-	keys, err := store.keys.read(store.reader(ctx))
+	keys, err := store.Keys.Read(store.reader(ctx))
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	store.databaseID = keys.databaseID
-	store.batcher = startBatcher(db, store.keys)
+	store.databaseID = keys.DatabaseID
+	store.batcher = startBatcher(db, store.Keys)
 	return store, nil
 }
 
@@ -98,7 +79,7 @@ func (s *Store) Ready(ctx context.Context) error {
 	if err := s.database.Check(ctx); err != nil {
 		return fmt.Errorf("check database: %w", err)
 	}
-	_, err := s.keys.load(s.reader(ctx))
+	_, err := s.Keys.Load(s.reader(ctx))
 	return err
 }
 

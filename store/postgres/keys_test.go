@@ -28,7 +28,7 @@ func openOperator(t *testing.T, url, keyset string) *store.Store {
 
 func rotate(t *testing.T, operator *store.Store) (key uint32) {
 	t.Helper()
-	key, err := operator.RotateKey(t.Context())
+	key, err := operator.Keys.Rotate(t.Context())
 	processtest.Must(t, err)
 	return key
 }
@@ -38,7 +38,7 @@ func silent(int64, int64) {}
 // keyUses returns the number of secrets that each data key has sealed.
 func keyUses(t *testing.T, opened *store.Store) map[uint32]int64 {
 	t.Helper()
-	keys, err := opened.Keys(t.Context())
+	keys, err := opened.Keys.List(t.Context())
 	processtest.Must(t, err)
 	uses := map[uint32]int64{}
 	for _, key := range keys {

@@ -115,7 +115,7 @@ func TestNewerSchema(t *testing.T) {
 		_, createErr := keyedCreate(t.Context(), replica, name)
 		_, replayErr := keyedCreate(t.Context(), replica, "providers")
 		_, validateErr := keyedValidate(t.Context(), replica, "validated")
-		_, changeErr := replica.RotateKey(t.Context())
+		_, changeErr := replica.Keys.Rotate(t.Context())
 		for what, err := range map[string]error{
 			"Ready": ready, "create": createErr, "replay": replayErr, "validation": validateErr, "change": changeErr,
 		} {

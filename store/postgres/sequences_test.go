@@ -113,7 +113,7 @@ func TestSequencesBehind(t *testing.T) {
 		})
 	}
 	operator := openOperator(t, cluster.CopyDatabase(t, copied), keyset)
-	_, err := operator.RotateKey(t.Context())
+	_, err := operator.Keys.Rotate(t.Context())
 	processtest.Must(t, err)
 	expectNext(t, operator, "command", 4)
 }

@@ -171,7 +171,7 @@ func testUpdatesDuringCreates(t *testing.T, first, second *store.Store) {
 	reseals.Go(func() {
 		for range 3 {
 			inTurn(func() error {
-				_, err := second.RotateKey(t.Context())
+				_, err := second.Keys.Rotate(t.Context())
 				return err
 			})
 			inTurn(func() error {

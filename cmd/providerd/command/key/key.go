@@ -12,6 +12,7 @@ import (
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/store"
 	"example.com/providerd/store/files"
+	"example.com/providerd/store/keyset"
 	"example.com/providerd/store/seal"
 )
 
@@ -89,9 +90,9 @@ type listCommand struct {
 
 // Run lists the keys.
 func (c *listCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
-	keys := console.List[store.Key]{Headings: "KIND,ID,CREATED,SECRETS,IN USE", Rows: rowsOf}
+	keys := console.List[keyset.Key]{Headings: "KIND,ID,CREATED,SECRETS,IN USE", Rows: rowsOf}
 	return c.WithStore(ctx, func(database *store.Store) error {
-		list, err := database.Keys(ctx)
+		list, err := database.Keys.List(ctx)
 		if err != nil {
 			return err
 		}
@@ -99,7 +100,7 @@ func (c *listCommand) Run(ctx context.Context, out *console.Output, messages *co
 	})
 }
 
-func rowsOf(key store.Key) [][]string {
+func rowsOf(key keyset.Key) [][]string {
 	row := []string{key.Kind, fmt.Sprint(key.ID), "", "", ""}
 	if key.CreatedAt != nil {
 		row[2] = console.Timestamp(key.CreatedAt.Time)
@@ -118,7 +119,7 @@ type rotateCommand struct{ console.DatabaseFlags }
 // Run adds a key.
 func (c *rotateCommand) Run(ctx context.Context, messages *console.Messages) error {
 	return c.WithStore(ctx, func(database *store.Store) error {
-		id, err := database.RotateKey(ctx)
+		id, err := database.Keys.Rotate(ctx)
 		if err == nil {
 			messages.Note("new secrets are encrypted with data key %d; \"providerd key reseal\" re-encrypts old ones", id)
 		}
@@ -167,8 +168,8 @@ func (rewrapCommand) Help() string {
 // Run encrypts the data keys with another master key.
 func (c *rewrapCommand) Run(ctx context.Context, messages *console.Messages) error {
 	return c.WithStore(ctx, func(database *store.Store) error {
-		id, err := database.RewrapKeys(ctx)
-		if errors.Is(err, store.ErrRewrapped) {
+		id, err := database.Keys.Rewrap(ctx)
+		if errors.Is(err, keyset.ErrRewrapped) {
 			messages.Warn("nothing was changed: %v; add another with \"providerd key create --add\", replace the keyset file "+
 				"with the result, and run the command again", err)
 			return nil

@@ -1,0 +1,108 @@
+package keyset
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"gorm.io/gorm"
+
+	"example.com/providerd/store/database"
+	"example.com/providerd/store/event"
+	"example.com/providerd/store/seal"
+)
+
+// Key is a data key that seals secrets, or a master key.
+type Key struct {
+	// Kind is "data", "master" or, for a data key that secrets need but the database lacks, "missing".
+	Kind string `json:"kind"`
+	ID   uint32 `json:"id"`
+	// CreatedAt is nil for a master key, or if it is not recorded.
+	CreatedAt *database.Time `json:"created_at"`
+	// Secrets is the number of secrets sealed with a data key; nil for a master key.
+	Secrets *int64 `json:"secrets"`
+	// InUse is true for the data key that seals new secrets, and the master key that encrypts the data keys.
+	InUse bool `json:"in_use"`
+}
+
+// List lists the data keys and the master keys in the keyset file, each oldest first. It returns ErrUnavailable,
+// ErrNoKeyset or ErrKeysetUnusable.
+func (k *Keys) List(ctx context.Context) (list []Key, err error) {
+	reader := k.database.Reader().WithContext(ctx)
+	row, err := Find(reader)
+	if err != nil {
+		return nil, err
+	}
+	keys, master, err := row.openWith(k.path)
+	if err != nil {
+		return nil, err
+	}
+	uses, err := CountUses(reader)
+	if err != nil {
+		return nil, err
+	}
+	ids, primary := keys.IDs(), keys.PrimaryID()
+	for _, id := range ids {
+		created, err := keyCreated(reader, id)
+		if err != nil {
+			return nil, err
+		}
+		key := Key{Kind: "data", ID: id, Secrets: new(uses[id]), InUse: id == primary}
+		if !created.IsZero() {
+			key.CreatedAt = new(database.TimeOf(created))
+		}
+		list = append(list, key)
+	}
+	for _, id := range slices.Sorted(maps.Keys(uses)) {
+		if !slices.Contains(ids, id) {
+			list = append(list, Key{Kind: "missing", ID: id, Secrets: new(uses[id])})
+		}
+	}
+	masterID, _ := row.MasterID()
+	for _, id := range master.IDs() {
+		list = append(list, Key{Kind: "master", ID: id, InUse: id == masterID})
+	}
+	return list, nil
+}
+
+// CountUses counts the secrets that each key has sealed.
+func CountUses(reader *gorm.DB) (map[uint32]int64, error) {
+	var found []struct {
+		Prefix  []byte
+		Secrets int64
+	}
+	const prefix = "substr(secret, 1, 5)"
+	err := reader.Table(providersTable).Select(prefix + " AS prefix, count(*) AS secrets").Group(prefix).Find(&found).Error
+	if err != nil {
+		return nil, fmt.Errorf("count secrets by key: %w", err)
+	}
+	uses := map[uint32]int64{}
+	for _, use := range found {
+		id, _ := seal.KeyID(use.Prefix)
+		uses[id] = use.Secrets
+	}
+	return uses, nil
+}
+
+// NewestCreated returns when the data key that seals was created; the zero value if that is not recorded. It returns
+// ErrUnavailable.
+func (k *Keys) NewestCreated(ctx context.Context) (time.Time, error) {
+	keys, err := k.Current(k.database.Reader().WithContext(ctx))
+	if err != nil {
+		return time.Time{}, err
+	}
+	return keyCreated(k.database.Reader().WithContext(ctx), keys.PrimaryID())
+}
+
+// keyCreated returns when a data key was created; the zero value if it is not recorded.
+func keyCreated(tx *gorm.DB, id uint32) (time.Time, error) {
+	var created event.Event
+	added := []event.Type{event.KeyCreated, event.KeyRotated}
+	err := tx.Where("subject = ? AND event IN ? AND "+event.IsIndexed, id, added).Order("id").Limit(1).Find(&created).Error
+	if err != nil {
+		return time.Time{}, fmt.Errorf("read events of key %d: %w", id, err)
+	}
+	return created.At.Time, nil
+}
