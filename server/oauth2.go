@@ -8,6 +8,7 @@ import (
 	"example.com/providerd/server/advice"
 	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
+	"example.com/providerd/store/seal"
 )
 
 // ProvidersOauth2Create stores an OAuth2 provider or, if it is only validated, returns it as it would be stored.
@@ -35,6 +36,6 @@ func toValidatedOAuth2(record store.OAuth2Provider) model.OAuth2Provider {
 	if record.PK == 0 && record.Generated&store.GeneratedClientID != 0 {
 		record.ClientID = ""
 	}
-	record.ClientSecret = store.Secret{}
+	record.ClientSecret = seal.Secret{}
 	return contract.ToAPIOAuth2(record)
 }

@@ -6,7 +6,7 @@ import (
 	"example.com/providerd/gen/api"
 	"example.com/providerd/server/advice"
 	"example.com/providerd/server/contract"
-	"example.com/providerd/store"
+	"example.com/providerd/store/seal"
 )
 
 // ProvidersWorkspaceDirectoryCreate stores a workspace directory-sync provider or, if it is only validated,
@@ -24,7 +24,7 @@ func (s *Server) ProvidersWorkspaceDirectoryCreate(
 	}
 	if requested.ValidateOnly {
 		// The response to a validation has no secret.
-		record.Credentials = store.NewSecret("{}")
+		record.Credentials = seal.NewSecret("{}")
 		return respond(ctx, contract.ToAPIWorkspaceDirectory(record), replayed, advice.WorkspaceDirectory(settings)), nil
 	}
 	return respond(ctx, contract.ToAPIWorkspaceDirectory(record), replayed, nil), nil

@@ -225,7 +225,7 @@ func (c changing) statement(rows int, isUpdate bool) string {
 }
 
 // written returns what the providers of both kinds have in common, of a create or an update.
-func written(change Change, at Time) Provider {
+func written(change Change, at database.Time) Provider {
 	requested := change.Requested.Common()
 	if change.Planned == nil {
 		requested.UID, requested.CreatedAt = uuid.Must(uuid.NewV7()), at

@@ -269,9 +269,9 @@ func (c *copying) add(rows reflect.Value) (last int64, err error) {
 // addValue adds a value to the hash, in the form that it has in Go.
 func (c *copying) addValue(value any) error {
 	switch at := value.(type) {
-	case Time:
+	case database.Time:
 		value = at.UnixMicro()
-	case *Time:
+	case *database.Time:
 		if value = nil; at != nil {
 			value = at.UnixMicro()
 		}

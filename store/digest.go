@@ -9,6 +9,7 @@ import (
 
 	"example.com/providerd/store/keyset"
 	"example.com/providerd/store/rows"
+	"example.com/providerd/store/seal"
 )
 
 // digestVersion is the version of digests. It changes if the text that they are made of does.
@@ -59,6 +60,6 @@ func digestOfJSON(keys *keyset.Loaded, name string, key int64, record any) (*str
 	if err != nil {
 		return nil, fmt.Errorf("%s %d: %w", name, key, &rows.DamagedError{Cause: err})
 	}
-	mac, err := keys.Digest(NewSecret(digestVersion + string(canonical)))
+	mac, err := keys.Digest(seal.NewSecret(digestVersion + string(canonical)))
 	return new(digestVersion + ":" + base64.StdEncoding.EncodeToString(mac)), err
 }

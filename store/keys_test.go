@@ -212,7 +212,7 @@ func TestRandomAlphanumericIsUniform(t *testing.T) {
 	t.Parallel()
 	const perCharacter = 2000
 	counts := map[rune]int{}
-	for _, r := range store.RandomAlphanumeric(62 * perCharacter) {
+	for _, r := range seal.RandomAlphanumeric(62 * perCharacter) {
 		counts[r]++
 	}
 	if len(counts) != 62 {
@@ -224,7 +224,7 @@ func TestRandomAlphanumericIsUniform(t *testing.T) {
 			t.Errorf("%q occurs %d times, want about %d", r, count, perCharacter)
 		}
 	}
-	if !regexp.MustCompile(`^[0-9A-Za-z]{40}$`).MatchString(store.RandomAlphanumeric(40)) {
+	if !regexp.MustCompile(`^[0-9A-Za-z]{40}$`).MatchString(seal.RandomAlphanumeric(40)) {
 		t.Error("text is not 40 letters and digits")
 	}
 }

@@ -16,7 +16,7 @@ import (
 // Cursor is a position in the log: the last event before it, and when it happened. A zero At is not compared.
 type Cursor struct {
 	ID int64
-	At Time
+	At database.Time
 }
 
 // LogPage is entries of the log, ordered by ID.

@@ -175,7 +175,7 @@ func recordsIn(query *gorm.DB) ([]rows.Row[Record], error) {
 		return nil, err
 	}
 	for i, common := range commons {
-		records[i].Value = records[i].Value.with(common, Secret{})
+		records[i].Value = records[i].Value.with(common, seal.Secret{})
 	}
 	return records, nil
 }

@@ -17,16 +17,6 @@ const (
 	KindWorkspaceDirectory Kind = "workspace_directory"
 )
 
-// Time is a time in UTC in whole microseconds.
-type Time = database.Time
-
-// Secret is a string that cannot be printed, formatted, logged or marshaled by accident. Only its method Reveal returns
-// it.
-type Secret = seal.Secret
-
-// NewSecret returns text as a Secret. The zero Secret is "".
-func NewSecret(text string) Secret { return seal.NewSecret(text) }
-
 // Generated says which values of a provider the server chose, because the create omitted them.
 type Generated int
 
@@ -44,7 +34,7 @@ type Provider struct {
 	UID       uuid.UUID
 	Kind      Kind
 	Name      string
-	CreatedAt Time `gorm:"autoCreateTime:false"`
+	CreatedAt database.Time `gorm:"autoCreateTime:false"`
 	// CreatedBy is the caller: the name of the access token.
 	CreatedBy string
 	// RequestID is the X-Request-Id of the request, and RemoteAddress the IP address of the client.
@@ -77,7 +67,7 @@ type OAuth2Settings struct {
 	AuthenticationFlow     *uuid.UUID
 	AuthorizationFlow      uuid.UUID
 	ClientType             string
-	ClientSecret           Secret `gorm:"-"`
+	ClientSecret           seal.Secret `gorm:"-"`
 	AccessCodeValidity     string
 	AccessTokenValidity    string
 	RefreshTokenValidity   string
@@ -101,7 +91,7 @@ type WorkspaceDirectorySettings struct {
 	PropertyMappingsGroup rows.List[uuid.UUID]
 	DelegatedSubject      string
 	// Credentials is a JSON object, kept byte for byte.
-	Credentials                Secret `gorm:"-"`
+	Credentials                seal.Secret `gorm:"-"`
 	Scopes                     string
 	ExcludeUsersServiceAccount bool
 	FilterGroup                *uuid.UUID
@@ -123,9 +113,9 @@ type Record interface {
 	// clientID is the client_id, which no other provider may have; nil for none.
 	clientID() *string
 	// secret returns the name of the field that is secret, and its value.
-	secret() (field string, value Secret)
+	secret() (field string, value seal.Secret)
 	// with returns the record with other common values and another secret.
-	with(common Provider, secret Secret) Record
+	with(common Provider, secret seal.Secret) Record
 	// settings returns the columns of the kind that a visitor collects.
 	settings(v visitor) []column
 }
@@ -134,16 +124,18 @@ func (r OAuth2Provider) clientID() *string { return new(r.ClientID) }
 
 func (WorkspaceDirectoryProvider) clientID() *string { return nil }
 
-func (r OAuth2Provider) secret() (string, Secret) { return "client_secret", r.ClientSecret }
+func (r OAuth2Provider) secret() (string, seal.Secret) { return "client_secret", r.ClientSecret }
 
-func (r WorkspaceDirectoryProvider) secret() (string, Secret) { return "credentials", r.Credentials }
+func (r WorkspaceDirectoryProvider) secret() (string, seal.Secret) {
+	return "credentials", r.Credentials
+}
 
-func (r OAuth2Provider) with(common Provider, secret Secret) Record {
+func (r OAuth2Provider) with(common Provider, secret seal.Secret) Record {
 	r.Provider, r.ClientSecret = common, secret
 	return r
 }
 
-func (r WorkspaceDirectoryProvider) with(common Provider, secret Secret) Record {
+func (r WorkspaceDirectoryProvider) with(common Provider, secret seal.Secret) Record {
 	r.Provider, r.Credentials = common, secret
 	return r
 }

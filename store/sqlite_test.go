@@ -18,6 +18,7 @@ import (
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/event"
+	"example.com/providerd/store/seal"
 	"example.com/providerd/store/sqlite"
 	"example.com/providerd/store/storetest"
 	"example.com/providerd/store/storetest/processtest"
@@ -113,7 +114,7 @@ func (f *faultyDatabase) inOneQueue(
 	var ended atomic.Int64
 	var group sync.WaitGroup
 	group.Go(func() {
-		if err := add(t.Context(), opened, "first of "+store.RandomAlphanumeric(10)); err != nil {
+		if err := add(t.Context(), opened, "first of "+seal.RandomAlphanumeric(10)); err != nil {
 			t.Errorf("the first create: %v", err)
 		}
 	})

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"example.com/providerd/store/database"
 	"example.com/providerd/store/rows"
 )
 
@@ -17,10 +18,10 @@ type Token struct {
 	Digest []byte `json:"digest"`
 	// Operations are the operationIds that the token allows.
 	Operations rows.List[string] `json:"operations"`
-	CreatedAt  Time              `json:"created_at"`
-	ExpiresAt  Time              `json:"expires_at"`
+	CreatedAt  database.Time     `json:"created_at"`
+	ExpiresAt  database.Time     `json:"expires_at"`
 	// RevokedAt is nil if the token is not revoked.
-	RevokedAt *Time `json:"revoked_at"`
+	RevokedAt *database.Time `json:"revoked_at"`
 }
 
 // TokenState is the state of a token.

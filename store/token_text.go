@@ -1,9 +1,10 @@
 package store
 
 import (
-	"crypto/rand"
 	"hash/crc32"
 	"strings"
+
+	"example.com/providerd/store/seal"
 )
 
 // The text of a token: a prefix that secret scanners can search for, random characters, and a checksum that detects
@@ -18,7 +19,7 @@ const (
 )
 
 func newTokenText() string {
-	random := RandomAlphanumeric(tokenRandomLength)
+	random := seal.RandomAlphanumeric(tokenRandomLength)
 	checksum := tokenChecksum(random)
 	return tokenPrefix + random + string(checksum[:])
 }
@@ -31,38 +32,14 @@ func IsTokenText(text string) bool {
 	}
 	random := text[len(tokenPrefix) : len(tokenPrefix)+tokenRandomLength]
 	checksum := tokenChecksum(random)
-	return isAlphanumeric(random) && text[tokenLength-tokenChecksumLength:] == string(checksum[:])
+	return strings.Trim(random, seal.Alphanumeric) == "" && text[tokenLength-tokenChecksumLength:] == string(checksum[:])
 }
 
 func tokenChecksum(random string) (digits [tokenChecksumLength]byte) {
 	sum := crc32.ChecksumIEEE([]byte(random))
 	for i := tokenChecksumLength - 1; i >= 0; i-- {
-		digits[i] = alphanumeric[sum%uint32(len(alphanumeric))]
-		sum /= uint32(len(alphanumeric))
+		digits[i] = seal.Alphanumeric[sum%uint32(len(seal.Alphanumeric))]
+		sum /= uint32(len(seal.Alphanumeric))
 	}
 	return digits
-}
-
-const alphanumeric = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-
-// isAlphanumeric reports whether text consists of the characters of RandomAlphanumeric.
-func isAlphanumeric(text string) bool { return strings.Trim(text, alphanumeric) == "" }
-
-// RandomAlphanumeric returns n characters of [0-9A-Za-z], each drawn with equal probability from crypto/rand.
-func RandomAlphanumeric(n int) string {
-	// Of the 64 values of 6 bits, the two beyond the alphabet are discarded, so that no character is more likely.
-	const sixBits = 1<<6 - 1
-	var text strings.Builder
-	text.Grow(n)
-	var bytes [128 + 16]byte
-	random := bytes[:min(n+n/8, len(bytes))]
-	for text.Len() < n {
-		rand.Read(random)
-		for _, b := range random {
-			if number := int(b & sixBits); number < len(alphanumeric) && text.Len() < n {
-				text.WriteByte(alphanumeric[number])
-			}
-		}
-	}
-	return text.String()
 }

@@ -5,6 +5,7 @@ import (
 
 	"example.com/providerd/gen/model"
 	"example.com/providerd/store"
+	"example.com/providerd/store/seal"
 )
 
 // The lengths of generated credentials.
@@ -23,7 +24,7 @@ func FromAPIOAuth2(request model.OAuth2ProviderRequest) (settings store.OAuth2Se
 		PropertyMappings:       valueOr(request.PropertyMappings, []uuid.UUID{}),
 		ClientType:             textOr(request.ClientType, byDefault.ClientType),
 		ClientID:               valueOr(request.ClientID, ""),
-		ClientSecret:           store.NewSecret(valueOr(request.ClientSecret, "")),
+		ClientSecret:           seal.NewSecret(valueOr(request.ClientSecret, "")),
 		AccessCodeValidity:     textOr(request.AccessCodeValidity, byDefault.AccessCodeValidity),
 		AccessTokenValidity:    textOr(request.AccessTokenValidity, byDefault.AccessTokenValidity),
 		RefreshTokenValidity:   textOr(request.RefreshTokenValidity, byDefault.RefreshTokenValidity),
@@ -36,13 +37,13 @@ func FromAPIOAuth2(request model.OAuth2ProviderRequest) (settings store.OAuth2Se
 	}
 	if request.ClientID == nil {
 		generated |= store.GeneratedClientID
-		settings.ClientID = store.RandomAlphanumeric(clientIDLength)
+		settings.ClientID = seal.RandomAlphanumeric(clientIDLength)
 	}
 	if request.ClientSecret == nil {
 		generated |= store.GeneratedSecret
 		// Only a confidential client can keep a secret.
 		if settings.ClientType != string(model.ClientTypeEnumPublic) {
-			settings.ClientSecret = store.NewSecret(store.RandomAlphanumeric(clientSecretLength))
+			settings.ClientSecret = seal.NewSecret(seal.RandomAlphanumeric(clientSecretLength))
 		}
 	}
 	return settings, generated

@@ -6,6 +6,7 @@ import (
 
 	"example.com/providerd/gen/model"
 	"example.com/providerd/store"
+	"example.com/providerd/store/seal"
 )
 
 // Requested returns the record that a valid body requests instead of a stored one, for a caller and with an idempotency
@@ -61,7 +62,7 @@ func keepChosen(
 		generated |= stored.Generated & store.GeneratedClientID
 	}
 	// A public client that becomes confidential needs a secret.
-	isNew := stored.ClientSecret == store.NewSecret("") && stored.ClientType != settings.ClientType
+	isNew := stored.ClientSecret == seal.NewSecret("") && stored.ClientType != settings.ClientType
 	if generated&store.GeneratedSecret != 0 && !isNew {
 		settings.ClientSecret = stored.ClientSecret
 	} else if settings.ClientSecret.Equal(stored.ClientSecret) {

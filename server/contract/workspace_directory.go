@@ -8,6 +8,7 @@ import (
 
 	"example.com/providerd/gen/model"
 	"example.com/providerd/store"
+	"example.com/providerd/store/seal"
 )
 
 // FromAPIWorkspaceDirectory converts a valid request to settings. Fields that are absent or null get their defaults.
@@ -17,7 +18,7 @@ func FromAPIWorkspaceDirectory(request model.WorkspaceDirectoryProviderRequest) 
 		PropertyMappings:           valueOr(request.PropertyMappings, []uuid.UUID{}),
 		PropertyMappingsGroup:      valueOr(request.PropertyMappingsGroup, []uuid.UUID{}),
 		DelegatedSubject:           request.DelegatedSubject,
-		Credentials:                store.NewSecret(compactJSON(request.Credentials)),
+		Credentials:                seal.NewSecret(compactJSON(request.Credentials)),
 		Scopes:                     textOr(request.Scopes, byDefault.Scopes),
 		ExcludeUsersServiceAccount: valueOr(request.ExcludeUsersServiceAccount, byDefault.ExcludeUsersServiceAccount),
 		FilterGroup:                request.FilterGroup,

@@ -21,6 +21,7 @@ import (
 	"example.com/providerd/store"
 	"example.com/providerd/store/postgres"
 	"example.com/providerd/store/postgres/postgrestest"
+	"example.com/providerd/store/seal"
 	"example.com/providerd/store/storetest/processtest"
 )
 
@@ -206,7 +207,7 @@ func createEveryCharacter(t *testing.T, opened *store.Store) {
 	}
 	for i, name := range everyCharacter() {
 		request, settings := keyedRequest(fmt.Sprint("characters ", i))
-		request.Name, settings.ClientSecret = name, store.NewSecret(name)
+		request.Name, settings.ClientSecret = name, seal.NewSecret(name)
 		record, _, err := opened.CreateOAuth2Provider(t.Context(), request, settings)
 		if err != nil {
 			t.Errorf("name %.10q: %v", name, err)

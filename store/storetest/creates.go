@@ -15,6 +15,7 @@ import (
 
 	"example.com/providerd/store"
 	"example.com/providerd/store/event"
+	"example.com/providerd/store/seal"
 	"example.com/providerd/store/storetest/processtest"
 )
 
@@ -79,10 +80,10 @@ func (c *createsCheck) draw(t *rapid.T) *attempt {
 		rewordOAuth2(a.oauth2)
 	}
 	if a.request.Generated = store.Generated(rapid.SampledFrom([]int{0, 0, 0, 1, 2, 3}).Draw(t, "generated")); a.omits(store.GeneratedClientID) {
-		a.oauth2.ClientID = c.prefix + store.RandomAlphanumeric(40)
+		a.oauth2.ClientID = c.prefix + seal.RandomAlphanumeric(40)
 	}
 	if a.omits(store.GeneratedSecret) {
-		a.oauth2.ClientSecret = store.NewSecret(store.RandomAlphanumeric(128))
+		a.oauth2.ClientSecret = seal.NewSecret(seal.RandomAlphanumeric(128))
 	}
 	return a
 }

@@ -14,6 +14,7 @@ import (
 
 	"example.com/providerd/store"
 	"example.com/providerd/store/event"
+	"example.com/providerd/store/seal"
 	"example.com/providerd/store/storetest/processtest"
 )
 
@@ -46,7 +47,7 @@ func testProvidersAreStoredAsGiven(t *testing.T, database *store.Store) {
 		PropertyMappings: []uuid.UUID{}, ClientType: "public", SubMode: "user_id", IssuerMode: "per_provider", JWKSSources: []uuid.UUID{},
 	}})
 	expectEveryChange(t, database, directory, store.WorkspaceDirectoryProvider{WorkspaceDirectorySettings: store.WorkspaceDirectorySettings{
-		PropertyMappings: []uuid.UUID{}, PropertyMappingsGroup: []uuid.UUID{}, Credentials: store.NewSecret("{}"),
+		PropertyMappings: []uuid.UUID{}, PropertyMappingsGroup: []uuid.UUID{}, Credentials: seal.NewSecret("{}"),
 		UserDeleteAction: "do_nothing", GroupDeleteAction: "do_nothing",
 	}})
 }
@@ -95,7 +96,7 @@ func testValuesOfABatch(t *testing.T, database *store.Store) {
 			if i%4 == 0 {
 				c.directory = new(FullWorkspaceDirectory())
 			} else if c.oauth2 = new(FullOAuth2(uuid.NewString() + requests[i])); i%3 > 0 {
-				c.oauth2.ClientSecret, c.oauth2.RedirectURIs = store.NewSecret(text), text
+				c.oauth2.ClientSecret, c.oauth2.RedirectURIs = seal.NewSecret(text), text
 				c.oauth2.AuthenticationFlow, c.oauth2.SigningKey, c.oauth2.PropertyMappings = nil, nil, []uuid.UUID{}
 			}
 			// On a busy machine, so much text may exceed the deadline of a create.
@@ -119,7 +120,7 @@ func testRefusedValues(t *testing.T, database *store.Store) {
 	for what, set := range map[string]func(settings *store.OAuth2Settings){
 		"U+0000":                func(settings *store.OAuth2Settings) { settings.ClientID += "a\x00b" },
 		"invalid UTF-8":         func(settings *store.OAuth2Settings) { settings.ClientID += "a\xffb" },
-		"too long for an index": func(settings *store.OAuth2Settings) { settings.ClientID += store.RandomAlphanumeric(20_000) },
+		"too long for an index": func(settings *store.OAuth2Settings) { settings.ClientID += seal.RandomAlphanumeric(20_000) },
 		"not of an enumeration": func(settings *store.OAuth2Settings) { settings.SubMode = "other" },
 	} {
 		for round := 1; createAround(t, database, fmt.Sprint(what, round, "/"), set) == 1; round++ {
@@ -239,7 +240,8 @@ func testEndOfLog(t *testing.T, database *store.Store) {
 			t.Errorf("%d pages follow the last event, %v", pages, err)
 		}
 		for _, known := range events {
-			after := store.Cursor{ID: known.ID, At: store.Time{Time: known.At.Add(time.Microsecond)}}
+			after := store.Cursor{ID: known.ID, At: known.At}
+			after.At.Time = known.At.Add(time.Microsecond)
 			if pages, _, err := read(filter, after); pages > 0 || !errors.Is(err, store.ErrLogEnded) {
 				t.Errorf("after another event %d there are %d pages, %v, want ErrLogEnded", known.ID, pages, err)
 			}

@@ -13,6 +13,7 @@ import (
 
 	"example.com/providerd/store"
 	"example.com/providerd/store/event"
+	"example.com/providerd/store/seal"
 	"example.com/providerd/store/storetest/processtest"
 )
 
@@ -187,7 +188,7 @@ func testUpdatesDuringCreates(t *testing.T, first, second *store.Store) {
 			record, err := second.Provider(t.Context(), pk)
 			processtest.Must(t, err)
 			requested := record.(store.OAuth2Provider)
-			requested.ClientSecret = store.NewSecret(fmt.Sprint("secret ", round, pk))
+			requested.ClientSecret = seal.NewSecret(fmt.Sprint("secret ", round, pk))
 			changes = append(changes, store.Change{Planned: record, Requested: requested, Fields: []string{"client_secret"}})
 			updated[pk] = requested
 		}
