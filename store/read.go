@@ -123,7 +123,8 @@ func (s *Store) Versions(ctx context.Context, pks []int64) (map[int64]string, er
 // addVersions adds hashes of all values of the rows that a query selects.
 func addVersions(query *gorm.DB, versions map[int64]string) error {
 	columns := append([]string{pkColumn}, newInserter(nil, nil).columns...)
-	_, err := rows.Read(query.Table(providersTable).Select(columns), func(into func(any) error) (none struct{}, err error) {
+	query = query.Table(providersTable).Select(columns)
+	_, err := rows.Read(query, func(into func(any) error) (none struct{}, err error) {
 		row, sum := map[string]any{}, sha256.New()
 		err = into(&row)
 		// Maps are printed in the order of their keys.

@@ -1,11 +1,11 @@
 package store
 
 import (
+	"time"
+
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/rows"
 )
-
-import "time"
 
 // Token is the record of an access token. The text of the token is not stored.
 type Token struct {
