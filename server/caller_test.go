@@ -18,6 +18,7 @@ import (
 	"example.com/providerd/store/event"
 	"example.com/providerd/store/storetest"
 	"example.com/providerd/store/storetest/processtest"
+	"example.com/providerd/store/token"
 )
 
 // A 401 says what it saw of the header, and nothing that its sender does not know.
@@ -98,11 +99,11 @@ func TestUnknownAndRevokedTokensTakeTheSameTime(t *testing.T) {
 
 func revokedToken(t *testing.T, h *harness) string {
 	t.Helper()
-	text, token, err := h.database.CreateToken(t.Context(), store.TokenGrant{
+	text, token, err := h.database.Tokens.Create(t.Context(), token.Grant{
 		Name: "x", Operations: []string{oauth2Operation}, ExpiresIn: time.Hour,
 	})
 	if err == nil {
-		err = h.database.RevokeToken(t.Context(), token.ID)
+		err = h.database.Tokens.Revoke(t.Context(), token.ID)
 	}
 	processtest.Must(t, err)
 	return text

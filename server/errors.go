@@ -15,6 +15,7 @@ import (
 	"example.com/providerd/gen/model"
 	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
+	"example.com/providerd/store/token"
 )
 
 const retryAfterHeader = "Retry-After"
@@ -60,8 +61,8 @@ const (
 	tokenMissing   tokenRefusal = "missing"
 	tokenMistyped  tokenRefusal = "mistyped"
 	tokenUnknown   tokenRefusal = "unknown"
-	tokenExpired                = tokenRefusal(store.TokenExpired)
-	tokenRevoked                = tokenRefusal(store.TokenRevoked)
+	tokenExpired                = tokenRefusal(token.Expired)
+	tokenRevoked                = tokenRefusal(token.Revoked)
 	tokenForbidden tokenRefusal = "forbidden"
 )
 

@@ -20,6 +20,7 @@ import (
 
 	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
+	"example.com/providerd/store/token"
 )
 
 // exchange is one request and its response.
@@ -33,7 +34,7 @@ type exchange struct {
 	// operation is nil for other paths.
 	operation *contract.Operation
 	// token is the access token of the caller; the zero value until it is found.
-	token store.Token
+	token token.Token
 	// remoteAddress is the IP address of the client.
 	remoteAddress string
 	// isForwardedMalformed is true if a trusted proxy sent an address that cannot be read.

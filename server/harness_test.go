@@ -25,6 +25,7 @@ import (
 	"example.com/providerd/store/postgres/postgrestest"
 	"example.com/providerd/store/storetest"
 	"example.com/providerd/store/storetest/processtest"
+	"example.com/providerd/store/token"
 )
 
 const (
@@ -105,7 +106,7 @@ func load(t testing.TB) *contract.Document {
 // newToken returns a token that allows operations for a time.
 func (h *harness) newToken(t testing.TB, name string, lifetime time.Duration, operations ...string) string {
 	t.Helper()
-	text, _, err := h.database.CreateToken(t.Context(), store.TokenGrant{Name: name, Operations: operations, ExpiresIn: lifetime})
+	text, _, err := h.database.Tokens.Create(t.Context(), token.Grant{Name: name, Operations: operations, ExpiresIn: lifetime})
 	processtest.Must(t, err)
 	return text
 }

@@ -19,6 +19,7 @@ import (
 	"example.com/providerd/server/contract"
 	"example.com/providerd/server/listener"
 	"example.com/providerd/store"
+	"example.com/providerd/store/token"
 )
 
 const (
@@ -46,10 +47,10 @@ func (s *Server) authenticate(c echo.Context) error {
 		}
 	}
 	current, begun := exchangeOf(c.Request().Context()), time.Now()
-	token, err := s.config.Store.FindToken(c.Request().Context(), text)
+	found, err := s.config.Store.Tokens.Find(c.Request().Context(), text)
 	current.waited = time.Since(begun)
 	switch {
-	case errors.Is(err, store.ErrTokenMistyped):
+	case errors.Is(err, token.ErrMistyped):
 		return s.invalidToken(c, tokenMistyped, mistypedHint(text), err)
 	case errors.Is(err, store.ErrNotFound):
 		return s.invalidToken(c, tokenUnknown, askForNew, err)
@@ -58,13 +59,13 @@ func (s *Server) authenticate(c echo.Context) error {
 	case err != nil:
 		return fmt.Errorf("authenticate: %w", err)
 	}
-	current.token = token
-	switch state := token.State(time.Now()); state {
-	case store.TokenActive:
-	case store.TokenExpired:
-		until := token.ExpiresAt.UTC().Format(time.RFC3339)
+	current.token = found
+	switch state := found.State(time.Now()); state {
+	case token.Active:
+	case token.Expired:
+		until := found.ExpiresAt.UTC().Format(time.RFC3339)
 		return s.invalidToken(c, tokenExpired, "It was valid until "+until+". "+askForNew, nil)
-	case store.TokenRevoked:
+	case token.Revoked:
 		return s.invalidToken(c, tokenRevoked, askForNew, nil)
 	}
 	listener.MarkTransferring(c.Request().Context())

@@ -12,6 +12,7 @@ import (
 
 	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
+	"example.com/providerd/store/token"
 )
 
 // otherOperation labels requests of everything except the operations: pages and unknown paths.
@@ -161,7 +162,7 @@ type storeCollector struct {
 	// readAt is when tokens and keyCreated were read.
 	readAt time.Time
 	// tokens is nil if it could not be read, and keyCreated zero.
-	tokens     *store.TokenExpiry
+	tokens     *token.Expiry
 	keyCreated time.Time
 }
 
@@ -236,7 +237,7 @@ func (c *storeCollector) readExpiry() {
 	defer cancel()
 	c.readAt = time.Now()
 	c.tokens = nil
-	if tokens, err := c.store.TokenExpiry(ctx, expiryNotice); err == nil {
+	if tokens, err := c.store.Tokens.Expiry(ctx, expiryNotice); err == nil {
 		c.tokens = &tokens
 	}
 	// If they cannot be read, the log and the readiness say why.

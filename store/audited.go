@@ -11,6 +11,7 @@ import (
 	"example.com/providerd/store/event"
 	"example.com/providerd/store/keyset"
 	"example.com/providerd/store/rows"
+	"example.com/providerd/store/token"
 )
 
 // audited is a kind of record whose state is in the lines of the events about it. Its name is their first word.
@@ -37,7 +38,7 @@ func addProviderDigests(query *gorm.DB, keys *keyset.Loaded, digests map[int64]r
 }
 
 func addTokenDigests(query *gorm.DB, keys *keyset.Loaded, digests map[int64]rows.Row[*string]) error {
-	read, err := readTokens(query)
+	read, err := token.Read(query)
 	for _, row := range read {
 		digest := rows.Row[*string]{Damaged: row.Damaged}
 		if row.Damaged == nil {

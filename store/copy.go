@@ -16,6 +16,7 @@ import (
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/event"
 	"example.com/providerd/store/keyset"
+	"example.com/providerd/store/token"
 )
 
 var (
@@ -97,7 +98,7 @@ func copiedTables() []copiedTable {
 		{providersTable, pkColumn, copyProviders},
 		{"applications", "id", copyAll[Application]},
 		{"backchannels", "provider_pk", copyAll[Backchannel]},
-		{"tokens", "id", copyAll[Token]},
+		{"tokens", "id", copyAll[token.Token]},
 		{event.Table, "id", copyEvents},
 	}
 }

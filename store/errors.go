@@ -2,7 +2,6 @@ package store
 
 import (
 	"errors"
-	"fmt"
 
 	"gorm.io/gorm"
 
@@ -13,8 +12,6 @@ import (
 var (
 	// ErrNotFound means that there is no such record.
 	ErrNotFound = database.ErrNotFound
-	// ErrTokenMistyped means that a string is not a token: its form or its checksum is wrong. It wraps ErrNotFound.
-	ErrTokenMistyped = fmt.Errorf("%w: not a token, or mistyped", ErrNotFound)
 	// ErrClientIDTaken means that another OAuth2 provider has the client_id (RFC 6749, section 2.2).
 	ErrClientIDTaken = errors.New("client_id is taken by another provider")
 	// ErrSlugTaken means that another application has the slug.
@@ -29,10 +26,6 @@ var (
 	ErrNotLinked = errors.New("provider is not linked to the application")
 	// ErrWrongKind means that a provider of this kind cannot have the requested role.
 	ErrWrongKind = errors.New("provider is of the wrong kind")
-	// ErrTokenRevoked means that the token is revoked, so it cannot be renewed.
-	ErrTokenRevoked = errors.New("token is revoked")
-	// ErrTokensExist means that the database already has a token.
-	ErrTokensExist = errors.New("tokens exist")
 	// ErrOverloaded means that the queue is full. Nothing was stored.
 	ErrOverloaded = errors.New("too many creates are waiting")
 	// ErrLogEnded means that the log of events ends before the one to start after: an older backup was restored.

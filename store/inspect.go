@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"gorm.io/gorm"
@@ -32,22 +31,6 @@ func (i Inspection) reader(ctx context.Context) *gorm.DB { return i.database.Rea
 // ErrKeysetUnusable or ErrUnavailable.
 func (i Inspection) Keys(ctx context.Context, keysetPath string) (*seal.Keys, error) {
 	return keyset.Open(ctx, i.database, keysetPath)
-}
-
-// HasActiveTokens reports whether a token is valid at the given time. It returns ErrUnavailable.
-func (i Inspection) HasActiveTokens(ctx context.Context, at time.Time) (bool, error) {
-	return anyToken(activeTokens(i.reader(ctx), at))
-}
-
-// Expiring returns the names, in order and at most limit, of callers with a token that is valid at one time and none
-// that is valid at a later one. It returns ErrUnavailable.
-func (i Inspection) Expiring(ctx context.Context, at, later time.Time, limit int) (names []string, err error) {
-	err = activeTokens(i.reader(ctx), at).Group("name").Having("max(expires_at) <= ?", database.TimeOf(later)).
-		Order("name").Limit(limit).Pluck("name", &names).Error
-	if err != nil {
-		return nil, fmt.Errorf("find tokens: %w", err)
-	}
-	return names, nil
 }
 
 // maxNamed limits how many damaged records an error names.

@@ -3,16 +3,11 @@ package store_test
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"gorm.io/gorm"
-	"pgregory.net/rapid"
 
 	"example.com/providerd/store"
 	"example.com/providerd/store/keyset"
@@ -179,93 +174,4 @@ func TestResealCountsWhatItSealed(t *testing.T) {
 	if want := [][2]int64{{0, 3}, {2, 2}}; err != nil || removed != 1 || !slices.Equal(counts, want) {
 		t.Errorf("progress is %v, want %v; removed %d keys, %v", counts, want, removed, err)
 	}
-}
-
-// A caller counts from 14 days before its newest token expires until 14 days after, unless it is renewed or revoked.
-func TestExpiryOfOldTokens(t *testing.T) {
-	t.Parallel()
-	const day = 24 * time.Hour
-	path := filepath.Join(t.TempDir(), "test.db")
-	database := create(t, path)
-	for name, left := range map[string]time.Duration{
-		"later": 20 * day, "soon": 10 * day, "expired": -10 * day, "abandoned": -20 * day, "renewed": -time.Hour, "revoked": -time.Hour,
-	} {
-		_, token, err := database.CreateToken(t.Context(), store.TokenGrant{Name: name, Operations: []string{"one"}, ExpiresIn: day})
-		processtest.Must(t, err)
-		storetest.Execute(t, path, fmt.Sprintf("UPDATE tokens SET created_at = 1, expires_at = %d WHERE id = %d",
-			time.Now().Add(left).UnixMicro(), token.ID))
-		switch name {
-		case "renewed":
-			_, _, _, err = database.RenewToken(t.Context(), token.ID, 90*day, time.Hour)
-		case "revoked":
-			_, err = database.RevokeTokens(t.Context(), name)
-		}
-		processtest.Must(t, err)
-	}
-	expiry, err := database.TokenExpiry(t.Context(), 14*day)
-	if err != nil || expiry.Callers != 2 || time.Since(expiry.First).Round(time.Hour) != 10*day {
-		t.Errorf("it is %+v, %v", expiry, err)
-	}
-}
-
-func TestRandomAlphanumericIsUniform(t *testing.T) {
-	t.Parallel()
-	const perCharacter = 2000
-	counts := map[rune]int{}
-	for _, r := range seal.RandomAlphanumeric(62 * perCharacter) {
-		counts[r]++
-	}
-	if len(counts) != 62 {
-		t.Errorf("%d different characters, want 62", len(counts))
-	}
-	// Six standard deviations of the binomial distribution are about 270.
-	for r, count := range counts {
-		if count < perCharacter-270 || count > perCharacter+270 {
-			t.Errorf("%q occurs %d times, want about %d", r, count, perCharacter)
-		}
-	}
-	if !regexp.MustCompile(`^[0-9A-Za-z]{40}$`).MatchString(seal.RandomAlphanumeric(40)) {
-		t.Error("text is not 40 letters and digits")
-	}
-}
-
-// Replacing, omitting or doubling a character, or swapping two neighbors, is detected without the database.
-func TestTokenTextDetectsEverySingleError(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		text := store.NewTokenText()
-		if !regexp.MustCompile(`^pvd_[0-9A-Za-z]{40}$`).MatchString(text) || !store.IsTokenText(text) {
-			t.Fatalf("%q does not have the form of a token", text)
-		}
-		at := rapid.IntRange(0, len(text)-1).Draw(t, "at")
-		var changed []string
-		for with := range 256 {
-			character := string([]byte{byte(with)})
-			changed = append(changed, text[:at]+character+text[at+1:], text[:at]+character+text[at:])
-		}
-		changed = append(changed, text[:at], text[:at]+text[at+1:], text+text[at:], text[at:]+text[:at])
-		if at > 0 {
-			changed = append(changed, text[:at-1]+text[at:at+1]+text[at-1:at]+text[at+1:])
-		}
-		for _, typed := range changed {
-			if store.IsTokenText(typed) != (typed == text) {
-				t.Errorf("%q is accepted for the token %q", typed, text)
-			}
-		}
-	})
-}
-
-// A token that is not in files that were changed may be valid.
-func TestTokenInChangedFiles(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "test.db")
-	database, token := create(t, path), store.NewTokenText()
-	if _, err := database.FindToken(t.Context(), token); !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("error is %v, want ErrNotFound", err)
-	}
-	processtest.Must(t, os.Rename(path, path+".moved"))
-	if _, err := database.FindToken(t.Context(), token); !errors.Is(err, store.ErrUnavailable) {
-		t.Errorf("error is %v, want ErrUnavailable", err)
-	}
-	processtest.Must(t, os.Rename(path+".moved", path))
 }

@@ -20,16 +20,17 @@ import (
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/event"
 	"example.com/providerd/store/keyset"
+	"example.com/providerd/store/token"
 )
 
 // Store keeps providers, applications and tokens in one database. It is safe for concurrent use.
 type Store struct {
 	Events *event.Events
 	Keys   *keyset.Keys
+	Tokens *token.Tokens
 
 	database   database.Database
 	databaseID []byte
-	tokens     tokenCache
 	batcher    *batcher
 	// normalizing bounds the records that are brought into the same form to be compared with requests.
 	normalizing *semaphore.Weighted
@@ -61,8 +62,8 @@ func Create(ctx context.Context, db database.Database, keysetPath string) (*Stor
 // ErrUnavailable.
 func Open(ctx context.Context, db database.Database, keysetPath string) (*Store, error) {
 	store := &Store{
-		Events: event.New(db), database: db, Keys: keyset.New(db, keysetPath),
-		tokens: tokenCache{tokens: map[string]cachedToken{}}, normalizing: semaphore.NewWeighted(maxNormalizing),
+		Events: event.New(db), Keys: keyset.New(db, keysetPath), Tokens: token.New(db),
+		database: db, normalizing: semaphore.NewWeighted(maxNormalizing),
 	}
 	keys, err := store.Keys.Read(store.reader(ctx))
 	if err != nil {

@@ -22,13 +22,13 @@ import (
 	"example.com/providerd/server"
 	"example.com/providerd/server/contract"
 	"example.com/providerd/server/contracttest"
-	"example.com/providerd/store"
 	"example.com/providerd/store/storetest"
 	"example.com/providerd/store/storetest/processtest"
+	"example.com/providerd/store/token"
 )
 
 // startServer starts a server over a new database, and creates a token that allows everything.
-func startServer(t *testing.T) (baseURL, token string) {
+func startServer(t *testing.T) (baseURL, text string) {
 	t.Helper()
 	opened, err := storetest.CreateSQLite(t.Context(), filepath.Join(t.TempDir(), "providerd.db"), "")
 	database := processtest.Closing(t, opened, err)
@@ -38,13 +38,13 @@ func startServer(t *testing.T) (baseURL, token string) {
 		Contract: contract, Store: database, Logger: slog.New(slog.DiscardHandler), FailedAttempts: 1,
 	})
 	processtest.Must(t, err)
-	token, _, err = database.CreateToken(t.Context(), store.TokenGrant{
+	text, _, err = database.Tokens.Create(t.Context(), token.Grant{
 		Name: "sdk", Operations: contract.OperationIDs(), ExpiresIn: time.Hour,
 	})
 	processtest.Must(t, err)
 	listener := httptest.NewServer(handler)
 	t.Cleanup(listener.Close)
-	return listener.URL, token
+	return listener.URL, text
 }
 
 // rig has Providers of a real server. Its keys are those of the requests. Each response is checked against the contract,

@@ -97,7 +97,7 @@ func TestNewerSchema(t *testing.T) {
 		if isMade, err := keyedValidate(t.Context(), loaded, table); err != nil || !isMade {
 			t.Errorf("%s: validated as made %v, %v", table, isMade, err)
 		}
-		storetest.Collect(t, loaded.Tokens(t.Context()))
+		storetest.Collect(t, loaded.Tokens.List(t.Context()))
 	}
 	expectUse("none")
 	migrate(fmt.Sprintf("INSERT INTO goose_db_version (version_id, is_applied) VALUES (%d, true)", version+1))

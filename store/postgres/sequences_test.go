@@ -16,6 +16,7 @@ import (
 	"example.com/providerd/store/postgres/postgrestest"
 	"example.com/providerd/store/storetest"
 	"example.com/providerd/store/storetest/processtest"
+	"example.com/providerd/store/token"
 )
 
 // newCopied returns the URL of a database with rows that another program has copied: four providers, of which the last
@@ -27,7 +28,7 @@ func newCopied(t *testing.T, cluster *postgrestest.Cluster, keyset string) (url 
 	createEach(t, opened, "a", "b", "c", "deleted")
 	_, err := opened.CreateApplication(t.Context(), store.Application{Name: "a", Slug: "a"})
 	processtest.Must(t, err, opened.DeleteProviders(t.Context(), []int64{4}))
-	_, _, err = opened.CreateToken(t.Context(), grant("a"))
+	_, _, err = opened.Tokens.Create(t.Context(), grant("a"))
 	processtest.Must(t, err)
 	url = newMigrated(t, cluster)
 	copyRows(t, cluster, source, url)
@@ -43,8 +44,8 @@ func copyRows(t *testing.T, cluster *postgrestest.Cluster, source, target string
 	done`, "bash", source, target))
 }
 
-func grant(name string) store.TokenGrant {
-	return store.TokenGrant{Name: name, Operations: []string{}, ExpiresIn: time.Hour}
+func grant(name string) token.Grant {
+	return token.Grant{Name: name, Operations: []string{}, ExpiresIn: time.Hour}
 }
 
 // expectNext creates a provider and a token, and checks that the keys are above the largest in use, and the log.
@@ -55,7 +56,7 @@ func expectNext(t *testing.T, opened *store.Store, name string, above int64) {
 	if err != nil || record.PK <= above {
 		t.Errorf("%s: pk is %d, want one above %d, %v", name, record.PK, above, err)
 	}
-	if _, _, err := opened.CreateToken(t.Context(), grant(name)); err != nil {
+	if _, _, err := opened.Tokens.Create(t.Context(), grant(name)); err != nil {
 		t.Errorf("%s: create a token: %v", name, err)
 	}
 	for found, err := range opened.Contradictions(t.Context()) {

@@ -16,6 +16,7 @@ import (
 	"example.com/providerd/store/event"
 	"example.com/providerd/store/seal"
 	"example.com/providerd/store/storetest/processtest"
+	"example.com/providerd/store/token"
 )
 
 // testProvidersAreStoredAsGiven also finds a field that a create, a read, a change or a comparison forgets.
@@ -252,22 +253,22 @@ func testEndOfLog(t *testing.T, database *store.Store) {
 // testTokenExpiry checks that the newest token of a caller counts, unless it is revoked or has a short lifetime.
 func testTokenExpiry(t *testing.T, database *store.Store) {
 	const day = 24 * time.Hour
-	if expiry, err := database.TokenExpiry(t.Context(), day); err != nil || expiry != (store.TokenExpiry{}) {
+	if expiry, err := database.Tokens.Expiry(t.Context(), day); err != nil || expiry != (token.Expiry{}) {
 		t.Errorf("without tokens it is %+v, %v", expiry, err)
 	}
-	tokens := map[string]store.Token{}
+	tokens := map[string]token.Token{}
 	for name, lengths := range map[string][]time.Duration{"a": {2 * day, 30 * day}, "b": {10 * day}, "c": {3 * day}, "d": {day}} {
 		for _, length := range lengths {
-			_, token, err := database.CreateToken(t.Context(), store.TokenGrant{
+			_, token, err := database.Tokens.Create(t.Context(), token.Grant{
 				Name: name, Operations: []string{"one"}, ExpiresIn: length,
 			})
 			processtest.Must(t, err)
 			tokens[name] = token
 		}
 	}
-	processtest.Must(t, database.RevokeToken(t.Context(), tokens["c"].ID))
+	processtest.Must(t, database.Tokens.Revoke(t.Context(), tokens["c"].ID))
 	for notice, want := range map[time.Duration]time.Time{day: tokens["b"].ExpiresAt.Time, 12 * day: tokens["a"].ExpiresAt.Time, 40 * day: {}} {
-		expiry, err := database.TokenExpiry(t.Context(), notice)
+		expiry, err := database.Tokens.Expiry(t.Context(), notice)
 		if err != nil || expiry.Callers != 0 || !expiry.First.Equal(want) {
 			t.Errorf("with notice %v it is %+v, %v, want %v", notice, expiry, err, want)
 		}

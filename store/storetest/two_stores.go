@@ -15,16 +15,17 @@ import (
 	"example.com/providerd/store/event"
 	"example.com/providerd/store/seal"
 	"example.com/providerd/store/storetest/processtest"
+	"example.com/providerd/store/token"
 )
 
 // testFirstTokenOfTwoStores also looks each token up before it is stored: that it is unknown must not be cached.
 func testFirstTokenOfTwoStores(t *testing.T, first, second *store.Store) {
-	grant := store.TokenGrant{Name: "initial", Operations: []string{"one"}, ExpiresIn: time.Hour}
+	grant := token.Grant{Name: "initial", Operations: []string{"one"}, ExpiresIn: time.Hour}
 	saved, errs := make([]string, 8), make([]error, 8)
 	concurrently(len(errs), func(i int) {
-		errs[i] = []*store.Store{first, second}[i%2].CreateFirstToken(t.Context(), grant, func(text string) error {
+		errs[i] = []*store.Store{first, second}[i%2].Tokens.CreateFirst(t.Context(), grant, func(text string) error {
 			saved[i] = text
-			if _, err := second.FindToken(t.Context(), text); !errors.Is(err, store.ErrNotFound) {
+			if _, err := second.Tokens.Find(t.Context(), text); !errors.Is(err, store.ErrNotFound) {
 				t.Errorf("before it is stored: error is %v, want ErrNotFound", err)
 			}
 			return nil
@@ -32,15 +33,15 @@ func testFirstTokenOfTwoStores(t *testing.T, first, second *store.Store) {
 	})
 	created := 0
 	for i, err := range errs {
-		if errors.Is(err, store.ErrTokensExist) {
+		if errors.Is(err, token.ErrExist) {
 			continue
 		}
 		created++
-		if _, findErr := second.FindToken(t.Context(), saved[i]); err != nil || findErr != nil {
+		if _, findErr := second.Tokens.Find(t.Context(), saved[i]); err != nil || findErr != nil {
 			t.Errorf("first token: %v, %v", err, findErr)
 		}
 	}
-	if tokens := Collect(t, first.Tokens(t.Context())); created != 1 || len(tokens) != 1 {
+	if tokens := Collect(t, first.Tokens.List(t.Context())); created != 1 || len(tokens) != 1 {
 		t.Errorf("%d first tokens, %d tokens", created, len(tokens))
 	}
 }

@@ -107,7 +107,7 @@ func (p *plan) checkCaller(ctx context.Context) error {
 	if err != nil || len(records) > 0 {
 		return err
 	}
-	for token, err := range p.database.Tokens(ctx) {
+	for token, err := range p.database.Tokens.List(ctx) {
 		if err != nil && !errors.Is(err, store.ErrDamaged) {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/token"
 )
 
 // ErrCertificate means that the certificate of the server cannot be loaded.
@@ -39,7 +40,7 @@ func Explain(err error) error {
 		{store.ErrClientIDTaken, `see "providerd provider list --client-id"`},
 		{store.ErrProviderInUse, `run "providerd application unlink" first`},
 		{store.ErrApplicationLinked, `run "providerd application unlink" first`},
-		{store.ErrTokenRevoked, `create another with "providerd token create"`},
+		{token.ErrRevoked, `create another with "providerd token create"`},
 		{fs.ErrNotExist, "correct the path"},
 		{syscall.ENOTDIR, "correct the path"},
 		{syscall.EISDIR, "pass the path of a file"},

@@ -13,6 +13,7 @@ import (
 	"example.com/providerd/store"
 	"example.com/providerd/store/files"
 	"example.com/providerd/store/sqlite"
+	"example.com/providerd/store/token"
 )
 
 // createStore opens the server's store, and creates a SQLite database that does not exist. It then tells the operator,
@@ -53,7 +54,7 @@ const (
 func (c *Command) ensureInitialToken(
 	ctx context.Context, database *store.Store, operations []string, log *serveLog,
 ) error {
-	exist, err := database.HasTokens(ctx)
+	exist, err := database.Tokens.Exist(ctx)
 	if err != nil || exist {
 		return err
 	}
@@ -64,7 +65,7 @@ func (c *Command) ensureInitialToken(
 	}
 	path := filepath.Join(dir, console.InitialTokenFile)
 	err = createInitialToken(ctx, database, path, operations)
-	if errors.Is(err, store.ErrTokensExist) {
+	if errors.Is(err, token.ErrExist) {
 		// Another server was faster.
 		return nil
 	}
@@ -78,9 +79,9 @@ func (c *Command) ensureInitialToken(
 // createInitialToken creates a token unless the database has one, and writes it to the file at path, which gets the
 // owner of its directory even when root starts the server.
 func createInitialToken(ctx context.Context, database *store.Store, path string, operations []string) error {
-	grant := store.TokenGrant{Name: initialTokenName, Operations: operations, ExpiresIn: initialTokenDays * console.Day}
+	grant := token.Grant{Name: initialTokenName, Operations: operations, ExpiresIn: initialTokenDays * console.Day}
 	return files.WithLock(ctx, filepath.Dir(path), func() error {
-		return database.CreateFirstToken(ctx, grant, func(text string) error {
+		return database.Tokens.CreateFirst(ctx, grant, func(text string) error {
 			owner, err := files.OwnerFor(path)
 			if err != nil {
 				return err

@@ -20,6 +20,7 @@ import (
 	"example.com/providerd/store/postgres"
 	"example.com/providerd/store/seal"
 	"example.com/providerd/store/sqlite"
+	"example.com/providerd/store/token"
 )
 
 // Doctor has the flags of "serve", so that a server's command line and environment are checked as they are.
@@ -117,7 +118,7 @@ func (c *Doctor) database(ctx context.Context, found *findings) {
 		defer func() { _ = view.Close() }()
 		if found.schema(ctx, view) {
 			found.keyset(ctx, store.Inspect(view), c.KeysetPath())
-			found.tokens(ctx, store.Inspect(view))
+			found.tokens(ctx, view)
 			return
 		}
 	} else {
@@ -272,11 +273,11 @@ func (f *findings) keyset(ctx context.Context, inspection store.Inspection, path
 	}
 }
 
-func (f *findings) tokens(ctx context.Context, inspection store.Inspection) {
+func (f *findings) tokens(ctx context.Context, view database.View) {
 	const check, maxCallers = "tokens", 5
 	now := time.Now()
-	exist, err := inspection.HasActiveTokens(ctx, now)
-	callers, listErr := inspection.Expiring(ctx, now, now.Add(expiryNotice), maxCallers+1)
+	exist, err := token.HasActive(ctx, view, now)
+	callers, listErr := token.Expiring(ctx, view, now, now.Add(expiryNotice), maxCallers+1)
 	if len(callers) > maxCallers {
 		callers[maxCallers] = "others"
 	}

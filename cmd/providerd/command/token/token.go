@@ -16,6 +16,7 @@ import (
 	"example.com/providerd/cmd/providerd/apply"
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/store"
+	"example.com/providerd/store/token"
 )
 
 // Commands has the commands of "providerd token".
@@ -61,7 +62,7 @@ func (c *createCommand) Run(ctx context.Context, out *console.Output, messages *
 		return err
 	}
 	return c.WithStore(ctx, func(database *store.Store) error {
-		text, token, err := database.CreateToken(ctx, store.TokenGrant{
+		text, token, err := database.Tokens.Create(ctx, token.Grant{
 			Name: string(c.Name), Operations: c.operations(), ExpiresIn: time.Duration(c.ExpiresIn),
 		})
 		if err != nil {
@@ -91,7 +92,7 @@ type newToken struct {
 // print prints a new token, and revokes it if that fails.
 func (f tokenFlags) print(
 	ctx context.Context, database *store.Store, out *console.Output, messages *console.Messages, text string,
-	token store.Token,
+	token token.Token,
 ) error {
 	var err error
 	if f.Output == console.FormatJSON {
@@ -110,7 +111,7 @@ func (f tokenFlags) print(
 
 // revokeUnprinted revokes a token that could not be printed, and returns what happened.
 func revokeUnprinted(ctx context.Context, database *store.Store, id int64, cause error) error {
-	if err := database.RevokeToken(ctx, id); err != nil {
+	if err := database.Tokens.Revoke(ctx, id); err != nil {
 		return fmt.Errorf("token %d could be neither printed nor revoked; run \"providerd token revoke %d\": %w",
 			id, id, errors.Join(cause, err))
 	}
@@ -130,13 +131,13 @@ func (c *renewCommand) Run(ctx context.Context, out *console.Output, messages *c
 		return err
 	}
 	return c.WithStore(ctx, func(database *store.Store) error {
-		text, renewed, old, err := database.RenewToken(ctx, int64(c.ID), time.Duration(c.ExpiresIn), time.Duration(c.Overlap))
+		text, renewed, old, err := database.Tokens.Renew(ctx, int64(c.ID), time.Duration(c.ExpiresIn), time.Duration(c.Overlap))
 		if err != nil {
 			return console.SuggestList(err, listOfTokens)
 		}
 		failure := c.print(ctx, database, out, messages, text, renewed)
 		state := string(old.State(time.Now()))
-		if state == string(store.TokenActive) {
+		if state == string(token.Active) {
 			state = "valid until " + console.Timestamp(old.ExpiresAt.Time)
 		}
 		if failure != nil {
@@ -170,7 +171,7 @@ func (c *revokeCommand) Validate() error {
 func (c *revokeCommand) Run(ctx context.Context, messages *console.Messages) error {
 	return c.WithStore(ctx, func(database *store.Store) error {
 		if c.Name != "" {
-			revoked, err := database.RevokeTokens(ctx, string(c.Name))
+			revoked, err := database.Tokens.RevokeAll(ctx, string(c.Name))
 			if err == nil && revoked == 0 {
 				err = fmt.Errorf("no active token is named %s; see %s", c.Name, listOfTokens)
 			}
@@ -180,7 +181,7 @@ func (c *revokeCommand) Run(ctx context.Context, messages *console.Messages) err
 			messages.Note("revoked %s of %s", console.Count(int(revoked), "token"), c.Name)
 			return nil
 		}
-		if err := database.RevokeToken(ctx, int64(c.ID)); err != nil {
+		if err := database.Tokens.Revoke(ctx, int64(c.ID)); err != nil {
 			return console.SuggestList(err, listOfTokens)
 		}
 		messages.Note("revoked token %d", c.ID)
@@ -195,25 +196,25 @@ type listCommand struct {
 
 // shownToken is a token in JSON.
 type shownToken struct {
-	store.Token
+	token.Token
 	// Digest hides the digest of the token.
-	Digest any              `json:"digest,omitempty"`
-	State  store.TokenState `json:"state"`
+	Digest any         `json:"digest,omitempty"`
+	State  token.State `json:"state"`
 }
 
 // Run lists the tokens.
 func (c *listCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
-	tokens := console.List[store.Token]{
+	tokens := console.List[token.Token]{
 		Headings: "ID,PREFIX,NAME,ALLOWS,CREATED,EXPIRES,STATE",
-		Rows: func(token store.Token) [][]string {
+		Rows: func(token token.Token) [][]string {
 			return [][]string{{
 				fmt.Sprint(token.ID), token.Prefix, token.Name, strings.Join(token.Operations, ","),
 				console.Timestamp(token.CreatedAt.Time), console.Timestamp(token.ExpiresAt.Time), string(token.State(time.Now())),
 			}}
 		},
-		Value: func(token store.Token) any { return shownToken{Token: token, State: token.State(time.Now())} },
+		Value: func(token token.Token) any { return shownToken{Token: token, State: token.State(time.Now())} },
 	}
 	return c.WithStore(ctx, func(database *store.Store) error {
-		return tokens.Print(out, messages, c.Output, database.Tokens(ctx))
+		return tokens.Print(out, messages, c.Output, database.Tokens.List(ctx))
 	})
 }

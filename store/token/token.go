@@ -1,4 +1,4 @@
-package store
+package token
 
 import (
 	"time"
@@ -24,24 +24,24 @@ type Token struct {
 	RevokedAt *database.Time `json:"revoked_at"`
 }
 
-// TokenState is the state of a token.
-type TokenState string
+// State is the state of a token.
+type State string
 
 // The states of a token. A revoked token that has expired is revoked.
 const (
-	TokenActive  TokenState = "active"
-	TokenExpired TokenState = "expired"
-	TokenRevoked TokenState = "revoked"
+	Active  State = "active"
+	Expired State = "expired"
+	Revoked State = "revoked"
 )
 
 // State returns the state of the token at the given time.
-func (t Token) State(at time.Time) TokenState {
+func (t Token) State(at time.Time) State {
 	switch {
 	case t.RevokedAt != nil:
-		return TokenRevoked
+		return Revoked
 	case !at.Before(t.ExpiresAt.Time):
-		return TokenExpired
+		return Expired
 	default:
-		return TokenActive
+		return Active
 	}
 }

@@ -1,0 +1,280 @@
+// Package token holds the access tokens of callers. It knows nothing of what they create.
+//
+// Start with Tokens, which creates and finds them.
+package token
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"gorm.io/gorm"
+
+	"example.com/providerd/store/database"
+	"example.com/providerd/store/event"
+	"example.com/providerd/store/rows"
+)
+
+var (
+	// ErrMistyped means that a string is not a token: its form or its checksum is wrong. It wraps ErrNotFound.
+	ErrMistyped = fmt.Errorf("%w: not a token, or mistyped", database.ErrNotFound)
+	// ErrRevoked means that the token is revoked, so it cannot be renewed.
+	ErrRevoked = errors.New("token is revoked")
+	// ErrExist means that the database already has a token.
+	ErrExist = errors.New("tokens exist")
+)
+
+// Tokens are the tokens of a database. They are safe for concurrent use.
+type Tokens struct {
+	database database.Database
+	cache    cache
+}
+
+// New returns the tokens of a database.
+func New(db database.Database) *Tokens { return &Tokens{database: db} }
+
+// Grant describes a token to create.
+type Grant struct {
+	// Name identifies the caller.
+	Name string
+	// Operations are the operationIds that the token allows.
+	Operations []string
+	// ExpiresIn is how long the token is valid.
+	ExpiresIn time.Duration
+}
+
+// Create creates a token and returns its text, which is not stored, and the stored record. It returns
+// ErrUnavailable.
+func (t *Tokens) Create(ctx context.Context, grant Grant) (string, Token, error) {
+	text := newText()
+	var token *Token
+	err := t.database.Write(ctx, func(tx *gorm.DB) error {
+		token = newToken(text, grant)
+		return insertToken(tx, token)
+	})
+	if err != nil {
+		return "", Token{}, fmt.Errorf("create token: %w", err)
+	}
+	return text, *token, nil
+}
+
+// CreateFirst creates a token in a database that has none. It calls keep with the text before the commit, so
+// that the next call starts over if keep fails or the process dies. It returns ErrExist, ErrUnavailable or the
+// error of keep.
+func (t *Tokens) CreateFirst(ctx context.Context, grant Grant, keep func(text string) error) error {
+	err := t.database.Write(ctx, func(tx *gorm.DB) error {
+		if exists, err := anyOf(tx); err != nil {
+			return err
+		} else if exists {
+			return ErrExist
+		}
+		text := newText()
+		if err := keep(text); err != nil {
+			return err
+		}
+		return insertToken(tx, newToken(text, grant))
+	})
+	if err != nil {
+		return fmt.Errorf("create first token: %w", err)
+	}
+	return nil
+}
+
+// insertToken inserts a token and its event, after events of other tokens.
+func insertToken(tx *gorm.DB, token *Token, others ...event.Event) error {
+	if err := tx.Create(token).Error; err != nil {
+		return fmt.Errorf("insert token: %w", err)
+	}
+	return event.Add(tx, append(others, eventOf(event.TokenCreated, *token))...)
+}
+
+func eventOf(happened event.Type, token Token) event.Event {
+	return event.Event{Event: happened, Subject: token.ID, Name: token.Name}
+}
+
+func newToken(text string, grant Grant) *Token {
+	created := database.Now()
+	return &Token{
+		Name:       grant.Name,
+		Prefix:     text[:len(prefix)+shownLength],
+		Digest:     digestOf(text),
+		Operations: grant.Operations,
+		CreatedAt:  created,
+		ExpiresAt:  database.TimeOf(created.Add(grant.ExpiresIn)),
+	}
+}
+
+// findTimeout limits how long the database can take to find a token.
+const findTimeout = 5 * time.Second
+
+// Find returns the record of a token in any state; it may be half a second old. It takes at most 5 seconds. It
+// returns ErrNotFound, ErrMistyped, ErrDamaged or ErrUnavailable.
+//
+// Looking tokens up by digest leaks nothing useful through timing.
+func (t *Tokens) Find(ctx context.Context, text string) (Token, error) {
+	if !IsText(text) {
+		return Token{}, fmt.Errorf("find token: %w", ErrMistyped)
+	}
+	digest := digestOf(text)
+	if token, ok := t.cache.get(string(digest)); ok {
+		return token, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, findTimeout)
+	defer cancel()
+	read := time.Now()
+	tokens, err := Read(t.database.Reader().WithContext(ctx).Where("digest = ?", digest))
+	switch {
+	case err != nil:
+		return Token{}, fmt.Errorf("find token: %w", err)
+	case len(tokens) == 0:
+		return Token{}, fmt.Errorf("find token: %w", t.unknown(ctx))
+	case tokens[0].Damaged != nil:
+		return Token{}, fmt.Errorf("find token: %w", tokens[0].Damaged)
+	}
+	t.cache.put(string(digest), tokens[0].Value, read)
+	return tokens[0].Value, nil
+}
+
+// unknown returns ErrNotFound, or ErrUnavailable if the files of an embedded database were changed: what is read
+// from them then means nothing.
+func (t *Tokens) unknown(ctx context.Context) error {
+	if !t.database.IsShared() {
+		if err := t.database.Read(ctx, func(*gorm.DB) error { return nil }); err != nil {
+			return fmt.Errorf("check the files: %w", err)
+		}
+	}
+	return database.ErrNotFound
+}
+
+// Read reads tokens. The error of a damaged one names it.
+func Read(query *gorm.DB) ([]rows.Row[Token], error) {
+	return rows.Read(query.Model(&Token{}), func(into func(model any) error) (token Token, err error) {
+		if err = into(&token); err != nil {
+			err = fmt.Errorf("token %d: %w", token.ID, err)
+		}
+		return token, err
+	})
+}
+
+// List returns the records of all tokens, oldest first. For a damaged one it yields ErrDamaged and continues. On
+// ErrUnavailable the sequence ends.
+func (t *Tokens) List(ctx context.Context) iter.Seq2[Token, error] {
+	return rows.Values(rows.Pages(func(last *rows.Row[Token]) ([]rows.Row[Token], error) {
+		query := t.database.Reader().WithContext(ctx)
+		if last != nil {
+			query = query.Where("id > ?", last.Value.ID)
+		}
+		page, err := Read(query.Order("id").Limit(rows.PageSize))
+		if err != nil {
+			return nil, fmt.Errorf("read tokens: %w", err)
+		}
+		return page, nil
+	}))
+}
+
+// Renew creates a token with the name and the operations of another one, which ends after overlap at the latest,
+// or is revoked if that is zero. It returns the text of the new token, and the records of both. It returns ErrNotFound,
+// ErrRevoked or ErrUnavailable; nothing is changed then.
+func (t *Tokens) Renew(
+	ctx context.Context, id int64, expiresIn, overlap time.Duration,
+) (text string, renewed, old Token, err error) {
+	text = newText()
+	err = t.database.Write(ctx, func(tx *gorm.DB) error {
+		if err := tx.Take(&old, id).Error; err != nil {
+			return err
+		}
+		if old.RevokedAt != nil {
+			return ErrRevoked
+		}
+		created := newToken(text, Grant{Name: old.Name, Operations: old.Operations, ExpiresIn: expiresIn})
+		events := []event.Event{eventOf(event.TokenRenewed, old)}
+		if overlap == 0 {
+			old.RevokedAt = &created.CreatedAt
+			events = append(events, eventOf(event.TokenRevoked, old))
+		} else if end := created.CreatedAt.Add(overlap); end.Before(old.ExpiresAt.Time) {
+			old.ExpiresAt = database.TimeOf(end)
+		}
+		if err := tx.Select("expires_at", "revoked_at").Updates(&old).Error; err != nil {
+			return fmt.Errorf("end token: %w", err)
+		}
+		err := insertToken(tx, created, events...)
+		renewed = *created
+		return err
+	})
+	if err != nil {
+		return "", Token{}, Token{}, fmt.Errorf("renew token %d: %w", id, err)
+	}
+	t.cache.clear()
+	return text, renewed, old, nil
+}
+
+// RevokeAll revokes the tokens of a name that are not revoked, expired ones too, and returns how many. It returns
+// ErrUnavailable.
+func (t *Tokens) RevokeAll(ctx context.Context, name string) (revoked int64, err error) {
+	if revoked, _, err = t.revoke(ctx, "name = ?", name); err != nil {
+		return 0, fmt.Errorf("revoke tokens of %s: %w", name, err)
+	}
+	return revoked, nil
+}
+
+// Revoke revokes a token, unless it is already revoked. It returns ErrNotFound or ErrUnavailable.
+func (t *Tokens) Revoke(ctx context.Context, id int64) error {
+	_, exists, err := t.revoke(ctx, "id = ?", id)
+	if err == nil && !exists {
+		err = database.ErrNotFound
+	}
+	if err != nil {
+		return fmt.Errorf("revoke token %d: %w", id, err)
+	}
+	return nil
+}
+
+// revoke revokes the tokens that a condition selects and that are not revoked. It returns how many, and whether any
+// token is selected.
+func (t *Tokens) revoke(ctx context.Context, condition string, value any) (revoked int64, exists bool, err error) {
+	err = t.database.Write(ctx, func(tx *gorm.DB) error {
+		var tokens []Token
+		err := tx.Select("id", "name", "revoked_at").Where(condition, value).Order("id").Find(&tokens).Error
+		if err != nil {
+			return fmt.Errorf("read tokens: %w", err)
+		}
+		revoked, exists = 0, len(tokens) > 0
+		for _, token := range tokens {
+			if token.RevokedAt != nil {
+				continue
+			}
+			revoked++
+			if err := tx.Model(&token).Update("revoked_at", database.Now()).Error; err != nil {
+				return fmt.Errorf("revoke token %d: %w", token.ID, err)
+			}
+			if err := event.Add(tx, eventOf(event.TokenRevoked, token)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	t.cache.clear()
+	return revoked, exists, err
+}
+
+// Exist reports whether any token was ever created. It returns ErrUnavailable.
+func (t *Tokens) Exist(ctx context.Context) (bool, error) {
+	return anyOf(t.database.Reader().WithContext(ctx))
+}
+
+// anyOf reports whether a query finds a token.
+func anyOf(tokens *gorm.DB) (bool, error) {
+	var first []Token
+	if err := tokens.Select("id").Limit(1).Find(&first).Error; err != nil {
+		return false, fmt.Errorf("find tokens: %w", err)
+	}
+	return len(first) > 0, nil
+}
+
+func digestOf(text string) []byte {
+	digest := sha256.Sum256(append(make([]byte, 0, length), text...))
+	return digest[:]
+}
