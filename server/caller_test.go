@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"example.com/providerd/server"
-	"example.com/providerd/store"
 	"example.com/providerd/store/event"
+	"example.com/providerd/store/records"
 	"example.com/providerd/store/storetest"
 	"example.com/providerd/store/storetest/processtest"
 	"example.com/providerd/store/token"
@@ -151,7 +151,7 @@ func TestClientAddressBehindProxies(t *testing.T) {
 		})
 		id := strings.ReplaceAll(title, " ", "-")
 		h.post(t, oauth2Path, body, func(r *http.Request) { maps.Copy(r.Header, test.sent) }, set("X-Request-Id", id)).record(t)
-		events := storetest.Collect(t, h.database.Events.List(t.Context(), event.Filter{Kind: string(store.KindOAuth2)}, 0))
+		events := storetest.Collect(t, h.database.Events.List(t.Context(), event.Filter{Kind: string(records.KindOAuth2)}, 0))
 		if event := events[len(events)-1]; event.RemoteAddress != test.want || event.RequestID != id || event.Caller != "test" {
 			t.Errorf("%s: the event is %+v, want the address %q", title, event, test.want)
 		}

@@ -21,7 +21,7 @@ import (
 	"example.com/providerd/gen/model"
 	"example.com/providerd/server/contract"
 	"example.com/providerd/server/contracttest"
-	"example.com/providerd/store"
+	"example.com/providerd/store/records"
 	"example.com/providerd/store/storetest/processtest"
 )
 
@@ -152,11 +152,11 @@ func (i *inspector) inspectRecord(t testing.TB, p plan, got answer) error {
 	return nil
 }
 
-func renderRecord(record store.Record) any {
-	if provider, ok := record.(store.OAuth2Provider); ok {
+func renderRecord(record records.Record) any {
+	if provider, ok := record.(records.OAuth2Provider); ok {
 		return contract.ToAPIOAuth2(provider)
 	}
-	return contract.ToAPIWorkspaceDirectory(record.(store.WorkspaceDirectoryProvider))
+	return contract.ToAPIWorkspaceDirectory(record.(records.WorkspaceDirectoryProvider))
 }
 
 func isUUID(schema *openapi3.Schema) bool {

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"example.com/providerd/server/contracttest"
-	"example.com/providerd/store"
+	"example.com/providerd/store/records"
 	"example.com/providerd/store/storetest"
 	"example.com/providerd/store/storetest/processtest"
 )
@@ -62,7 +62,7 @@ func TestCredentialsAreReturnedAsSent(t *testing.T) {
 	}
 	record, err := h.database.Provider(t.Context(), 1)
 	processtest.Must(t, err)
-	if provider, ok := record.(store.WorkspaceDirectoryProvider); !ok || provider.Credentials.Reveal() != want {
+	if provider, ok := record.(records.WorkspaceDirectoryProvider); !ok || provider.Credentials.Reveal() != want {
 		t.Errorf("stored are %s, want %s", provider.Credentials.Reveal(), want)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"example.com/providerd/gen/model"
 	"example.com/providerd/server/advice"
 	"example.com/providerd/server/contract"
-	"example.com/providerd/store"
+	"example.com/providerd/store/records"
 	"example.com/providerd/store/seal"
 )
 
@@ -32,8 +32,8 @@ func (s *Server) ProvidersOauth2Create(
 
 // toValidatedOAuth2 returns the response to a validation, without a secret: the record that the idempotency key already
 // created, or the one that a create would store, without what it would generate.
-func toValidatedOAuth2(record store.OAuth2Provider) model.OAuth2Provider {
-	if record.PK == 0 && record.Generated&store.GeneratedClientID != 0 {
+func toValidatedOAuth2(record records.OAuth2Provider) model.OAuth2Provider {
+	if record.PK == 0 && record.Generated&records.GeneratedClientID != 0 {
 		record.ClientID = ""
 	}
 	record.ClientSecret = seal.Secret{}

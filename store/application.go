@@ -10,6 +10,7 @@ import (
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/event"
+	"example.com/providerd/store/records"
 	"example.com/providerd/store/rows"
 )
 
@@ -17,18 +18,18 @@ import (
 //
 // It returns ErrSlugTaken, ErrNotFound for a provider that does not exist, ErrWrongKind if ProviderPK is not an OAuth2
 // provider, ErrProviderLinked, or ErrUnavailable; nothing is stored then.
-func (s *Store) CreateApplication(ctx context.Context, application Application) (Application, error) {
+func (s *Store) CreateApplication(ctx context.Context, application records.Application) (records.Application, error) {
 	return s.relink(ctx, "create application", application.Slug, func(tx *gorm.DB) error {
 		if err := checkLinks(tx, application); err != nil {
 			return err
 		}
-		created := Application{Slug: application.Slug, Name: application.Name}
+		created := records.Application{Slug: application.Slug, Name: application.Name}
 		if err := tx.Create(&created).Error; isDuplicate(err) {
 			return fmt.Errorf("%w: %s", ErrSlugTaken, application.Slug)
 		} else if err != nil {
 			return err
 		}
-		return addLinks(tx, created, created.missing(application))
+		return addLinks(tx, created, missing(created, application))
 	})
 }
 
@@ -37,13 +38,13 @@ func (s *Store) CreateApplication(ctx context.Context, application Application) 
 //
 // It returns ErrNotFound, ErrWrongKind and ErrProviderLinked as CreateApplication does, ErrApplicationLinked if another
 // provider serves the application, or ErrUnavailable; nothing is linked then. It can also return ErrOutcomeUnknown.
-func (s *Store) Link(ctx context.Context, links Application) (Application, error) {
+func (s *Store) Link(ctx context.Context, links records.Application) (records.Application, error) {
 	return s.relink(ctx, "link application", links.Slug, func(tx *gorm.DB) error {
 		application, err := applicationNamed(tx, links.Slug)
 		if err != nil {
 			return err
 		}
-		added := application.missing(links)
+		added := missing(application, links)
 		if err := checkLinks(tx, added); err != nil {
 			return err
 		}
@@ -52,7 +53,7 @@ func (s *Store) Link(ctx context.Context, links Application) (Application, error
 }
 
 // addLinks adds links that were checked and that the application does not have.
-func addLinks(tx *gorm.DB, application, added Application) error {
+func addLinks(tx *gorm.DB, application, added records.Application) error {
 	if pk := added.ProviderPK; pk != nil {
 		if serving := application.ProviderPK; serving != nil {
 			return fmt.Errorf("%s: %w: %d", application.Slug, ErrApplicationLinked, *serving)
@@ -75,14 +76,14 @@ func addLinks(tx *gorm.DB, application, added Application) error {
 //
 // It returns ErrNotFound for the application, ErrNotLinked for each provider that is not linked in this role, or
 // ErrUnavailable; nothing is removed then. It can also return ErrOutcomeUnknown.
-func (s *Store) Unlink(ctx context.Context, links Application) (Application, error) {
+func (s *Store) Unlink(ctx context.Context, links records.Application) (records.Application, error) {
 	return s.relink(ctx, "unlink application", links.Slug, func(tx *gorm.DB) error {
 		application, err := applicationNamed(tx, links.Slug)
 		if err != nil {
 			return err
 		}
 		var refusals []error
-		for pk := range application.missing(links).links() {
+		for pk := range missing(application, links).Links() {
 			refusals = append(refusals, fmt.Errorf("provider %d: %w: %s", pk, ErrNotLinked, application.Slug))
 		}
 		if err := errors.Join(refusals...); err != nil {
@@ -94,7 +95,7 @@ func (s *Store) Unlink(ctx context.Context, links Application) (Application, err
 			}
 		}
 		for _, link := range links.Backchannels {
-			if err := tx.Delete(&Backchannel{}, "provider_pk = ?", link.ProviderPK).Error; err != nil {
+			if err := tx.Delete(&records.Backchannel{}, "provider_pk = ?", link.ProviderPK).Error; err != nil {
 				return fmt.Errorf("unlink provider %d: %w", link.ProviderPK, err)
 			}
 		}
@@ -105,7 +106,7 @@ func (s *Store) Unlink(ctx context.Context, links Application) (Application, err
 // relink changes an application in a transaction, and returns it.
 func (s *Store) relink(
 	ctx context.Context, doing, slug string, change func(tx *gorm.DB) error,
-) (changed Application, err error) {
+) (changed records.Application, err error) {
 	err = s.database.Write(ctx, func(tx *gorm.DB) (err error) {
 		if err = change(tx); err == nil {
 			changed, err = applicationNamed(tx, slug)
@@ -113,67 +114,51 @@ func (s *Store) relink(
 		return err
 	})
 	if err != nil {
-		return Application{}, fmt.Errorf("%s: %w", doing, err)
+		return records.Application{}, fmt.Errorf("%s: %w", doing, err)
 	}
 	return changed, nil
 }
 
-func setProvider(tx *gorm.DB, application Application, pk *int64) error {
+func setProvider(tx *gorm.DB, application records.Application, pk *int64) error {
 	if err := tx.Model(&application).Update("provider_pk", pk).Error; err != nil {
 		return fmt.Errorf("set the provider of %s: %w", application.Slug, err)
 	}
 	return nil
 }
 
-// The roles in which a provider serves an application, as events name them.
-const serves, backchannel = "application", "backchannel"
-
-// links yields the pk and the role of each provider that is linked.
-func (a Application) links() iter.Seq2[int64, string] {
-	return func(yield func(int64, string) bool) {
-		if a.ProviderPK != nil && !yield(*a.ProviderPK, serves) {
-			return
-		}
-		for _, link := range a.Backchannels {
-			if !yield(link.ProviderPK, backchannel) {
-				return
-			}
-		}
-	}
-}
-
-// missing returns the links that the application does not have.
-func (a Application) missing(links Application) Application {
-	missing := Application{ID: a.ID, Slug: a.Slug}
+// missing returns the links that an application does not have.
+func missing(a, links records.Application) records.Application {
+	missing := records.Application{ID: a.ID, Slug: a.Slug}
 	if pk := links.ProviderPK; pk != nil && (a.ProviderPK == nil || *a.ProviderPK != *pk) {
 		missing.ProviderPK = pk
 	}
 	for _, link := range links.Backchannels {
-		isLinkTo := func(other Backchannel) bool { return other.ProviderPK == link.ProviderPK }
+		isLinkTo := func(other records.Backchannel) bool { return other.ProviderPK == link.ProviderPK }
 		if !slices.ContainsFunc(a.Backchannels, isLinkTo) && !slices.ContainsFunc(missing.Backchannels, isLinkTo) {
-			missing.Backchannels = append(missing.Backchannels, Backchannel{ProviderPK: link.ProviderPK, ApplicationID: a.ID})
+			link.ApplicationID = a.ID
+			missing.Backchannels = append(missing.Backchannels, link)
 		}
 	}
 	return missing
 }
 
 // checkLinks reports which provider cannot be linked and why; a violated constraint reports neither.
-func checkLinks(tx *gorm.DB, application Application) error {
+func checkLinks(tx *gorm.DB, application records.Application) error {
 	seen := map[int64]string{}
-	for pk, role := range application.links() {
-		providers := make([]Provider, 1)
+	for pk, role := range application.Links() {
+		providers := make([]records.Provider, 1)
 		if err := tx.Take(&providers[0], pk).Error; err != nil {
 			return fmt.Errorf("provider %d: %w", pk, err)
 		}
-		if err := addApplications(tx, providers); err != nil {
+		if err := records.AddApplications(tx, providers); err != nil {
 			return err
 		}
 		linked := providers[0].Backchannel.Application
-		if role == serves {
+		if role == records.RoleApplication {
 			linked = providers[0].Application
 		}
 		switch {
-		case role == serves && providers[0].Kind != KindOAuth2:
+		case role == records.RoleApplication && providers[0].Kind != records.KindOAuth2:
 			return fmt.Errorf("provider %d: %w: only an OAuth2 provider can serve an application; others can be backchannels",
 				pk, ErrWrongKind)
 		case seen[pk] == role:
@@ -187,10 +172,10 @@ func checkLinks(tx *gorm.DB, application Application) error {
 }
 
 // addLinkEvents adds an event for each link of an application.
-func addLinkEvents(tx *gorm.DB, linked event.Type, application Application) error {
+func addLinkEvents(tx *gorm.DB, linked event.Type, application records.Application) error {
 	var events []event.Event
-	for pk, role := range application.links() {
-		provider := Provider{PK: pk}
+	for pk, role := range application.Links() {
+		provider := records.Provider{PK: pk}
 		if err := tx.Select("kind").Take(&provider).Error; err != nil {
 			return fmt.Errorf("read linked providers: %w", err)
 		}
@@ -207,13 +192,13 @@ func withBackchannels(tx *gorm.DB) *gorm.DB {
 }
 
 // Applications returns all applications with their backchannels, oldest first. On ErrUnavailable the sequence ends.
-func (s *Store) Applications(ctx context.Context) iter.Seq2[Application, error] {
-	return rows.Pages(func(last *Application) ([]Application, error) {
+func (s *Store) Applications(ctx context.Context) iter.Seq2[records.Application, error] {
+	return rows.Pages(func(last *records.Application) ([]records.Application, error) {
 		query := withBackchannels(s.reader(ctx))
 		if last != nil {
 			query = query.Where("id > ?", last.ID)
 		}
-		var page []Application
+		var page []records.Application
 		if err := query.Order("id").Limit(rows.PageSize).Find(&page).Error; err != nil {
 			return nil, fmt.Errorf("read applications: %w", err)
 		}
@@ -244,7 +229,7 @@ func deleteApplication(tx *gorm.DB, slug string) error {
 	if err != nil {
 		return err
 	}
-	if err := tx.Delete(&Backchannel{}, "application_id = ?", application.ID).Error; err != nil {
+	if err := tx.Delete(&records.Backchannel{}, "application_id = ?", application.ID).Error; err != nil {
 		return fmt.Errorf("delete links: %w", err)
 	}
 	if err := tx.Delete(&application).Error; err != nil {
@@ -253,10 +238,10 @@ func deleteApplication(tx *gorm.DB, slug string) error {
 	return addLinkEvents(tx, event.ProviderUnlinked, application)
 }
 
-func applicationNamed(tx *gorm.DB, slug string) (Application, error) {
-	var application Application
+func applicationNamed(tx *gorm.DB, slug string) (records.Application, error) {
+	var application records.Application
 	if err := withBackchannels(tx).Where("slug = ?", slug).Take(&application).Error; err != nil {
-		return Application{}, fmt.Errorf("application %s: %w", slug, err)
+		return records.Application{}, fmt.Errorf("application %s: %w", slug, err)
 	}
 	return application, nil
 }

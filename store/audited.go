@@ -10,6 +10,7 @@ import (
 
 	"example.com/providerd/store/event"
 	"example.com/providerd/store/keyset"
+	"example.com/providerd/store/records"
 	"example.com/providerd/store/rows"
 	"example.com/providerd/store/token"
 )
@@ -23,13 +24,13 @@ type audited struct {
 
 func auditedRecords() []audited {
 	return []audited{
-		{"provider", providersTable, pkColumn, addProviderDigests},
+		{"provider", records.Table, records.PKColumn, addProviderDigests},
 		{"token", "tokens", "id", addTokenDigests},
 	}
 }
 
 func addProviderDigests(query *gorm.DB, keys *keyset.Loaded, digests map[int64]rows.Row[*string]) error {
-	read, err := recordsIn(query)
+	read, err := records.Read(query)
 	for _, row := range read {
 		digest, err := digestOf(keys, row)
 		digests[row.Value.Common().PK] = rows.Row[*string]{Value: digest, Damaged: err}

@@ -11,6 +11,7 @@ import (
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/keyset"
+	"example.com/providerd/store/records"
 )
 
 const (
@@ -29,9 +30,9 @@ const (
 
 // create is a create in flight.
 type create struct {
-	requested Record
+	requested records.Record
 	// common and clientID belong to the record. common is filled in: it has the pk once done is closed and err is nil.
-	common   *Provider
+	common   *records.Provider
 	clientID *string
 	// row holds the columns of the record, sealed with the keys of version.
 	row     []any

@@ -14,6 +14,7 @@ import (
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/event"
 	"example.com/providerd/store/keyset"
+	"example.com/providerd/store/records"
 	"example.com/providerd/store/rows"
 )
 
@@ -26,10 +27,10 @@ var ErrKeyTaken = errors.New("idempotency key is taken by another provider")
 // Change is a create, an update or a delete of a provider by an operator.
 type Change struct {
 	// Planned is the opened record that the change was planned with; nil for a create.
-	Planned Record
+	Planned records.Record
 	// Requested has the name, the caller, the idempotency key, what the server chose and the settings that the record
 	// gets; nil deletes it.
-	Requested Record
+	Requested records.Record
 	// Fields are the names of the fields that differ, for the log of events.
 	Fields []string
 }
@@ -42,7 +43,7 @@ func (c Change) isRename() bool {
 
 // replacesClientID reports whether an update replaces the client_id.
 func (c Change) replacesClientID() bool {
-	return comparePointers(c.Planned.clientID(), c.Requested.clientID()) != 0
+	return comparePointers(c.Planned.UniqueClientID(), c.Requested.UniqueClientID()) != 0
 }
 
 // ChangeProviders makes changes of different stored providers as Change does. It returns ErrChanged if one is not the
@@ -95,12 +96,12 @@ func (s *Store) checkPlanned(ctx context.Context, changes []Change) error {
 
 // isSame reports whether two opened records are equal, regardless of links and of the keys that seal their
 // secrets.
-func isSame(a, b Record) bool {
-	plain := func(record Record) Record {
+func isSame(a, b records.Record) bool {
+	plain := func(record records.Record) records.Record {
 		common := record.Common()
-		common.Sealed, common.Application, common.Backchannel = nil, Application{}, Backchannel{}
-		_, secret := record.secret()
-		return record.with(common, secret)
+		common.Sealed, common.Application, common.Backchannel = nil, records.Application{}, records.Backchannel{}
+		_, secret := record.Secret()
+		return record.With(common, secret)
 	}
 	return reflect.DeepEqual(plain(a), plain(b))
 }
@@ -159,13 +160,13 @@ func (c changing) free(changes []Change, updated []int) error {
 		}
 	}
 	placeholder := gorm.Expr("CAST(? AS TEXT) || uid", "\x01")
-	return errors.Join(c.set("idempotency_key", nil, renamed), c.set(clientIDColumn, placeholder, replaced))
+	return errors.Join(c.set("idempotency_key", nil, renamed), c.set(records.ClientIDColumn, placeholder, replaced))
 }
 
 // set sets a column of some providers.
 func (c changing) set(column string, value any, pks []int64) error {
 	for chunk := range slices.Chunk(pks, rows.PageSize) {
-		query := c.tx.Table(providersTable).Where("pk IN ?", chunk)
+		query := c.tx.Table(records.Table).Where("pk IN ?", chunk)
 		if err := query.UpdateColumn(column, value).Error; err != nil {
 			return fmt.Errorf("clear the unique values of %s: %w", column, err)
 		}
@@ -190,7 +191,7 @@ func (c changing) write(changes []Change, chunk []int, pks []int64) error {
 			values = append(values, common.PK)
 		}
 	}
-	var rows []Provider
+	var rows []records.Provider
 	err := c.tx.Raw(c.statement(len(chunk), isUpdate), values...).Scan(&rows).Error
 	writesClientID := func(i int) bool { return !isUpdate || changes[i].replacesClientID() }
 	switch {
@@ -216,16 +217,16 @@ func (c changing) statement(rows int, isUpdate bool) string {
 		for _, column := range columns {
 			assignments = append(assignments, column+" = excluded."+column)
 		}
-		columns = append(slices.Clip(columns), pkColumn)
+		columns = append(slices.Clip(columns), records.PKColumn)
 		end = " ON CONFLICT (pk) DO UPDATE SET " + strings.Join(assignments, ", ")
 	}
 	tuple := "(?" + strings.Repeat(", ?", len(columns)-1) + ")"
-	return "INSERT INTO " + providersTable + " (" + strings.Join(columns, ", ") + ") VALUES " +
+	return "INSERT INTO " + records.Table + " (" + strings.Join(columns, ", ") + ") VALUES " +
 		tuple + strings.Repeat(", "+tuple, rows-1) + end + " RETURNING uid, pk"
 }
 
 // written returns what the providers of both kinds have in common, of a create or an update.
-func written(change Change, at database.Time) Provider {
+func written(change Change, at database.Time) records.Provider {
 	requested := change.Requested.Common()
 	if change.Planned == nil {
 		requested.UID, requested.CreatedAt = uuid.Must(uuid.NewV7()), at

@@ -16,6 +16,7 @@ import (
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/event"
 	"example.com/providerd/store/keyset"
+	"example.com/providerd/store/records"
 	"example.com/providerd/store/token"
 )
 
@@ -95,9 +96,9 @@ type copiedTable struct {
 // copiedTables are the tables except the keyset, each after the tables that it refers to.
 func copiedTables() []copiedTable {
 	return []copiedTable{
-		{providersTable, pkColumn, copyProviders},
-		{"applications", "id", copyAll[Application]},
-		{"backchannels", "provider_pk", copyAll[Backchannel]},
+		{records.Table, records.PKColumn, copyProviders},
+		{"applications", "id", copyAll[records.Application]},
+		{"backchannels", "provider_pk", copyAll[records.Backchannel]},
 		{"tokens", "id", copyAll[token.Token]},
 		{event.Table, "id", copyEvents},
 	}
@@ -200,10 +201,11 @@ func copyAll[Row any](c *copying) error {
 }
 
 func copyProviders(c *copying) error {
-	if err := copyRows[OAuth2Provider](c, withDefaults(c.source).Where("kind = ?", KindOAuth2)); err != nil {
+	kind := func(kind records.Kind) *gorm.DB { return records.WithDefaults(c.source).Where("kind = ?", kind) }
+	if err := copyRows[records.OAuth2Provider](c, kind(records.KindOAuth2)); err != nil {
 		return err
 	}
-	return copyRows[WorkspaceDirectoryProvider](c, withDefaults(c.source).Where("kind = ?", KindWorkspaceDirectory))
+	return copyRows[records.WorkspaceDirectoryProvider](c, kind(records.KindWorkspaceDirectory))
 }
 
 // copyEvents replaces the events that the trigger of creates has added to the target.

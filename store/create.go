@@ -11,6 +11,7 @@ import (
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/records"
 )
 
 // CreateRequest holds what a create has in addition to its settings.
@@ -18,7 +19,7 @@ type CreateRequest struct {
 	// Name of the provider; not unique.
 	Name string
 	// Generated says which of the settings the caller omitted, so that the server chose them.
-	Generated Generated
+	Generated records.Generated
 	// CreatedBy is the caller: the name of the access token.
 	CreatedBy string
 	// RequestID is the X-Request-Id of the HTTP request.
@@ -66,26 +67,28 @@ const maxTries = 4
 // the record of the key cannot be read; nothing is stored then. It returns ErrOutcomeUnknown if the record may have
 // been stored.
 func (s *Store) CreateOAuth2Provider(
-	ctx context.Context, request CreateRequest, settings OAuth2Settings,
-) (record OAuth2Provider, replayed bool, err error) {
-	requested := OAuth2Provider{request.provider(KindOAuth2), settings}
+	ctx context.Context, request CreateRequest, settings records.OAuth2Settings,
+) (record records.OAuth2Provider, replayed bool, err error) {
+	requested := records.OAuth2Provider{Provider: request.provider(records.KindOAuth2), OAuth2Settings: settings}
 	return createAs(ctx, s, request, &requested, &requested.Provider)
 }
 
 // CreateWorkspaceDirectoryProvider is like CreateOAuth2Provider. It never returns ErrClientIDTaken, because this kind
 // has no unique field.
 func (s *Store) CreateWorkspaceDirectoryProvider(
-	ctx context.Context, request CreateRequest, settings WorkspaceDirectorySettings,
-) (record WorkspaceDirectoryProvider, replayed bool, err error) {
-	requested := WorkspaceDirectoryProvider{request.provider(KindWorkspaceDirectory), settings}
+	ctx context.Context, request CreateRequest, settings records.WorkspaceDirectorySettings,
+) (record records.WorkspaceDirectoryProvider, replayed bool, err error) {
+	requested := records.WorkspaceDirectoryProvider{
+		Provider: request.provider(records.KindWorkspaceDirectory), WorkspaceDirectorySettings: settings,
+	}
 	return createAs(ctx, s, request, &requested, &requested.Provider)
 }
 
 // createAs stores a record of a kind, or returns the one that the idempotency key already created.
-func createAs[R Record](
-	ctx context.Context, s *Store, request CreateRequest, requested *R, common *Provider,
+func createAs[R records.Record](
+	ctx context.Context, s *Store, request CreateRequest, requested *R, common *records.Provider,
 ) (record R, replayed bool, err error) {
-	prior, err := s.create(ctx, request, any(requested).(Record), common)
+	prior, err := s.create(ctx, request, any(requested).(records.Record), common)
 	if err != nil {
 		return record, false, fmt.Errorf("create %s provider: %w", common.Kind, err)
 	}
@@ -96,8 +99,8 @@ func createAs[R Record](
 }
 
 // provider returns what the request has in common with requests for the other kind, with a new uid.
-func (r CreateRequest) provider(kind Kind) Provider {
-	return Provider{
+func (r CreateRequest) provider(kind records.Kind) records.Provider {
+	return records.Provider{
 		UID: uuid.Must(uuid.NewV7()), Kind: kind, Name: r.Name, CreatedBy: r.CreatedBy, RequestID: r.RequestID,
 		RemoteAddress: r.RemoteAddress, IdempotencyKey: r.IdempotencyKey, Generated: r.Generated,
 	}
@@ -106,8 +109,8 @@ func (r CreateRequest) provider(kind Kind) Provider {
 // create stores a record, and fills in what the records of both kinds have in common. If the idempotency key
 // already created a record, it returns that one instead.
 func (s *Store) create(
-	ctx context.Context, request CreateRequest, requested Record, common *Provider,
-) (prior Record, err error) {
+	ctx context.Context, request CreateRequest, requested records.Record, common *records.Provider,
+) (prior records.Record, err error) {
 	submit := s.batcher.submit
 	if request.ValidateOnly {
 		submit = s.validate
@@ -122,7 +125,7 @@ func (s *Store) create(
 			}
 		}
 		err = submit(ctx, &create{
-			requested: requested, common: common, clientID: requested.clientID(), timing: request.Timing,
+			requested: requested, common: common, clientID: requested.UniqueClientID(), timing: request.Timing,
 		})
 		if !errors.Is(err, errKeyExists) {
 			return nil, err
@@ -135,7 +138,9 @@ func (s *Store) create(
 
 // replay returns the record that the idempotency key of a request already created, or nil. It returns a KeyReusedError
 // if the request differs from it.
-func (s *Store) replay(ctx context.Context, requested Record, request CreateRequest) (record Record, err error) {
+func (s *Store) replay(
+	ctx context.Context, requested records.Record, request CreateRequest,
+) (record records.Record, err error) {
 	common := requested.Common()
 	const ofKey = "created_by = ? AND kind = ? AND idempotency_key = ?"
 	key := []any{common.CreatedBy, common.Kind, *common.IdempotencyKey}
@@ -163,31 +168,31 @@ func (s *Store) replay(ctx context.Context, requested Record, request CreateRequ
 }
 
 // reserve reserves memory for the record that a query selects, which has the columns of the requested one.
-func (r CreateRequest) reserve(query *gorm.DB, requested Record) error {
+func (r CreateRequest) reserve(query *gorm.DB, requested records.Record) error {
 	if r.Reserve == nil {
 		return nil
 	}
 	terms := []string{"octet_length(secret)", "octet_length(name)"}
-	for _, column := range requested.settings(all()) {
-		terms = append(terms, "coalesce(octet_length(CAST("+column.name+" AS text)), 0)")
+	for _, column := range records.Settings(requested, nil) {
+		terms = append(terms, "coalesce(octet_length(CAST("+column.Name+" AS text)), 0)")
 	}
 	// It stays 0 if the record was deleted.
 	var length int64
-	if err := query.Model(&Provider{}).Select(strings.Join(terms, " + ")).Scan(&length).Error; err != nil {
+	if err := query.Model(&records.Provider{}).Select(strings.Join(terms, " + ")).Scan(&length).Error; err != nil {
 		return fmt.Errorf("measure the record: %w", err)
 	}
 	return r.Reserve(length)
 }
 
 // differing is Differing within the memory of the server.
-func (s *Store) differing(ctx context.Context, stored, requested Record) (fields []string, err error) {
-	if mustNormalize(stored, requested) {
+func (s *Store) differing(ctx context.Context, stored, requested records.Record) (fields []string, err error) {
+	if records.MustNormalize(stored, requested) {
 		if err := s.normalizing.Acquire(ctx, 1); err != nil {
 			return nil, gaveUp(err)
 		}
 		defer s.normalizing.Release(1)
 	}
-	return Differing(stored, requested)
+	return records.Differing(stored, requested)
 }
 
 // validate returns the error that an insert of the create would return.
@@ -211,8 +216,8 @@ var errKeyExists = errors.New("a record of the idempotency key exists")
 
 // met is a record that has a uid, a client_id or an idempotency key of some creates.
 type met struct {
-	Provider `gorm:"embedded"`
-	ClientID *string
+	records.Provider `gorm:"embedded"`
+	ClientID         *string
 }
 
 // selectMet selects records with the unique values of creates.
@@ -222,8 +227,8 @@ const selectMet = "SELECT pk, uid, created_at, created_by, kind, idempotency_key
 func findMet(tx *gorm.DB, creates []*create) (found []met, err error) {
 	var uids, clientIDs, keys []any
 	for _, c := range creates {
-		uids, clientIDs = append(uids, c.common.UID), append(clientIDs, optional(c.clientID))
-		keys = append(keys, c.common.CreatedBy, c.common.Kind, optional(c.common.IdempotencyKey))
+		uids, clientIDs = append(uids, c.common.UID), append(clientIDs, records.Optional(c.clientID))
+		keys = append(keys, c.common.CreatedBy, c.common.Kind, records.Optional(c.common.IdempotencyKey))
 	}
 	query := selectMet + "WHERE uid IN ? UNION ALL " + selectMet + "WHERE client_id IN ? UNION ALL " + selectMet +
 		"JOIN (VALUES " + strings.Repeat(", (?, ?, ?)", len(uids))[2:] + ") AS keys " +

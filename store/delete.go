@@ -9,12 +9,13 @@ import (
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/event"
+	"example.com/providerd/store/records"
 	"example.com/providerd/store/rows"
 )
 
 // Deletable returns the providers with these pks, ordered by pk, without their settings, which may be damaged. It
 // returns the errors of DeleteProviders.
-func (s *Store) Deletable(ctx context.Context, pks []int64) ([]Provider, error) {
+func (s *Store) Deletable(ctx context.Context, pks []int64) ([]records.Provider, error) {
 	return deletable(s.reader(ctx), pks)
 }
 
@@ -43,7 +44,7 @@ func deleteProviders(tx *gorm.DB, pks []int64) error {
 		events = append(events, event.Event{Event: event.ProviderDeleted, Subject: provider.PK, Kind: kind})
 	}
 	for chunk := range slices.Chunk(pks, rows.PageSize) {
-		if err := tx.Delete(&Provider{}, "pk IN ?", chunk).Error; err != nil {
+		if err := tx.Delete(&records.Provider{}, "pk IN ?", chunk).Error; err != nil {
 			return fmt.Errorf("delete providers: %w", err)
 		}
 	}
@@ -51,14 +52,14 @@ func deleteProviders(tx *gorm.DB, pks []int64) error {
 }
 
 // deletable reports which providers cannot be deleted and why; a violated constraint reports neither.
-func deletable(tx *gorm.DB, pks []int64) ([]Provider, error) {
-	var providers []Provider
+func deletable(tx *gorm.DB, pks []int64) ([]records.Provider, error) {
+	var providers []records.Provider
 	for chunk := range slices.Chunk(slices.Compact(slices.Sorted(slices.Values(pks))), rows.PageSize) {
-		var page []Provider
+		var page []records.Provider
 		if err := tx.Where("pk IN ?", chunk).Order("pk").Find(&page).Error; err != nil {
 			return nil, fmt.Errorf("read providers: %w", err)
 		}
-		if err := addApplications(tx, page); err != nil {
+		if err := records.AddApplications(tx, page); err != nil {
 			return nil, err
 		}
 		providers = append(providers, page...)
@@ -67,7 +68,7 @@ func deletable(tx *gorm.DB, pks []int64) ([]Provider, error) {
 	var missing, linked []error
 	for _, provider := range providers {
 		found[provider.PK] = true
-		for _, application := range []Application{provider.Application, provider.Backchannel.Application} {
+		for _, application := range []records.Application{provider.Application, provider.Backchannel.Application} {
 			if application.ID != 0 {
 				linked = append(linked, fmt.Errorf("provider %d: %w: %s", provider.PK, ErrProviderInUse, application.Slug))
 			}

@@ -7,12 +7,13 @@ import (
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/records"
 )
 
 // Filter selects providers. The zero value selects all.
 type Filter struct {
 	// Kind is the kind of provider; "" for both.
-	Kind Kind
+	Kind records.Kind
 	// Name is the exact name; "" for any.
 	Name string
 	// ClientID is the exact client_id of the OAuth2 provider; "" for any.
@@ -35,9 +36,9 @@ func (f Filter) where(query *gorm.DB) *gorm.DB {
 		return f.whereKeys(query)
 	}
 	// Zero values are no conditions.
-	query = query.Where(&row{
-		Provider:       Provider{Kind: f.Kind, Name: f.Name, CreatedBy: f.CreatedBy},
-		OAuth2Settings: OAuth2Settings{ClientID: f.ClientID},
+	query = query.Where(&records.OAuth2Provider{
+		Provider:       records.Provider{Kind: f.Kind, Name: f.Name, CreatedBy: f.CreatedBy},
+		OAuth2Settings: records.OAuth2Settings{ClientID: f.ClientID},
 	})
 	if !f.Since.IsZero() {
 		query = query.Where("created_at >= ?", database.TimeOf(f.Since))

@@ -14,6 +14,7 @@ import (
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/keyset"
+	"example.com/providerd/store/records"
 )
 
 // inserter inserts creates.
@@ -22,7 +23,7 @@ type inserter struct {
 	keys     *keyset.Keys
 	columns  []string
 	// places are those of the columns of each kind in a row, and createdAt is the place of the time.
-	places    map[Kind][]int
+	places    map[records.Kind][]int
 	createdAt int
 	// leastTime is how much time a create must have left when it is inserted; 0 for a database without deadlines.
 	leastTime time.Duration
@@ -34,20 +35,20 @@ const maxLocked = 500 * time.Millisecond
 
 func newInserter(db database.Database, keys *keyset.Keys) inserter {
 	i := inserter{database: db, keys: keys}
-	places := func(columns []column) (places []int) {
-		for _, column := range columns {
-			if !slices.Contains(i.columns, column.name) {
-				i.columns = append(i.columns, column.name)
+	places := func(record records.Record) (places []int) {
+		for _, column := range records.Settings(record, record.Common().Columns()) {
+			if !slices.Contains(i.columns, column.Name) {
+				i.columns = append(i.columns, column.Name)
 			}
-			places = append(places, slices.Index(i.columns, column.name))
+			places = append(places, slices.Index(i.columns, column.Name))
 		}
 		return places
 	}
-	i.places = map[Kind][]int{
-		KindOAuth2:             places(OAuth2Provider{}.settings(visitor{columns: Provider{}.columns()})),
-		KindWorkspaceDirectory: places(WorkspaceDirectoryProvider{}.settings(visitor{columns: Provider{}.columns()})),
+	i.places = map[records.Kind][]int{
+		records.KindOAuth2:             places(records.OAuth2Provider{}),
+		records.KindWorkspaceDirectory: places(records.WorkspaceDirectoryProvider{}),
 	}
-	i.createdAt = slices.Index(i.columns, createdAt)
+	i.createdAt = slices.Index(i.columns, records.CreatedAtColumn)
 	return i
 }
 
@@ -61,17 +62,17 @@ func (i inserter) seal(ctx context.Context, c *create) error {
 }
 
 func (i inserter) sealWith(c *create, keys *keyset.Loaded) (err error) {
-	_, secret := c.requested.secret()
-	if c.common.Sealed, err = keys.Seal(secret, placeOf(*c.common)); err != nil {
+	_, secret := c.requested.Secret()
+	if c.common.Sealed, err = keys.Seal(secret, records.PlaceOf(*c.common)); err != nil {
 		return err
 	}
-	columns := c.requested.settings(visitor{columns: c.common.columns()})
-	if err := checkTexts(columns); err != nil {
+	columns := records.Settings(c.requested, c.common.Columns())
+	if err := records.CheckTexts(columns); err != nil {
 		return err
 	}
 	c.version, c.row = keys.Version, make([]any, len(i.columns))
 	for n, place := range i.places[c.common.Kind] {
-		c.row[place] = columns[n].value
+		c.row[place] = columns[n].Value
 	}
 	return nil
 }
@@ -202,7 +203,7 @@ func (i inserter) statement(creates []*create, isApart bool) (pks map[uuid.UUID]
 	// One copy of it serves all rows.
 	var createdAt any = at.Time
 	insertion := database.Insertion{
-		Table: providersTable, Columns: i.columns, Rows: make([][]any, 0, len(creates)), KeysetVersion: creates[0].version,
+		Table: records.Table, Columns: i.columns, Rows: make([][]any, 0, len(creates)), KeysetVersion: creates[0].version,
 		IsApart: isApart,
 	}
 	for _, c := range creates {

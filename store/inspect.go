@@ -2,15 +2,14 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/keyset"
+	"example.com/providerd/store/records"
 	"example.com/providerd/store/rows"
 	"example.com/providerd/store/seal"
 )
@@ -69,19 +68,19 @@ func (i Inspection) Providers(
 	if err != nil {
 		return 0, err
 	}
-	if err := reader.Table(providersTable).Count(&total).Error; err != nil {
+	if err := reader.Table(records.Table).Count(&total).Error; err != nil {
 		return 0, fmt.Errorf("count providers: %w", err)
 	}
 	var read DamagedError
-	records := rows.Pages(func(last *rows.Row[Record]) ([]rows.Row[Record], error) {
+	providers := rows.Pages(func(last *rows.Row[records.Record]) ([]rows.Row[records.Record], error) {
 		query := reader.Order("pk").Limit(rows.PageSize)
 		if last != nil {
 			progress(read.Total, max(read.Total, total))
 			query = query.Where("pk > ?", last.Value.Common().PK)
 		}
-		return recordsIn(query)
+		return records.Read(query)
 	})
-	for row, err := range records {
+	for row, err := range providers {
 		if err != nil {
 			return 0, err
 		}
@@ -92,7 +91,7 @@ func (i Inspection) Providers(
 			if keys, err = i.Keys(ctx, keysetPath); err != nil {
 				return 0, err
 			}
-			again, err := recordsIn(reader.Where("pk = ?", row.Value.Common().PK))
+			again, err := records.Read(reader.Where("pk = ?", row.Value.Common().PK))
 			if err != nil {
 				return 0, err
 			}
@@ -110,12 +109,12 @@ func (i Inspection) Providers(
 }
 
 // damageOf returns why a record cannot be read, or its secret not be opened.
-func damageOf(read rows.Row[Record], keys *seal.Keys) error {
+func damageOf(read rows.Row[records.Record], keys *seal.Keys) error {
 	if read.Damaged != nil {
 		return read.Damaged
 	}
 	common := read.Value.Common()
-	_, err := keys.Unseal(common.Sealed, placeOf(common))
+	_, err := keys.Unseal(common.Sealed, records.PlaceOf(common))
 	return err
 }
 
@@ -128,14 +127,4 @@ func (e *DamagedError) add(failure error) {
 	if len(e.First) < maxNamed {
 		e.First = append(e.First, failure)
 	}
-}
-
-// checkTexts returns an error for a text that JSON cannot hold, or that only one of the databases stores.
-func checkTexts(columns []column) error {
-	for _, column := range columns {
-		if text, ok := column.value.(string); ok && (!utf8.ValidString(text) || strings.ContainsRune(text, 0)) {
-			return errors.New(column.name + " is not UTF-8, or contains U+0000")
-		}
-	}
-	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/event"
 	"example.com/providerd/store/keyset"
+	"example.com/providerd/store/records"
 	"example.com/providerd/store/seal"
 )
 
@@ -116,7 +117,7 @@ const (
 
 func (r *resealing) pages(ctx context.Context) error {
 	for after := int64(0); ; {
-		var rows []Provider
+		var rows []records.Provider
 		err := outdated(r.store.reader(ctx), r.keys).Select("pk", "uid", "kind", "secret").Where("pk > ?", after).
 			Order("pk").Limit(resealBatch).Find(&rows).Error
 		if err != nil {
@@ -150,12 +151,12 @@ func (r *resealing) pages(ctx context.Context) error {
 
 // outdated selects the providers whose secrets are not sealed with the primary key.
 func outdated(tx *gorm.DB, keys *keyset.Loaded) *gorm.DB {
-	return tx.Model(&Provider{}).Where("substr(secret, 1, 5) <> ?", seal.Prefix(keys.PrimaryID()))
+	return tx.Model(&records.Provider{}).Where("substr(secret, 1, 5) <> ?", seal.Prefix(keys.PrimaryID()))
 }
 
 // page reads secrets, at least one, and reseals those that have not changed since. It returns how many, and why some do
 // not open.
-func (r *resealing) page(tx *gorm.DB, rows []Provider) (read int, resealed int64, damaged []error, err error) {
+func (r *resealing) page(tx *gorm.DB, rows []records.Provider) (read int, resealed int64, damaged []error, err error) {
 	begun := time.Now()
 	if err := r.check(tx); err != nil {
 		return 0, 0, nil, err
@@ -163,16 +164,16 @@ func (r *resealing) page(tx *gorm.DB, rows []Provider) (read int, resealed int64
 	for read == 0 || read < len(rows) && time.Since(begun) <= pageTime {
 		row := rows[read]
 		read++
-		secret, err := r.keys.Unseal(row.Sealed, placeOf(row))
+		secret, err := r.keys.Unseal(row.Sealed, records.PlaceOf(row))
 		if err != nil {
 			damaged = append(damaged, err)
 			continue
 		}
-		sealed, err := r.keys.Seal(secret, placeOf(row))
+		sealed, err := r.keys.Seal(secret, records.PlaceOf(row))
 		if err != nil {
 			return 0, 0, nil, err
 		}
-		unchanged := tx.Model(&Provider{}).Where("pk = ? AND secret = ?", row.PK, row.Sealed)
+		unchanged := tx.Model(&records.Provider{}).Where("pk = ? AND secret = ?", row.PK, row.Sealed)
 		written := unchanged.UpdateColumn("secret", sealed)
 		if err := written.Error; err != nil {
 			return 0, 0, nil, fmt.Errorf("write the secret of provider %d: %w", row.PK, err)

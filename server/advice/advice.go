@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"example.com/providerd/store"
+	"example.com/providerd/store/records"
 )
 
 // Advice is what one rule says about one field.
@@ -44,7 +44,7 @@ type Rule struct {
 
 // OAuth2 returns the advice for an OAuth2 provider, in the order of its fields, at most one item per rule; an
 // empty list if there is none. It checks the first 1,000 lines of redirect_uris.
-func OAuth2(settings store.OAuth2Settings) []Advice {
+func OAuth2(settings records.OAuth2Settings) []Advice {
 	return apply(oauth2Rules(client{settings, parseRedirectURIs(settings.RedirectURIs), settings.ClientSecret.Reveal()}))
 }
 
@@ -53,12 +53,12 @@ func OAuth2Rules() []Rule { return oauth2Rules(client{}) }
 
 // WorkspaceDirectory returns the advice for a workspace directory-sync provider, in the order of its fields, one for
 // each rule at most; an empty list if there is none.
-func WorkspaceDirectory(settings store.WorkspaceDirectorySettings) []Advice {
+func WorkspaceDirectory(settings records.WorkspaceDirectorySettings) []Advice {
 	return apply(directoryRules(settings))
 }
 
 // WorkspaceDirectoryRules returns the rules for workspace directory-sync providers, in the order of the fields.
-func WorkspaceDirectoryRules() []Rule { return directoryRules(store.WorkspaceDirectorySettings{}) }
+func WorkspaceDirectoryRules() []Rule { return directoryRules(records.WorkspaceDirectorySettings{}) }
 
 // apply returns the advice of the rules whose conditions hold.
 func apply(rules []Rule) []Advice {

@@ -11,7 +11,7 @@ import (
 	"example.com/providerd/gen/model"
 	"example.com/providerd/server/advice"
 	"example.com/providerd/server/contract"
-	"example.com/providerd/store"
+	"example.com/providerd/store/records"
 	"example.com/providerd/store/storetest/processtest"
 )
 
@@ -62,13 +62,13 @@ func each(further, field string, values ...string) (members []string) {
 }
 
 // client returns the settings of the good client with other members.
-func client(t *testing.T, members string) store.OAuth2Settings {
+func client(t *testing.T, members string) records.OAuth2Settings {
 	t.Helper()
 	settings, _ := contract.FromAPIOAuth2(read[model.OAuth2ProviderRequest](t, goodClient, members))
 	return settings
 }
 
-func directory(t *testing.T, members string) store.WorkspaceDirectorySettings {
+func directory(t *testing.T, members string) records.WorkspaceDirectorySettings {
 	t.Helper()
 	return contract.FromAPIWorkspaceDirectory(read[model.WorkspaceDirectoryProviderRequest](t, goodDirectory, members))
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"example.com/providerd/store"
+	"example.com/providerd/store/records"
 )
 
 const (
@@ -35,7 +35,7 @@ type credentials struct {
 }
 
 // readCredentials reads the members of the object. Of nested members it knows nothing.
-func readCredentials(s store.WorkspaceDirectorySettings) credentials {
+func readCredentials(s records.WorkspaceDirectorySettings) credentials {
 	var c credentials
 	// The contract refuses an object that repeats a name, so they need not be remembered here.
 	decoder := jsontext.NewDecoder(bytes.NewBufferString(s.Credentials.Reveal()), jsontext.AllowDuplicateNames(true))
@@ -113,7 +113,7 @@ func isPrivateKey(text []byte) bool {
 }
 
 // isInOtherDomain reports whether the delegated subject has another domain than the addresses of groups.
-func isInOtherDomain(s store.WorkspaceDirectorySettings) bool {
+func isInOtherDomain(s records.WorkspaceDirectorySettings) bool {
 	_, domain, ok := strings.Cut(s.DelegatedSubject, "@")
 	groups := strings.ToLower(s.DefaultGroupEmailDomain)
 	domain = strings.ToLower(domain)

@@ -5,7 +5,7 @@ import (
 	"net/url"
 	"strings"
 
-	"example.com/providerd/store"
+	"example.com/providerd/store/records"
 )
 
 // maxLines is how many lines of redirect_uris are checked, which bounds the cost of a body of short lines.
@@ -63,7 +63,7 @@ func parseRedirectURI(text string) redirectURI {
 
 // client is the input of the rules for OAuth2 providers.
 type client struct {
-	store.OAuth2Settings
+	records.OAuth2Settings
 	redirectURIs []redirectURI
 	secret       string
 }

@@ -1,11 +1,13 @@
 package advice
 
-import "example.com/providerd/store"
+import (
+	"example.com/providerd/store/records"
+)
 
 // directoryRules are in the order of the fields of the contract.
 //
 //nolint:funlen // A table is as long as its rows are many.
-func directoryRules(s store.WorkspaceDirectorySettings) []Rule {
+func directoryRules(s records.WorkspaceDirectorySettings) []Rule {
 	const (
 		subject = "/delegated_subject"
 		object  = "/credentials"

@@ -4,7 +4,7 @@ import (
 	"github.com/google/uuid"
 
 	"example.com/providerd/gen/model"
-	"example.com/providerd/store"
+	"example.com/providerd/store/records"
 	"example.com/providerd/store/seal"
 )
 
@@ -16,9 +16,9 @@ const (
 
 // FromAPIOAuth2 converts a valid request to settings, and returns which of them it has chosen. Fields that are absent
 // or null get their defaults.
-func FromAPIOAuth2(request model.OAuth2ProviderRequest) (settings store.OAuth2Settings, generated store.Generated) {
-	byDefault := store.DefaultOAuth2()
-	settings = store.OAuth2Settings{
+func FromAPIOAuth2(request model.OAuth2ProviderRequest) (settings records.OAuth2Settings, generated records.Generated) {
+	byDefault := records.DefaultOAuth2()
+	settings = records.OAuth2Settings{
 		AuthenticationFlow:     request.AuthenticationFlow,
 		AuthorizationFlow:      request.AuthorizationFlow,
 		PropertyMappings:       valueOr(request.PropertyMappings, []uuid.UUID{}),
@@ -36,11 +36,11 @@ func FromAPIOAuth2(request model.OAuth2ProviderRequest) (settings store.OAuth2Se
 		JWKSSources:            valueOr(request.JWKSSources, []uuid.UUID{}),
 	}
 	if request.ClientID == nil {
-		generated |= store.GeneratedClientID
+		generated |= records.GeneratedClientID
 		settings.ClientID = seal.RandomAlphanumeric(clientIDLength)
 	}
 	if request.ClientSecret == nil {
-		generated |= store.GeneratedSecret
+		generated |= records.GeneratedSecret
 		// Only a confidential client can keep a secret.
 		if settings.ClientType != string(model.ClientTypeEnumPublic) {
 			settings.ClientSecret = seal.NewSecret(seal.RandomAlphanumeric(clientSecretLength))
@@ -50,7 +50,7 @@ func FromAPIOAuth2(request model.OAuth2ProviderRequest) (settings store.OAuth2Se
 }
 
 // ToAPIOAuth2 converts a record to its form in the API.
-func ToAPIOAuth2(record store.OAuth2Provider) model.OAuth2Provider {
+func ToAPIOAuth2(record records.OAuth2Provider) model.OAuth2Provider {
 	return model.OAuth2Provider{
 		PK:                                 record.PK,
 		Name:                               record.Name,

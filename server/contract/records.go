@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"example.com/providerd/gen/model"
-	"example.com/providerd/store"
+	"example.com/providerd/store/records"
 	"example.com/providerd/store/seal"
 )
 
@@ -14,15 +14,15 @@ import (
 // the server had chosen them, or, if stored is nil, generated. It returns an error for a kind that the contract does
 // not have.
 func Requested(
-	kind store.Kind, caller string, key *string, body []byte, stored store.Record,
-) (store.Record, error) {
+	kind records.Kind, caller string, key *string, body []byte, stored records.Record,
+) (records.Record, error) {
 	switch kind {
-	case store.KindOAuth2:
+	case records.KindOAuth2:
 		request, err := readRequest[model.OAuth2ProviderRequest](body)
 		if err != nil {
 			return nil, err
 		}
-		requested, isStored := stored.(store.OAuth2Provider)
+		requested, isStored := stored.(records.OAuth2Provider)
 		settings, generated := FromAPIOAuth2(request)
 		if isStored {
 			generated = keepChosen(&settings, generated, requested)
@@ -30,12 +30,12 @@ func Requested(
 		requested.Kind, requested.CreatedBy, requested.IdempotencyKey = kind, caller, key
 		requested.Name, requested.OAuth2Settings, requested.Generated = request.Name, settings, generated
 		return requested, nil
-	case store.KindWorkspaceDirectory:
+	case records.KindWorkspaceDirectory:
 		request, err := readRequest[model.WorkspaceDirectoryProviderRequest](body)
 		if err != nil {
 			return nil, err
 		}
-		requested, _ := stored.(store.WorkspaceDirectoryProvider)
+		requested, _ := stored.(records.WorkspaceDirectoryProvider)
 		requested.Kind, requested.CreatedBy, requested.IdempotencyKey = kind, caller, key
 		requested.Name, requested.WorkspaceDirectorySettings = request.Name, FromAPIWorkspaceDirectory(request)
 		return requested, nil
@@ -54,19 +54,19 @@ func readRequest[Request any](body []byte) (request Request, err error) {
 // keepChosen keeps what a stored record has of what a request has generated, and returns what of the result the server
 // has chosen.
 func keepChosen(
-	settings *store.OAuth2Settings, generated store.Generated, stored store.OAuth2Provider,
-) store.Generated {
-	if generated&store.GeneratedClientID != 0 {
+	settings *records.OAuth2Settings, generated records.Generated, stored records.OAuth2Provider,
+) records.Generated {
+	if generated&records.GeneratedClientID != 0 {
 		settings.ClientID = stored.ClientID
 	} else if settings.ClientID == stored.ClientID {
-		generated |= stored.Generated & store.GeneratedClientID
+		generated |= stored.Generated & records.GeneratedClientID
 	}
 	// A public client that becomes confidential needs a secret.
 	isNew := stored.ClientSecret == seal.NewSecret("") && stored.ClientType != settings.ClientType
-	if generated&store.GeneratedSecret != 0 && !isNew {
+	if generated&records.GeneratedSecret != 0 && !isNew {
 		settings.ClientSecret = stored.ClientSecret
 	} else if settings.ClientSecret.Equal(stored.ClientSecret) {
-		generated |= stored.Generated & store.GeneratedSecret
+		generated |= stored.Generated & records.GeneratedSecret
 	}
 	return generated
 }
@@ -75,15 +75,15 @@ func keepChosen(
 const Mask = "********"
 
 // ToAPI converts a record of any kind to its form in the API, with its secret masked unless reveal is set.
-func ToAPI(record store.Record, reveal bool) any {
+func ToAPI(record records.Record, reveal bool) any {
 	switch record := record.(type) {
-	case store.OAuth2Provider:
+	case records.OAuth2Provider:
 		response := ToAPIOAuth2(record)
 		if !reveal {
 			response.ClientSecret = Mask
 		}
 		return response
-	case store.WorkspaceDirectoryProvider:
+	case records.WorkspaceDirectoryProvider:
 		response := ToAPIWorkspaceDirectory(record)
 		if !reveal {
 			response.Credentials = json.RawMessage(`"` + Mask + `"`)
@@ -95,7 +95,7 @@ func ToAPI(record store.Record, reveal bool) any {
 }
 
 // Fields returns the members of what ToAPI returns. It returns an error for a record that cannot be written as JSON.
-func Fields(record store.Record, reveal bool) (fields map[string]json.RawMessage, err error) {
+func Fields(record records.Record, reveal bool) (fields map[string]json.RawMessage, err error) {
 	text, err := json.Marshal(ToAPI(record, reveal))
 	if err == nil {
 		err = json.Unmarshal(text, &fields)

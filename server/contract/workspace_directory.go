@@ -7,14 +7,14 @@ import (
 	"github.com/google/uuid"
 
 	"example.com/providerd/gen/model"
-	"example.com/providerd/store"
+	"example.com/providerd/store/records"
 	"example.com/providerd/store/seal"
 )
 
 // FromAPIWorkspaceDirectory converts a valid request to settings. Fields that are absent or null get their defaults.
-func FromAPIWorkspaceDirectory(request model.WorkspaceDirectoryProviderRequest) store.WorkspaceDirectorySettings {
-	byDefault := store.DefaultWorkspaceDirectory()
-	return store.WorkspaceDirectorySettings{
+func FromAPIWorkspaceDirectory(request model.WorkspaceDirectoryProviderRequest) records.WorkspaceDirectorySettings {
+	byDefault := records.DefaultWorkspaceDirectory()
+	return records.WorkspaceDirectorySettings{
 		PropertyMappings:           valueOr(request.PropertyMappings, []uuid.UUID{}),
 		PropertyMappingsGroup:      valueOr(request.PropertyMappingsGroup, []uuid.UUID{}),
 		DelegatedSubject:           request.DelegatedSubject,
@@ -40,7 +40,7 @@ func compactJSON(text json.RawMessage) string {
 }
 
 // ToAPIWorkspaceDirectory converts a record to its form in the API.
-func ToAPIWorkspaceDirectory(record store.WorkspaceDirectoryProvider) model.WorkspaceDirectoryProvider {
+func ToAPIWorkspaceDirectory(record records.WorkspaceDirectoryProvider) model.WorkspaceDirectoryProvider {
 	return model.WorkspaceDirectoryProvider{
 		PK:                                 record.PK,
 		Name:                               record.Name,

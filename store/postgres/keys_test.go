@@ -13,6 +13,7 @@ import (
 	"example.com/providerd/store"
 	"example.com/providerd/store/postgres"
 	"example.com/providerd/store/postgres/postgrestest"
+	"example.com/providerd/store/records"
 	"example.com/providerd/store/storetest"
 	"example.com/providerd/store/storetest/processtest"
 )
@@ -63,7 +64,7 @@ func createEach(t *testing.T, opened *store.Store, keys ...string) {
 func readSecrets(t *testing.T, opened *store.Store) (names []string) {
 	t.Helper()
 	for _, record := range storetest.Collect(t, opened.Opened(t.Context(), opened.Providers(t.Context(), store.Filter{}, 0))) {
-		provider := record.(store.OAuth2Provider)
+		provider := record.(records.OAuth2Provider)
 		if secret := provider.ClientSecret.Reveal(); secret != "secret of "+provider.Name {
 			t.Errorf("the secret of %s is %q", provider.Name, secret)
 		}

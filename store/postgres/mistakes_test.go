@@ -21,6 +21,7 @@ import (
 	"example.com/providerd/store"
 	"example.com/providerd/store/postgres"
 	"example.com/providerd/store/postgres/postgrestest"
+	"example.com/providerd/store/records"
 	"example.com/providerd/store/seal"
 	"example.com/providerd/store/storetest/processtest"
 )
@@ -215,7 +216,7 @@ func createEveryCharacter(t *testing.T, opened *store.Store) {
 		}
 		read, err := opened.Provider(t.Context(), record.PK)
 		if err != nil || read.Common().Name != name || !read.Common().CreatedAt.Equal(record.CreatedAt.Time) ||
-			read.(store.OAuth2Provider).ClientSecret.Reveal() != name {
+			read.(records.OAuth2Provider).ClientSecret.Reveal() != name {
 			t.Errorf("name %.10q: read %.10q of %v, want %v, %v",
 				name, read.Common().Name, read.Common().CreatedAt, record.CreatedAt, err)
 		}

@@ -16,6 +16,7 @@ import (
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/postgres/postgrestest"
+	"example.com/providerd/store/records"
 	"example.com/providerd/store/seal"
 	"example.com/providerd/store/storetest"
 	"example.com/providerd/store/storetest/processtest"
@@ -51,7 +52,7 @@ func keyedValidate(ctx context.Context, opened *store.Store, key string) (isMade
 	return isMade, err
 }
 
-func keyedRequest(key string) (store.CreateRequest, store.OAuth2Settings) {
+func keyedRequest(key string) (store.CreateRequest, records.OAuth2Settings) {
 	settings := storetest.FullOAuth2(key)
 	settings.ClientSecret = seal.NewSecret("secret of " + key)
 	return store.CreateRequest{Name: key, CreatedBy: "caller", RequestID: uuid.NewString(), IdempotencyKey: &key}, settings

@@ -17,6 +17,7 @@ import (
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/postgres"
 	"example.com/providerd/store/postgres/postgrestest"
+	"example.com/providerd/store/records"
 	"example.com/providerd/store/storetest"
 	"example.com/providerd/store/storetest/processtest"
 )
@@ -152,7 +153,7 @@ func TestAddedColumns(t *testing.T) {
 	opened := openStore(t, url, newKeyset(t))
 	createEach(t, opened, "before")
 	record := storetest.Collect(t, opened.Providers(t.Context(), store.Filter{}, 0))[0].Common()
-	_, err := opened.CreateApplication(t.Context(), store.Application{Name: "a", Slug: "a", ProviderPK: &record.PK})
+	_, err := opened.CreateApplication(t.Context(), records.Application{Name: "a", Slug: "a", ProviderPK: &record.PK})
 	processtest.Must(t, err)
 	versions := func() map[int64]string {
 		found, err := opened.Versions(t.Context(), []int64{record.PK})

@@ -14,6 +14,7 @@ import (
 	"example.com/providerd/store"
 	"example.com/providerd/store/postgres"
 	"example.com/providerd/store/postgres/postgrestest"
+	"example.com/providerd/store/records"
 	"example.com/providerd/store/storetest"
 	"example.com/providerd/store/storetest/processtest"
 	"example.com/providerd/store/token"
@@ -26,7 +27,7 @@ func newCopied(t *testing.T, cluster *postgrestest.Cluster, keyset string) (url 
 	source := cluster.CreateDatabase(t)
 	opened := openStore(t, source, keyset)
 	createEach(t, opened, "a", "b", "c", "deleted")
-	_, err := opened.CreateApplication(t.Context(), store.Application{Name: "a", Slug: "a"})
+	_, err := opened.CreateApplication(t.Context(), records.Application{Name: "a", Slug: "a"})
 	processtest.Must(t, err, opened.DeleteProviders(t.Context(), []int64{4}))
 	_, _, err = opened.Tokens.Create(t.Context(), grant("a"))
 	processtest.Must(t, err)

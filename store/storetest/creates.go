@@ -15,6 +15,7 @@ import (
 
 	"example.com/providerd/store"
 	"example.com/providerd/store/event"
+	"example.com/providerd/store/records"
 	"example.com/providerd/store/seal"
 	"example.com/providerd/store/storetest/processtest"
 )
@@ -79,10 +80,10 @@ func (c *createsCheck) draw(t *rapid.T) *attempt {
 	if isReworded {
 		rewordOAuth2(a.oauth2)
 	}
-	if a.request.Generated = store.Generated(rapid.SampledFrom([]int{0, 0, 0, 1, 2, 3}).Draw(t, "generated")); a.omits(store.GeneratedClientID) {
+	if a.request.Generated = records.Generated(rapid.SampledFrom([]int{0, 0, 0, 1, 2, 3}).Draw(t, "generated")); a.omits(records.GeneratedClientID) {
 		a.oauth2.ClientID = c.prefix + seal.RandomAlphanumeric(40)
 	}
-	if a.omits(store.GeneratedSecret) {
+	if a.omits(records.GeneratedSecret) {
 		a.oauth2.ClientSecret = seal.NewSecret(seal.RandomAlphanumeric(128))
 	}
 	return a
@@ -148,10 +149,10 @@ func (c *createsCheck) stored(ctx context.Context, t *rapid.T, database *store.S
 // attempt is a create and its outcome.
 type attempt struct {
 	request   store.CreateRequest
-	oauth2    *store.OAuth2Settings
-	directory *store.WorkspaceDirectorySettings
+	oauth2    *records.OAuth2Settings
+	directory *records.WorkspaceDirectorySettings
 
-	record   store.Record
+	record   records.Record
 	replayed bool
 	err      error
 }
@@ -168,15 +169,15 @@ func (a *attempt) scope() string {
 func (a *attempt) isStored() bool { return a.err == nil && !a.replayed && !a.request.ValidateOnly }
 
 // omits reports whether the caller omitted a value, so that the server chose it.
-func (a *attempt) omits(value store.Generated) bool { return a.request.Generated&value != 0 }
+func (a *attempt) omits(value records.Generated) bool { return a.request.Generated&value != 0 }
 
 // rewordOAuth2 changes the order and the repetition of ids in lists, and line ends, but not what they mean.
-func rewordOAuth2(settings *store.OAuth2Settings) {
+func rewordOAuth2(settings *records.OAuth2Settings) {
 	settings.PropertyMappings, settings.JWKSSources = []uuid.UUID{{4}, {3}}, []uuid.UUID{{6}, {6}}
 	settings.RedirectURIs = "https://a.example.com/\nhttps://b.example.com/"
 }
 
-func rewordWorkspaceDirectory(settings *store.WorkspaceDirectorySettings) {
+func rewordWorkspaceDirectory(settings *records.WorkspaceDirectorySettings) {
 	settings.PropertyMappings, settings.PropertyMappingsGroup = []uuid.UUID{{1}, {1}}, []uuid.UUID{{3}, {2}}
 }
 
@@ -195,10 +196,10 @@ func (a *attempt) isRetryOf(first *attempt) bool {
 	requested, wanted := *a.oauth2, *first.oauth2
 	rewordOAuth2(&requested)
 	rewordOAuth2(&wanted)
-	if a.omits(store.GeneratedClientID) && first.omits(store.GeneratedClientID) {
+	if a.omits(records.GeneratedClientID) && first.omits(records.GeneratedClientID) {
 		requested.ClientID = first.oauth2.ClientID
 	}
-	if a.omits(store.GeneratedSecret) && first.omits(store.GeneratedSecret) {
+	if a.omits(records.GeneratedSecret) && first.omits(records.GeneratedSecret) {
 		requested.ClientSecret = first.oauth2.ClientSecret
 	}
 	return reflect.DeepEqual(requested, wanted)
@@ -219,14 +220,14 @@ func (a *attempt) isAsRequested() bool {
 
 // model is the expected state of a database that runs creates one after the other.
 type model struct {
-	records   map[int64]store.Record
+	records   map[int64]records.Record
 	clientIDs map[string]bool
 	// keys holds the attempts that created a record with a key.
 	keys map[string]*attempt
 }
 
 func newModel() *model {
-	return &model{records: map[int64]store.Record{}, clientIDs: map[string]bool{}, keys: map[string]*attempt{}}
+	return &model{records: map[int64]records.Record{}, clientIDs: map[string]bool{}, keys: map[string]*attempt{}}
 }
 
 // explains reports whether the attempt would have the same outcome in the model now.

@@ -14,6 +14,7 @@ import (
 
 	"example.com/providerd/store"
 	"example.com/providerd/store/event"
+	"example.com/providerd/store/records"
 	"example.com/providerd/store/seal"
 	"example.com/providerd/store/storetest/processtest"
 	"example.com/providerd/store/token"
@@ -22,7 +23,7 @@ import (
 // testProvidersAreStoredAsGiven also finds a field that a create, a read, a change or a comparison forgets.
 func testProvidersAreStoredAsGiven(t *testing.T, database *store.Store) {
 	request := keyed("a", "Shop")
-	request.Generated, request.RemoteAddress = store.GeneratedClientID|store.GeneratedSecret, "192.0.2.1"
+	request.Generated, request.RemoteAddress = records.GeneratedClientID|records.GeneratedSecret, "192.0.2.1"
 	oauth2, _, err := database.CreateOAuth2Provider(t.Context(), request, FullOAuth2("shop"))
 	directory, _, directoryErr := database.CreateWorkspaceDirectoryProvider(t.Context(), request, FullWorkspaceDirectory())
 	processtest.Must(t, err, directoryErr)
@@ -34,29 +35,29 @@ func testProvidersAreStoredAsGiven(t *testing.T, database *store.Store) {
 			}
 		}
 	}
-	if !reflect.DeepEqual(oauth2.OAuth2Settings, FullOAuth2("shop")) || oauth2.Name != "Shop" || oauth2.Kind != store.KindOAuth2 ||
+	if !reflect.DeepEqual(oauth2.OAuth2Settings, FullOAuth2("shop")) || oauth2.Name != "Shop" || oauth2.Kind != records.KindOAuth2 ||
 		!reflect.DeepEqual(directory.WorkspaceDirectorySettings, FullWorkspaceDirectory()) {
 		t.Errorf("created %+v and %+v", oauth2, directory)
 	}
 	expectRecord(t, database, oauth2)
 	expectRecord(t, database, directory)
 	byClientID, err := database.ProviderByClientID(t.Context(), "shop")
-	if err != nil || !reflect.DeepEqual(byClientID, store.Record(oauth2)) {
+	if err != nil || !reflect.DeepEqual(byClientID, records.Record(oauth2)) {
 		t.Errorf("by client_id: %+v, %v, want %+v", byClientID, err, oauth2)
 	}
-	expectEveryChange(t, database, oauth2, store.OAuth2Provider{OAuth2Settings: store.OAuth2Settings{
+	expectEveryChange(t, database, oauth2, records.OAuth2Provider{OAuth2Settings: records.OAuth2Settings{
 		PropertyMappings: []uuid.UUID{}, ClientType: "public", SubMode: "user_id", IssuerMode: "per_provider", JWKSSources: []uuid.UUID{},
 	}})
-	expectEveryChange(t, database, directory, store.WorkspaceDirectoryProvider{WorkspaceDirectorySettings: store.WorkspaceDirectorySettings{
+	expectEveryChange(t, database, directory, records.WorkspaceDirectoryProvider{WorkspaceDirectorySettings: records.WorkspaceDirectorySettings{
 		PropertyMappings: []uuid.UUID{}, PropertyMappingsGroup: []uuid.UUID{}, Credentials: seal.NewSecret("{}"),
 		UserDeleteAction: "do_nothing", GroupDeleteAction: "do_nothing",
 	}})
 }
 
 // expectEveryChange expects that every field of the settings and the name differ, and changes them.
-func expectEveryChange(t *testing.T, database *store.Store, planned, requested store.Record) {
+func expectEveryChange(t *testing.T, database *store.Store, planned, requested records.Record) {
 	t.Helper()
-	differing, err := store.Differing(planned, requested)
+	differing, err := records.Differing(planned, requested)
 	if settings := reflect.ValueOf(planned).Field(1); err != nil || len(differing) != settings.NumField()+1 {
 		t.Errorf("%v of %s differ, want every field: %v", differing, settings.Type(), err)
 	}
@@ -74,7 +75,7 @@ func expectEveryChange(t *testing.T, database *store.Store, planned, requested s
 }
 
 // expectRecord reads a record, which must be as it was created.
-func expectRecord(t *testing.T, database *store.Store, want store.Record) {
+func expectRecord(t *testing.T, database *store.Store, want records.Record) {
 	t.Helper()
 	record, err := database.Provider(t.Context(), want.Common().PK)
 	if err != nil || !reflect.DeepEqual(record, want) {
@@ -118,11 +119,11 @@ func testValuesOfABatch(t *testing.T, database *store.Store) {
 // testRefusedValues creates 256 providers simultaneously, one of which has a value that a database may refuse. The
 // database stores that one as given or refuses it, and stores the others. A refused create does not use up its key.
 func testRefusedValues(t *testing.T, database *store.Store) {
-	for what, set := range map[string]func(settings *store.OAuth2Settings){
-		"U+0000":                func(settings *store.OAuth2Settings) { settings.ClientID += "a\x00b" },
-		"invalid UTF-8":         func(settings *store.OAuth2Settings) { settings.ClientID += "a\xffb" },
-		"too long for an index": func(settings *store.OAuth2Settings) { settings.ClientID += seal.RandomAlphanumeric(20_000) },
-		"not of an enumeration": func(settings *store.OAuth2Settings) { settings.SubMode = "other" },
+	for what, set := range map[string]func(settings *records.OAuth2Settings){
+		"U+0000":                func(settings *records.OAuth2Settings) { settings.ClientID += "a\x00b" },
+		"invalid UTF-8":         func(settings *records.OAuth2Settings) { settings.ClientID += "a\xffb" },
+		"too long for an index": func(settings *records.OAuth2Settings) { settings.ClientID += seal.RandomAlphanumeric(20_000) },
+		"not of an enumeration": func(settings *records.OAuth2Settings) { settings.SubMode = "other" },
 	} {
 		for round := 1; createAround(t, database, fmt.Sprint(what, round, "/"), set) == 1; round++ {
 			t.Logf("%s: the create was alone; trying again", what)
@@ -131,7 +132,7 @@ func testRefusedValues(t *testing.T, database *store.Store) {
 }
 
 // createAround creates a provider with a value among 255 others with a prefix, and returns the size of its batch.
-func createAround(t *testing.T, database *store.Store, prefix string, set func(settings *store.OAuth2Settings)) int {
+func createAround(t *testing.T, database *store.Store, prefix string, set func(settings *records.OAuth2Settings)) int {
 	t.Helper()
 	const count, refused = 256, 100
 	creates, timing := make([]attempt, count), store.Timing{}

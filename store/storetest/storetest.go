@@ -24,6 +24,7 @@ import (
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/postgres"
+	"example.com/providerd/store/records"
 	"example.com/providerd/store/seal"
 	"example.com/providerd/store/sqlite"
 	"example.com/providerd/store/storetest/processtest"
@@ -89,8 +90,8 @@ func fill[Settings any](settings Settings) Settings {
 }
 
 // FullOAuth2 returns settings with a value other than the zero value in every field.
-func FullOAuth2(clientID string) store.OAuth2Settings {
-	return fill(store.OAuth2Settings{
+func FullOAuth2(clientID string) records.OAuth2Settings {
+	return fill(records.OAuth2Settings{
 		AuthenticationFlow:     new(uuid.UUID{1}),
 		AuthorizationFlow:      uuid.UUID{2},
 		PropertyMappings:       []uuid.UUID{{3}, {4}, {3}},
@@ -110,8 +111,8 @@ func FullOAuth2(clientID string) store.OAuth2Settings {
 }
 
 // FullWorkspaceDirectory returns settings with a value other than the zero value in every field.
-func FullWorkspaceDirectory() store.WorkspaceDirectorySettings {
-	return fill(store.WorkspaceDirectorySettings{
+func FullWorkspaceDirectory() records.WorkspaceDirectorySettings {
+	return fill(records.WorkspaceDirectorySettings{
 		PropertyMappings:           []uuid.UUID{{1}},
 		PropertyMappingsGroup:      []uuid.UUID{{2}, {3}},
 		DelegatedSubject:           "admin@example.com",
@@ -125,7 +126,7 @@ func FullWorkspaceDirectory() store.WorkspaceDirectorySettings {
 	})
 }
 
-func createOAuth2(t *testing.T, database *store.Store, clientID string) store.OAuth2Provider {
+func createOAuth2(t *testing.T, database *store.Store, clientID string) records.OAuth2Provider {
 	t.Helper()
 	record, _, err := database.CreateOAuth2Provider(t.Context(), creation("oauth2"), FullOAuth2(clientID))
 	processtest.Must(t, err)
@@ -146,7 +147,7 @@ func concurrently(count int, work func(i int)) {
 	group.Wait()
 }
 
-func stored(t *testing.T, database *store.Store) []store.Record {
+func stored(t *testing.T, database *store.Store) []records.Record {
 	t.Helper()
 	return Collect(t, database.Providers(t.Context(), store.Filter{}, 0))
 }

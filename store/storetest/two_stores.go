@@ -13,6 +13,7 @@ import (
 
 	"example.com/providerd/store"
 	"example.com/providerd/store/event"
+	"example.com/providerd/store/records"
 	"example.com/providerd/store/seal"
 	"example.com/providerd/store/storetest/processtest"
 	"example.com/providerd/store/token"
@@ -109,14 +110,14 @@ func testConcurrentApplications(t *testing.T, first, second *store.Store) {
 			}
 			var errs [2]error
 			concurrently(2, func(operator int) {
-				application := store.Application{
-					Slug: fmt.Sprint(name, round), Name: "Shop", Backchannels: []store.Backchannel{{ProviderPK: own[operator]}},
+				application := records.Application{
+					Slug: fmt.Sprint(name, round), Name: "Shop", Backchannels: []records.Backchannel{{ProviderPK: own[operator]}},
 				}
 				switch name {
 				case "provider":
 					application.ProviderPK = &shared
 				case "backchannel":
-					application.Backchannels = append(application.Backchannels, store.Backchannel{ProviderPK: shared})
+					application.Backchannels = append(application.Backchannels, records.Backchannel{ProviderPK: shared})
 				}
 				_, errs[operator] = []*store.Store{first, second}[operator].CreateApplication(t.Context(), application)
 			})
@@ -182,13 +183,13 @@ func testUpdatesDuringCreates(t *testing.T, first, second *store.Store) {
 			})
 		}
 	})
-	updated := map[int64]store.OAuth2Provider{}
+	updated := map[int64]records.OAuth2Provider{}
 	for round := range rounds {
 		var changes []store.Change
 		for pk := int64(1); pk <= count; pk++ {
 			record, err := second.Provider(t.Context(), pk)
 			processtest.Must(t, err)
-			requested := record.(store.OAuth2Provider)
+			requested := record.(records.OAuth2Provider)
 			requested.ClientSecret = seal.NewSecret(fmt.Sprint("secret ", round, pk))
 			changes = append(changes, store.Change{Planned: record, Requested: requested, Fields: []string{"client_secret"}})
 			updated[pk] = requested
@@ -200,7 +201,7 @@ func testUpdatesDuringCreates(t *testing.T, first, second *store.Store) {
 	creates.Wait()
 	for pk, want := range updated {
 		record, err := first.Provider(t.Context(), pk)
-		got, _ := record.(store.OAuth2Provider)
+		got, _ := record.(records.OAuth2Provider)
 		// The secret may be sealed with another key.
 		if got.Sealed, want.Sealed = nil, nil; err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("read %+v, %v, want %+v", got, err, want)
@@ -262,7 +263,7 @@ func testCreatesDuringDeletes(t *testing.T, first, second *store.Store) {
 		t.Errorf("%d records are left", len(left))
 	}
 	created := 0
-	for _, found := range Collect(t, first.Events.List(t.Context(), event.Filter{Kind: string(store.KindOAuth2)}, 0)) {
+	for _, found := range Collect(t, first.Events.List(t.Context(), event.Filter{Kind: string(records.KindOAuth2)}, 0)) {
 		if found.Event == event.ProviderCreated {
 			created++
 		}

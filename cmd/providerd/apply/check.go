@@ -11,7 +11,7 @@ import (
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/server/advice"
 	"example.com/providerd/server/contract"
-	"example.com/providerd/store"
+	"example.com/providerd/store/records"
 )
 
 // findProblems returns the problems of the files, ordered by position: invalid YAML, and violations of the contract.
@@ -45,7 +45,7 @@ func findProblems(ctx context.Context, document *contract.Document, list manifes
 func findViolations(
 	ctx context.Context, document *contract.Document, entry manifest.Entry,
 ) []contract.Violation {
-	kind := KindOf(store.Kind(entry.Kind))
+	kind := KindOf(records.Kind(entry.Kind))
 	violations, err := document.Validate(ctx, kind.Operation, entry.Body)
 	if err != nil {
 		return []contract.Violation{{Detail: err.Error()}}

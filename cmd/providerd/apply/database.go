@@ -10,6 +10,7 @@ import (
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
+	"example.com/providerd/store/records"
 )
 
 // errPlanChanged means that the plan has changed since it was shown.
@@ -149,7 +150,7 @@ func (p *plan) write(ctx context.Context) error {
 		if a.Outcome == outcomeCreate {
 			a.Undo = fmt.Sprintf("providerd provider delete %d", pks[i])
 		}
-		if oauth2, ok := changes[i].Requested.(store.OAuth2Provider); ok {
+		if oauth2, ok := changes[i].Requested.(records.OAuth2Provider); ok {
 			a.ClientID = oauth2.ClientID
 		}
 		a.Outcome, a.PK = a.Outcome.done(), pks[i]

@@ -13,7 +13,7 @@ import (
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/server/advice"
 	"example.com/providerd/server/contract"
-	"example.com/providerd/store"
+	"example.com/providerd/store/records"
 )
 
 // Kind is a kind of provider.
@@ -27,8 +27,8 @@ type Kind struct {
 // Kinds returns the kinds of provider, sorted by operationId.
 func Kinds() []Kind {
 	return []Kind{
-		{string(store.KindOAuth2), "providers_oauth2_create", "client_secret"},
-		{string(store.KindWorkspaceDirectory), "providers_workspace_directory_create", "credentials"},
+		{string(records.KindOAuth2), "providers_oauth2_create", "client_secret"},
+		{string(records.KindWorkspaceDirectory), "providers_workspace_directory_create", "credentials"},
 	}
 }
 
@@ -42,7 +42,7 @@ func Operations() []string {
 }
 
 // KindOf returns the kind of a provider; the zero value if there is no such kind.
-func KindOf(name store.Kind) (kind Kind) {
+func KindOf(name records.Kind) (kind Kind) {
 	for _, kind := range Kinds() {
 		if kind.Name == string(name) {
 			return kind
@@ -60,11 +60,11 @@ func manifestKinds(contract *contract.Document) []manifest.Kind {
 }
 
 // Advise returns the advice for a record.
-func Advise(record store.Record) []advice.Advice {
+func Advise(record records.Record) []advice.Advice {
 	switch record := record.(type) {
-	case store.OAuth2Provider:
+	case records.OAuth2Provider:
 		return advice.OAuth2(record.OAuth2Settings)
-	case store.WorkspaceDirectoryProvider:
+	case records.WorkspaceDirectoryProvider:
 		return advice.WorkspaceDirectory(record.WorkspaceDirectorySettings)
 	default:
 		return nil
@@ -97,7 +97,7 @@ func FieldNames(diffs []FieldDiff) []string {
 
 // Diff returns the fields whose values differ between two records of a kind, in the order of the contract. The values
 // of the secret field are masked.
-func (k Kind) Diff(document *contract.Document, before, after store.Record) ([]FieldDiff, error) {
+func (k Kind) Diff(document *contract.Document, before, after records.Record) ([]FieldDiff, error) {
 	was, err := contract.Fields(before, true)
 	if err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func (k Kind) Diff(document *contract.Document, before, after store.Record) ([]F
 	if err != nil {
 		return nil, err
 	}
-	differing, err := store.Differing(before, after)
+	differing, err := records.Differing(before, after)
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +184,7 @@ func (k Kind) item(field string, value json.RawMessage) string {
 	var text *string
 	isText := json.Unmarshal(value, &text) == nil && text != nil
 	switch {
-	case field == k.Secret && k.Name == string(store.KindOAuth2):
+	case field == k.Secret && k.Name == string(records.KindOAuth2):
 		return field + "=@FILE"
 	case field == k.Secret:
 		return field + ":=@FILE"

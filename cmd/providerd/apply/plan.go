@@ -13,6 +13,7 @@ import (
 	"example.com/providerd/cmd/providerd/apply/manifest"
 	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
+	"example.com/providerd/store/records"
 )
 
 // plan is a report of what a run against a database does.
@@ -82,7 +83,7 @@ func identities(
 // those of any entries.
 func (p *plan) appliedFilters() (filters []store.Filter) {
 	for _, kind := range Kinds() {
-		filter := store.Filter{CreatedBy: string(*p.As), Kind: store.Kind(kind.Name)}
+		filter := store.Filter{CreatedBy: string(*p.As), Kind: records.Kind(kind.Name)}
 		if p.Prune > 0 || p.DryRun {
 			filter.KeyPattern = keyPrefix(kind.Name) + strings.Repeat("_", hex.EncodedLen(sha256.Size))
 			filters = append(filters, filter)
@@ -166,7 +167,7 @@ func (p *plan) decide(ctx context.Context) (err error) {
 	for _, orphan := range p.found.orphans {
 		a := applied{
 			Entry: manifest.Entry{Kind: string(orphan.Kind)}, Name: orphan.Name, Outcome: outcomeOrphan, PK: orphan.PK,
-			change: store.Change{Planned: store.OAuth2Provider{Provider: store.Provider{PK: orphan.PK}}},
+			change: store.Change{Planned: records.OAuth2Provider{Provider: records.Provider{PK: orphan.PK}}},
 		}
 		if p.Prune > 0 {
 			a.Outcome = outcomeDelete
@@ -202,7 +203,7 @@ func (p *plan) compareAll(ctx context.Context) error {
 }
 
 // compare finds out what an entry changes in its record.
-func (p *plan) compare(a *applied, record store.Record) error {
+func (p *plan) compare(a *applied, record records.Record) error {
 	requested, err := p.requested(a, record)
 	if err != nil {
 		return err
@@ -212,7 +213,7 @@ func (p *plan) compare(a *applied, record store.Record) error {
 	}
 	common := record.Common()
 	a.PK = common.PK
-	if oauth2, ok := record.(store.OAuth2Provider); ok {
+	if oauth2, ok := record.(records.OAuth2Provider); ok {
 		a.ClientID = oauth2.ClientID
 	}
 	switch {
@@ -238,20 +239,20 @@ func (p *plan) compare(a *applied, record store.Record) error {
 }
 
 // isStoredUnder reports whether an id of an entry created a record of the caller.
-func (p *plan) isStoredUnder(a *applied, id string, record store.Provider) bool {
+func (p *plan) isStoredUnder(a *applied, id string, record records.Provider) bool {
 	key := record.IdempotencyKey
 	return id != "" && key != nil && *key == idempotencyKey(a.Kind, id) && record.CreatedBy == string(*p.As)
 }
 
 // compareOwn finds out whether an entry changes the record that its id created.
-func (p *plan) compareOwn(a *applied, record store.Record) error {
+func (p *plan) compareOwn(a *applied, record records.Record) error {
 	a.Outcome = outcomeUpdate
 	// The server must take the body of the entry for a retry of the create.
 	retried, err := p.requested(a, nil)
 	if err != nil {
 		return err
 	}
-	fields, err := store.Differing(record, retried)
+	fields, err := records.Differing(record, retried)
 	if err != nil {
 		return err
 	}
@@ -264,9 +265,9 @@ func (p *plan) compareOwn(a *applied, record store.Record) error {
 }
 
 // requested returns the record that an entry requests instead of a stored one, or of none.
-func (p *plan) requested(a *applied, stored store.Record) (store.Record, error) {
+func (p *plan) requested(a *applied, stored records.Record) (records.Record, error) {
 	key := idempotencyKey(a.Kind, a.ID)
-	return contract.Requested(store.Kind(a.Kind), string(*p.As), &key, a.Body, stored)
+	return contract.Requested(records.Kind(a.Kind), string(*p.As), &key, a.Body, stored)
 }
 
 // refuseTaken refuses entries whose client_id another record has, unless that record is changed or deleted, too.

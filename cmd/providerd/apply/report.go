@@ -10,6 +10,7 @@ import (
 	"example.com/providerd/server/advice"
 	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
+	"example.com/providerd/store/records"
 )
 
 // outcome is the outcome of an entry, or in a dry run the expected one.
@@ -128,12 +129,12 @@ type report struct {
 func newReport(c *Command, out *console.Output, messages *console.Messages, entries []manifest.Entry) (*report, error) {
 	report, advised := &report{Command: c, out: out, messages: messages}, 0
 	for _, entry := range entries {
-		record, err := contract.Requested(store.Kind(entry.Kind), "", nil, entry.Body, nil)
+		record, err := contract.Requested(records.Kind(entry.Kind), "", nil, entry.Body, nil)
 		if err != nil {
 			return nil, err
 		}
 		a := applied{
-			Entry: entry, Position: entry.At(""), kind: KindOf(store.Kind(entry.Kind)), Outcome: outcomePending,
+			Entry: entry, Position: entry.At(""), kind: KindOf(records.Kind(entry.Kind)), Outcome: outcomePending,
 			Advice: append(Advise(record), adviseOnID(entry)...),
 		}
 		a.clientID, _ = fieldOf(entry, "client_id").(string)

@@ -20,7 +20,7 @@ import (
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/gen/client"
 	"example.com/providerd/server/contract"
-	"example.com/providerd/store"
+	"example.com/providerd/store/records"
 )
 
 // send creates the entries or, in a dry run, validates them, with a limited number of parallel requests. It stops at an
@@ -149,7 +149,7 @@ func (a *applied) send(
 	options := []client.CreateOption{
 		client.WithIdempotencyKey(idempotencyKey(a.Kind, id)), client.WithNilAuthorizationFlow(), option,
 	}
-	if a.Kind == string(store.KindOAuth2) {
+	if a.Kind == string(records.KindOAuth2) {
 		record, err := send(ctx, to.CreateOAuth2, a.Body, options)
 		return record.PK, console.Truncate(record.ClientID, maxClientIDBytes), err
 	}

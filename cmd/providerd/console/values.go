@@ -14,7 +14,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"example.com/providerd/store"
+	"example.com/providerd/store/records"
 )
 
 // ListFormat is the flag for the format of a list.
@@ -151,12 +151,12 @@ func (s *Slug) UnmarshalText(text []byte) error {
 }
 
 // ProviderKind is a kind of provider.
-type ProviderKind store.Kind
+type ProviderKind records.Kind
 
 // UnmarshalText parses the name of a kind.
 func (k *ProviderKind) UnmarshalText(text []byte) error {
-	switch kind := store.Kind(text); kind {
-	case store.KindOAuth2, store.KindWorkspaceDirectory:
+	switch kind := records.Kind(text); kind {
+	case records.KindOAuth2, records.KindWorkspaceDirectory:
 		*k = ProviderKind(kind)
 		return nil
 	default:

@@ -17,6 +17,7 @@ import (
 	"github.com/tink-crypto/tink-go/v2/keyset"
 
 	"example.com/providerd/store"
+	"example.com/providerd/store/records"
 	"example.com/providerd/store/storetest"
 	"example.com/providerd/store/storetest/processtest"
 )
@@ -46,14 +47,14 @@ func Stored(t *testing.T, dir string) []Record {
 // readAll returns the providers of a database, ordered by pk, and closes it.
 func readAll(t *testing.T, database *store.Store) (found []Record) {
 	t.Helper()
-	records := database.Opened(t.Context(), database.Providers(t.Context(), store.Filter{}, 0))
-	for stored, err := range records {
+	opened := database.Opened(t.Context(), database.Providers(t.Context(), store.Filter{}, 0))
+	for stored, err := range opened {
 		processtest.Must(t, err)
 		record := Record{Name: stored.Common().Name, PK: stored.Common().PK}
 		switch provider := stored.(type) {
-		case store.OAuth2Provider:
+		case records.OAuth2Provider:
 			record.Secret = provider.ClientSecret.Reveal()
-		case store.WorkspaceDirectoryProvider:
+		case records.WorkspaceDirectoryProvider:
 			record.Secret = provider.Credentials.Reveal()
 		}
 		found = append(found, record)

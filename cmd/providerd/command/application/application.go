@@ -11,6 +11,7 @@ import (
 
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/store"
+	"example.com/providerd/store/records"
 )
 
 // Commands has the commands of "providerd application".
@@ -37,10 +38,10 @@ type linkFlags struct {
 	Backchannel []int64 `sep:"none" placeholder:"PK" help:"pk of a provider that serves the application as a backchannel; repeatable."`
 }
 
-func (f linkFlags) application(slug console.Slug, name console.Label) store.Application {
-	application := store.Application{Slug: string(slug), Name: string(name), ProviderPK: f.Provider}
+func (f linkFlags) application(slug console.Slug, name console.Label) records.Application {
+	application := records.Application{Slug: string(slug), Name: string(name), ProviderPK: f.Provider}
 	for _, pk := range f.Backchannel {
-		application.Backchannels = append(application.Backchannels, store.Backchannel{ProviderPK: pk})
+		application.Backchannels = append(application.Backchannels, records.Backchannel{ProviderPK: pk})
 	}
 	return application
 }
@@ -144,10 +145,10 @@ type shownApplication struct {
 	Backchannels []int64 `json:"backchannels"`
 }
 
-func applications() console.List[store.Application] {
-	return console.List[store.Application]{
+func applications() console.List[records.Application] {
+	return console.List[records.Application]{
 		Headings: "SLUG,NAME,PROVIDER,BACKCHANNELS",
-		Rows: func(application store.Application) [][]string {
+		Rows: func(application records.Application) [][]string {
 			provider := ""
 			if application.ProviderPK != nil {
 				provider = fmt.Sprint(*application.ProviderPK)
@@ -158,7 +159,7 @@ func applications() console.List[store.Application] {
 			}
 			return [][]string{{application.Slug, application.Name, provider, strings.Join(backchannels, ",")}}
 		},
-		Value: func(application store.Application) any {
+		Value: func(application records.Application) any {
 			shown := shownApplication{application.Slug, application.Name, application.ProviderPK, []int64{}}
 			for _, link := range application.Backchannels {
 				shown.Backchannels = append(shown.Backchannels, link.ProviderPK)
@@ -169,7 +170,9 @@ func applications() console.List[store.Application] {
 }
 
 // printApplication prints an application after a change, or explains the error of the change.
-func printApplication(out *console.Output, messages *console.Messages, application store.Application, err error) error {
+func printApplication(
+	out *console.Output, messages *console.Messages, application records.Application, err error,
+) error {
 	if err != nil {
 		return console.SuggestList(err, listOfApplications+` or "providerd provider list"`)
 	}

@@ -89,7 +89,7 @@ func (c *listCommand) Run(ctx context.Context, out *console.Output, messages *co
 }
 
 func rowsOfEvent(event event.Event) [][]string {
-	subject := strings.TrimSpace(string(event.Kind) + " " + event.Name)
+	subject := strings.TrimSpace(event.Kind + " " + event.Name)
 	if event.Subject != 0 {
 		subject = strings.TrimSpace(fmt.Sprint(event.Subject, " ", subject))
 	}

@@ -8,6 +8,7 @@ import (
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
+	"example.com/providerd/store/records"
 )
 
 type createCommand struct {
@@ -30,7 +31,7 @@ func (c *createCommand) Validate() error { return c.Items.check() }
 func (c *createCommand) Run(
 	ctx context.Context, document *contract.Document, out *console.Output, messages *console.Messages,
 ) error {
-	requested, err := c.Items.request(ctx, document, apply.KindOf(store.Kind(c.Kind)), nil, string(c.As))
+	requested, err := c.Items.request(ctx, document, apply.KindOf(records.Kind(c.Kind)), nil, string(c.As))
 	if err != nil {
 		return err
 	}
@@ -47,7 +48,7 @@ func (c *createCommand) Run(
 }
 
 // noteAdvice prints the advice for the settings of a record.
-func noteAdvice(messages *console.Messages, record store.Record) {
+func noteAdvice(messages *console.Messages, record records.Record) {
 	for _, advice := range apply.Advise(record) {
 		messages.Note("advice: %s: %s (%s)", advice.Pointer, advice.Detail, advice.Section)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/store"
+	"example.com/providerd/store/records"
 )
 
 // maxDeleted limits one transaction, because creates wait for it.
@@ -64,7 +65,7 @@ const (
 	maxNameBytes = 100
 )
 
-func nameProviders(providers []store.Provider) string {
+func nameProviders(providers []records.Provider) string {
 	var names []string
 	for _, provider := range providers[:min(len(providers), maxNamed)] {
 		name := console.Truncate(provider.Name, maxNameBytes)

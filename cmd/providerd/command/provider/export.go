@@ -19,6 +19,7 @@ import (
 	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
 	"example.com/providerd/store/files"
+	"example.com/providerd/store/records"
 )
 
 type exportCommand struct {
@@ -92,7 +93,7 @@ func (c *exportCommand) write(ctx context.Context, database *store.Store, to *ex
 			}
 		}
 	}
-	return to.writer.Close(string(store.KindOAuth2))
+	return to.writer.Close(string(records.KindOAuth2))
 }
 
 // exporter writes records as entries of a manifest.
@@ -105,7 +106,7 @@ type exporter struct {
 	exported, references, damaged int
 }
 
-func (e *exporter) add(kind apply.Kind, record store.Record) error {
+func (e *exporter) add(kind apply.Kind, record records.Record) error {
 	pk := record.Common().PK
 	name := fmt.Sprintf("%s-%d", kind.Name, pk)
 	fields, err := requestFields(e.contract, kind, record)

@@ -8,6 +8,7 @@ import (
 
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/store"
+	"example.com/providerd/store/records"
 )
 
 const listOfProviders = `"providerd provider list"`
@@ -26,12 +27,12 @@ type providerFlags struct {
 // records returns the providers that the flags select.
 func (f providerFlags) records(
 	ctx context.Context, database *store.Store, messages *console.Messages,
-) iter.Seq2[store.Record, error] {
-	records := database.Providers(ctx, store.Filter{
-		Kind: store.Kind(f.Kind), Name: string(f.Name), ClientID: string(f.ClientID), CreatedBy: string(f.CreatedBy),
+) iter.Seq2[records.Record, error] {
+	found := database.Providers(ctx, store.Filter{
+		Kind: records.Kind(f.Kind), Name: string(f.Name), ClientID: string(f.ClientID), CreatedBy: string(f.CreatedBy),
 		Since: time.Time(f.Since),
 	}, int64(f.After))
-	return console.Limit(records, int64(f.Limit), func(last store.Record) {
+	return console.Limit(found, int64(f.Limit), func(last records.Record) {
 		messages.Note("there are more providers; continue with --after %d", last.Common().PK)
 	})
 }

@@ -13,8 +13,8 @@ import (
 	"example.com/providerd/cmd/providerd/apply"
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/server/contract"
-	"example.com/providerd/store"
 	"example.com/providerd/store/files"
+	"example.com/providerd/store/records"
 )
 
 // items are the members of a request, as HTTPie writes them: NAME=TEXT, NAME:=JSON, NAME=@FILE and NAME:=@FILE.
@@ -106,8 +106,8 @@ func memberOf(value string, isJSON bool) (json.RawMessage, error) {
 // request returns the record that the items request instead of a stored one, whose other fields stay, or, if stored is
 // nil, of none. It returns an error if the contract refuses it.
 func (i items) request(
-	ctx context.Context, document *contract.Document, kind apply.Kind, stored store.Record, caller string,
-) (store.Record, error) {
+	ctx context.Context, document *contract.Document, kind apply.Kind, stored records.Record, caller string,
+) (records.Record, error) {
 	replaced, err := i.members(kind.Secret)
 	if err != nil {
 		return nil, err
@@ -138,13 +138,13 @@ func (i items) request(
 		}
 		return nil, errors.New(details.String() + "nothing was stored")
 	}
-	return contract.Requested(store.Kind(kind.Name), caller, key, body, stored)
+	return contract.Requested(records.Kind(kind.Name), caller, key, body, stored)
 }
 
 // requestFields returns the members of a request that creates the record. It omits values that are null or empty by
 // default.
 func requestFields(
-	document *contract.Document, kind apply.Kind, record store.Record,
+	document *contract.Document, kind apply.Kind, record records.Record,
 ) (map[string]json.RawMessage, error) {
 	fields, err := contract.Fields(record, true)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"example.com/providerd/server/advice"
 	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
+	"example.com/providerd/store/records"
 )
 
 type listCommand struct {
@@ -23,10 +24,10 @@ type listCommand struct {
 
 // Run lists the providers, or advice for them.
 func (c *listCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
-	providers := console.List[store.Record]{
+	providers := console.List[records.Record]{
 		Headings: "PK,KIND,NAME,CLIENT ID OR SUBJECT,SECRET,APPLICATION,BACKCHANNEL,BY,CREATED",
 		Rows:     c.rows,
-		Value:    func(record store.Record) any { return contract.ToAPI(record, c.Reveal) },
+		Value:    func(record records.Record) any { return contract.ToAPI(record, c.Reveal) },
 	}
 	return c.WithStore(ctx, func(database *store.Store) error {
 		records := c.records(ctx, database, messages)
@@ -40,7 +41,7 @@ func (c *listCommand) Run(ctx context.Context, out *console.Output, messages *co
 	})
 }
 
-func (c *listCommand) rows(record store.Record) [][]string {
+func (c *listCommand) rows(record records.Record) [][]string {
 	var identity, secret string
 	switch response := contract.ToAPI(record, c.Reveal).(type) {
 	case model.OAuth2Provider:
@@ -59,7 +60,7 @@ func (c *listCommand) rows(record store.Record) [][]string {
 }
 
 func (c *listCommand) advise(
-	out *console.Output, messages *console.Messages, records iter.Seq2[store.Record, error],
+	out *console.Output, messages *console.Messages, records iter.Seq2[records.Record, error],
 ) error {
 	read, found := 0, 0
 	list := console.List[advised]{Headings: "PK,KIND,FIELD,CODE,SECTION,ADVICE", Rows: advised.rows}
@@ -88,7 +89,7 @@ func (c *listCommand) advise(
 // advised is a provider with its advice.
 type advised struct {
 	PK     int64           `json:"pk"`
-	Kind   store.Kind      `json:"kind"`
+	Kind   records.Kind    `json:"kind"`
 	Advice []advice.Advice `json:"advice"`
 }
 

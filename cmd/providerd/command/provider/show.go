@@ -10,6 +10,7 @@ import (
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
+	"example.com/providerd/store/records"
 )
 
 type showCommand struct {
@@ -31,7 +32,7 @@ func (c *showCommand) Validate() error {
 // Run shows the provider.
 func (c *showCommand) Run(ctx context.Context, out *console.Output) error {
 	return c.WithStore(ctx, func(database *store.Store) error {
-		var record store.Record
+		var record records.Record
 		var err error
 		if c.ClientID != "" {
 			record, err = database.ProviderByClientID(ctx, c.ClientID)
@@ -45,7 +46,7 @@ func (c *showCommand) Run(ctx context.Context, out *console.Output) error {
 	})
 }
 
-func (c *showCommand) show(out *console.Output, record store.Record) error {
+func (c *showCommand) show(out *console.Output, record records.Record) error {
 	if c.Output == console.FormatJSON {
 		return out.JSON(contract.ToAPI(record, c.Reveal), "  ")
 	}

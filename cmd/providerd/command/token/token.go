@@ -131,7 +131,9 @@ func (c *renewCommand) Run(ctx context.Context, out *console.Output, messages *c
 		return err
 	}
 	return c.WithStore(ctx, func(database *store.Store) error {
-		text, renewed, old, err := database.Tokens.Renew(ctx, int64(c.ID), time.Duration(c.ExpiresIn), time.Duration(c.Overlap))
+		text, renewed, old, err := database.Tokens.Renew(
+			ctx, int64(c.ID), time.Duration(c.ExpiresIn), time.Duration(c.Overlap),
+		)
 		if err != nil {
 			return console.SuggestList(err, listOfTokens)
 		}

@@ -1,6 +1,11 @@
-package store
+// Package records defines the records of providers, with their columns, and reads and compares them. It creates none.
+//
+// Start with Record in records.go. By its line in visit, in columns.go, a field is stored, read, compared and audited.
+package records
 
 import (
+	"iter"
+
 	"github.com/google/uuid"
 
 	"example.com/providerd/store/database"
@@ -42,7 +47,7 @@ type Provider struct {
 	RemoteAddress string
 	// IdempotencyKey is nil if the create had none.
 	IdempotencyKey *string
-	// Sealed is the encrypted secret. Store.Open decrypts it.
+	// Sealed is the encrypted secret. Unseal decrypts it.
 	Sealed    []byte `gorm:"column:secret"`
 	Generated Generated
 	// Application is the application that the provider serves; the zero value if there is none.
@@ -51,11 +56,11 @@ type Provider struct {
 	Backchannel Backchannel `gorm:"-"`
 }
 
-// providersTable is the table of providers of both kinds.
-const providersTable = "providers"
+// Table is the table of providers of both kinds.
+const Table = "providers"
 
 // TableName returns the table for GORM.
-func (Provider) TableName() string { return providersTable }
+func (Provider) TableName() string { return Table }
 
 // Common returns what providers of both kinds have.
 func (p Provider) Common() Provider { return p }
@@ -79,7 +84,7 @@ type OAuth2Settings struct {
 	JWKSSources            rows.List[uuid.UUID] `gorm:"column:jwks_sources"`
 }
 
-// OAuth2Provider is an OAuth2 provider. Its ClientSecret is set by Store.Open.
+// OAuth2Provider is an OAuth2 provider. Its ClientSecret is set by Unseal.
 type OAuth2Provider struct {
 	Provider       `gorm:"embedded"`
 	OAuth2Settings `gorm:"embedded"`
@@ -100,7 +105,7 @@ type WorkspaceDirectorySettings struct {
 	DefaultGroupEmailDomain    string
 }
 
-// WorkspaceDirectoryProvider is a workspace directory-sync provider. Its Credentials are set by Store.Open.
+// WorkspaceDirectoryProvider is a workspace directory-sync provider. Its Credentials are set by Unseal.
 type WorkspaceDirectoryProvider struct {
 	Provider                   `gorm:"embedded"`
 	WorkspaceDirectorySettings `gorm:"embedded"`
@@ -110,32 +115,38 @@ type WorkspaceDirectoryProvider struct {
 type Record interface {
 	// Common returns what providers of both kinds have.
 	Common() Provider
-	// clientID is the client_id, which no other provider may have; nil for none.
-	clientID() *string
-	// secret returns the name of the field that is secret, and its value.
-	secret() (field string, value seal.Secret)
-	// with returns the record with other common values and another secret.
-	with(common Provider, secret seal.Secret) Record
+	// UniqueClientID is the client_id, which no other provider may have; nil for none.
+	UniqueClientID() *string
+	// Secret returns the name of the field that is secret, and its value.
+	Secret() (field string, value seal.Secret)
+	// With returns the record with other common values and another secret.
+	With(common Provider, secret seal.Secret) Record
 	// settings returns the columns of the kind that a visitor collects.
-	settings(v visitor) []column
+	settings(v visitor) []Column
 }
 
-func (r OAuth2Provider) clientID() *string { return new(r.ClientID) }
+// UniqueClientID implements Record.
+func (r OAuth2Provider) UniqueClientID() *string { return new(r.ClientID) }
 
-func (WorkspaceDirectoryProvider) clientID() *string { return nil }
+// UniqueClientID implements Record.
+func (WorkspaceDirectoryProvider) UniqueClientID() *string { return nil }
 
-func (r OAuth2Provider) secret() (string, seal.Secret) { return "client_secret", r.ClientSecret }
+// Secret implements Record.
+func (r OAuth2Provider) Secret() (string, seal.Secret) { return "client_secret", r.ClientSecret }
 
-func (r WorkspaceDirectoryProvider) secret() (string, seal.Secret) {
+// Secret implements Record.
+func (r WorkspaceDirectoryProvider) Secret() (string, seal.Secret) {
 	return "credentials", r.Credentials
 }
 
-func (r OAuth2Provider) with(common Provider, secret seal.Secret) Record {
+// With implements Record.
+func (r OAuth2Provider) With(common Provider, secret seal.Secret) Record {
 	r.Provider, r.ClientSecret = common, secret
 	return r
 }
 
-func (r WorkspaceDirectoryProvider) with(common Provider, secret seal.Secret) Record {
+// With implements Record.
+func (r WorkspaceDirectoryProvider) With(common Provider, secret seal.Secret) Record {
 	r.Provider, r.Credentials = common, secret
 	return r
 }
@@ -151,6 +162,26 @@ type Application struct {
 	ProviderPK *int64
 	// Backchannels are the providers that serve the application as backchannels.
 	Backchannels []Backchannel `gorm:"foreignKey:ApplicationID;references:ID"`
+}
+
+// The roles in which a provider serves an application, as events name them.
+const (
+	RoleApplication = "application"
+	RoleBackchannel = "backchannel"
+)
+
+// Links yields the pk and the role of each provider that is linked.
+func (a Application) Links() iter.Seq2[int64, string] {
+	return func(yield func(int64, string) bool) {
+		if a.ProviderPK != nil && !yield(*a.ProviderPK, RoleApplication) {
+			return
+		}
+		for _, link := range a.Backchannels {
+			if !yield(link.ProviderPK, RoleBackchannel) {
+				return
+			}
+		}
+	}
 }
 
 // Backchannel links a provider of either kind to the application that it serves as a backchannel.

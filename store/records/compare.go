@@ -1,4 +1,4 @@
-package store
+package records
 
 import (
 	"bytes"
@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"example.com/providerd/store/seal"
 )
 
 // Differing returns the names of the fields that differ in meaning between a record and a request for one. A value that
@@ -19,9 +21,9 @@ func Differing(stored, requested Record) (fields []string, err error) {
 	form := visitor{normalizes: hasOtherSettings(stored, requested)}
 	wanted := requested.settings(form)
 	for i, column := range stored.settings(form) {
-		isChosen := column.name == clientIDColumn && chosen&GeneratedClientID != 0
-		if column.value != wanted[i].value && !isChosen {
-			fields = append(fields, column.name)
+		isChosen := column.Name == ClientIDColumn && chosen&GeneratedClientID != 0
+		if column.Value != wanted[i].Value && !isChosen {
+			fields = append(fields, column.Name)
 		}
 	}
 	if isReordered(stored, requested) {
@@ -30,8 +32,8 @@ func Differing(stored, requested Record) (fields []string, err error) {
 			return fields, err
 		}
 	}
-	field, secret := stored.secret()
-	_, requestedSecret := requested.secret()
+	field, secret := stored.Secret()
+	_, requestedSecret := requested.Secret()
 	// What the server chooses depends on the client_type.
 	isChosen := chosen&GeneratedSecret != 0 && !slices.Contains(fields, "client_type")
 	if !secret.Equal(requestedSecret) && !isChosen {
@@ -40,16 +42,16 @@ func Differing(stored, requested Record) (fields []string, err error) {
 	return fields, nil
 }
 
-// mustNormalize reports whether two records must be brought into the same form to find out what differs.
-func mustNormalize(a, b Record) bool { return hasOtherSettings(a, b) || isReordered(a, b) }
+// MustNormalize reports whether two records must be brought into the same form to find out what differs.
+func MustNormalize(a, b Record) bool { return hasOtherSettings(a, b) || isReordered(a, b) }
 
 func hasOtherSettings(a, b Record) bool { return !slices.Equal(a.settings(all()), b.settings(all())) }
 
 // isReordered reports whether the credentials of two records can be the same JSON with members in another order. They
 // are in the shortest form, so their lengths are then equal.
 func isReordered(a, b Record) bool {
-	field, secret := a.secret()
-	_, other := b.secret()
+	field, secret := a.Secret()
+	_, other := b.Secret()
 	return field == "credentials" && len(secret.Reveal()) == len(other.Reveal()) && secret.Reveal() != other.Reveal()
 }
 
@@ -57,12 +59,32 @@ func isReordered(a, b Record) bool {
 func isSameJSON(a, b Record) (bool, error) {
 	var texts [2]jsontext.Value
 	for i, record := range []Record{a, b} {
-		_, secret := record.secret()
+		_, secret := record.Secret()
 		texts[i] = jsontext.Value(secret.Reveal())
 		err := texts[i].Canonicalize(jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false))
 		if err != nil {
-			return false, fmt.Errorf("compare credentials: %w", ErrDamaged)
+			return false, fmt.Errorf("compare credentials: %w", seal.ErrDamaged)
 		}
 	}
 	return bytes.Equal(texts[0], texts[1]), nil
+}
+
+// Digested returns the columns of an opened record, and the slugs of the applications that it is linked to.
+func Digested(record Record) map[string]any {
+	common := record.Common()
+	_, secret := record.Secret()
+	columns := map[string]any{PKColumn: common.PK}
+	for _, column := range append(common.Columns(), record.settings(visitor{omits: true})...) {
+		if column.Value != nil {
+			columns[column.Name] = column.Value
+		}
+	}
+	columns[CreatedAtColumn], columns["secret"] = common.CreatedAt.UnixMicro(), secret.Reveal()
+	links := map[string]Application{RoleApplication: common.Application, RoleBackchannel: common.Backchannel.Application}
+	for role, link := range links {
+		if link.ID != 0 {
+			columns[role] = link.Slug
+		}
+	}
+	return columns
 }

@@ -1,9 +1,11 @@
-package store
+package records
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"gorm.io/gorm"
@@ -11,35 +13,39 @@ import (
 	"example.com/providerd/store/rows"
 )
 
-// column is a value in a column, of a type that database.Insertion lists.
-type column struct {
-	name  string
-	value any
+// Column is a value in a column, of a type that database.Insertion lists.
+type Column struct {
+	Name  string
+	Value any
 }
 
 // The names of columns. A create fills in created_at when it is inserted.
-const pkColumn, clientIDColumn, createdAt = "pk", "client_id", "created_at"
+const (
+	PKColumn        = "pk"
+	ClientIDColumn  = "client_id"
+	CreatedAtColumn = "created_at"
+)
 
-// columns returns the columns of both kinds, except pk, with space for those of a kind.
-func (p Provider) columns() []column {
-	return append(make([]column, 0, 26),
-		column{"uid", p.UID},
-		column{"kind", string(p.Kind)},
-		column{"name", p.Name},
-		column{createdAt, p.CreatedAt.Time},
-		column{"created_by", p.CreatedBy},
-		column{"request_id", p.RequestID},
-		column{"remote_address", p.RemoteAddress},
-		column{"idempotency_key", optional(p.IdempotencyKey)},
-		column{"secret", p.Sealed},
-		column{"generated", int64(p.Generated)},
+// Columns returns the columns of both kinds, except pk, with space for those of a kind.
+func (p Provider) Columns() []Column {
+	return append(make([]Column, 0, 10+maxSettings),
+		Column{"uid", p.UID},
+		Column{"kind", string(p.Kind)},
+		Column{"name", p.Name},
+		Column{CreatedAtColumn, p.CreatedAt.Time},
+		Column{"created_by", p.CreatedBy},
+		Column{"request_id", p.RequestID},
+		Column{"remote_address", p.RemoteAddress},
+		Column{"idempotency_key", Optional(p.IdempotencyKey)},
+		Column{"secret", p.Sealed},
+		Column{"generated", int64(p.Generated)},
 	)
 }
 
 // visit visits each column of the kind: its name, its field, and the default that NULL stands for. The default of a
 // list is empty, and the default of an id is null. A required field is neither NULL nor "".
 func (s *OAuth2Settings) visit(v *visitor) {
-	visit(v, clientIDColumn, &s.ClientID, "")
+	visit(v, ClientIDColumn, &s.ClientID, "")
 	v.list("property_mappings", s.PropertyMappings)
 	v.id("authentication_flow", s.AuthenticationFlow)
 	v.id("authorization_flow", &s.AuthorizationFlow)
@@ -69,14 +75,22 @@ func (s *WorkspaceDirectorySettings) visit(v *visitor) {
 
 // visitor collects columns or, if sets is set, sets fields to their defaults.
 type visitor struct {
-	columns []column
+	columns []Column
 	// omits leaves out the columns that have their defaults, and normalizes gives the columns that mean the same the same
 	// values: a list is a set, and its order does not count.
 	omits, sets, normalizes bool
 }
 
+// Settings appends the columns of the kind of a record to others.
+func Settings(record Record, others []Column) []Column {
+	return record.settings(visitor{columns: slices.Grow(others, maxSettings)})
+}
+
+// maxSettings is at least the number of columns of a kind.
+const maxSettings = 16
+
 // all returns a visitor with space for the columns of a kind.
-func all() visitor { return visitor{columns: make([]column, 0, 16)} }
+func all() visitor { return visitor{columns: make([]Column, 0, maxSettings)} }
 
 // visit takes a default of the type of the field, in an interface because such a constant needs no memory.
 func visit[T comparable](v *visitor, name string, field *T, byDefault any) {
@@ -84,9 +98,9 @@ func visit[T comparable](v *visitor, name string, field *T, byDefault any) {
 	case v.sets:
 		*field = value
 	case *field != value:
-		v.columns = append(v.columns, column{name, *field})
+		v.columns = append(v.columns, Column{name, *field})
 	case !v.omits:
-		v.columns = append(v.columns, column{name, byDefault})
+		v.columns = append(v.columns, Column{name, byDefault})
 	}
 }
 
@@ -96,7 +110,7 @@ func (v *visitor) list(name string, field rows.List[uuid.UUID]) {
 		field = slices.Compact(slices.SortedFunc(slices.Values(field), compare))
 	}
 	if !v.sets && (!v.omits || len(field) > 0) {
-		v.columns = append(v.columns, column{name, field.Text()})
+		v.columns = append(v.columns, Column{name, field.Text()})
 	}
 }
 
@@ -110,21 +124,21 @@ func (v *visitor) lines(name, field string) {
 
 func (v *visitor) id(name string, field *uuid.UUID) {
 	if !v.sets {
-		v.columns = append(v.columns, column{name, optional(field)})
+		v.columns = append(v.columns, Column{name, Optional(field)})
 	}
 }
 
-// optional returns nil for a nil pointer, and otherwise what it points to.
-func optional[T any](value *T) any {
+// Optional returns nil for a nil pointer, and otherwise what it points to.
+func Optional[T any](value *T) any {
 	if value == nil {
 		return nil
 	}
 	return *value
 }
 
-func (r OAuth2Provider) settings(v visitor) []column { r.visit(&v); return v.columns }
+func (r OAuth2Provider) settings(v visitor) []Column { r.visit(&v); return v.columns }
 
-func (r WorkspaceDirectoryProvider) settings(v visitor) []column { r.visit(&v); return v.columns }
+func (r WorkspaceDirectoryProvider) settings(v visitor) []Column { r.visit(&v); return v.columns }
 
 // DefaultOAuth2 returns the defaults of the optional fields that are strings or booleans.
 func DefaultOAuth2() (s OAuth2Settings) { s.visit(&visitor{sets: true}); return s }
@@ -135,17 +149,17 @@ func DefaultWorkspaceDirectory() (s WorkspaceDirectorySettings) {
 	return s
 }
 
-// withDefaults selects the columns of records, with their defaults instead of NULL. GORM reads NULL as "" or false.
-func withDefaults(query *gorm.DB) *gorm.DB {
+// WithDefaults selects the columns of records, with their defaults instead of NULL. GORM reads NULL as "" or false.
+func WithDefaults(query *gorm.DB) *gorm.DB {
 	row := row{OAuth2Settings: DefaultOAuth2(), WorkspaceDirectorySettings: DefaultWorkspaceDirectory()}
-	v, selected := all(), []string{pkColumn}
+	v, selected := all(), []string{PKColumn}
 	row.OAuth2Settings.visit(&v)
 	row.WorkspaceDirectorySettings.visit(&v)
-	for _, column := range append(row.columns(), v.columns...) {
-		name := column.name
-		if text, ok := column.value.(string); ok && text != "" {
+	for _, column := range append(row.Columns(), v.columns...) {
+		name := column.Name
+		if text, ok := column.Value.(string); ok && text != "" {
 			name = "coalesce(" + name + ", '" + text + "') AS " + name
-		} else if column.value == true {
+		} else if column.Value == true {
 			name = "coalesce(" + name + ", true) AS " + name
 		}
 		if !slices.Contains(selected, name) {
@@ -153,4 +167,14 @@ func withDefaults(query *gorm.DB) *gorm.DB {
 		}
 	}
 	return query.Select(strings.Join(selected, ", "))
+}
+
+// CheckTexts returns an error for a text that JSON cannot hold, or that only one of the databases stores.
+func CheckTexts(columns []Column) error {
+	for _, column := range columns {
+		if text, ok := column.Value.(string); ok && (!utf8.ValidString(text) || strings.ContainsRune(text, 0)) {
+			return errors.New(column.Name + " is not UTF-8, or contains U+0000")
+		}
+	}
+	return nil
 }
