@@ -47,7 +47,7 @@ func TestNothingIsSealedWithRemovedKeys(t *testing.T) {
 		interfered = true
 		_, err := other.Keys.Rotate(t.Context())
 		if err == nil {
-			_, err = other.Reseal(t.Context(), func(int64, int64) {})
+			_, err = other.Keys.Reseal(t.Context(), func(int64, int64) {})
 		}
 		return errors.Join(err, run(nil))
 	}
@@ -61,7 +61,7 @@ func TestNothingIsSealedWithRemovedKeys(t *testing.T) {
 		}
 		interfered = false
 		faulty.count(func(f *faultyDatabase) { f.writes = append(slices.Repeat([]fault{passing}, step), interfering) })
-		if _, err := opened.Reseal(t.Context(), func(int64, int64) {}); err != nil {
+		if _, err := opened.Keys.Reseal(t.Context(), func(int64, int64) {}); err != nil {
 			t.Fatal(err)
 		}
 		expectOneKey(t, opened, records)
@@ -109,7 +109,7 @@ func TestThousandKeys(t *testing.T) {
 	if stored := names(t, create(t, faulty.path)); len(stored) != 2 {
 		t.Errorf("names are %v", stored)
 	}
-	if removed, err := opened.Reseal(t.Context(), func(int64, int64) {}); err != nil || removed != rotations {
+	if removed, err := opened.Keys.Reseal(t.Context(), func(int64, int64) {}); err != nil || removed != rotations {
 		t.Errorf("removed %d keys, want %d, %v", removed, rotations, err)
 	}
 	expectOneKey(t, opened, 2)
@@ -137,7 +137,7 @@ func TestResealSkipsDamagedSecrets(t *testing.T) {
 	for _, want := range []int64{3, 1} {
 		faulty.count(func(f *faultyDatabase) { f.writes = []fault{passing, rerun} })
 		var resealed, outdated int64
-		removed, err := opened.Reseal(t.Context(), func(done, total int64) { resealed, outdated = done, total })
+		removed, err := opened.Keys.Reseal(t.Context(), func(done, total int64) { resealed, outdated = done, total })
 		joined, ok := err.(interface{ Unwrap() []error })
 		if !ok || len(joined.Unwrap()) != 1 || !errors.Is(err, store.ErrDamaged) ||
 			!strings.Contains(err.Error(), "provider 2: secret") || outdated != want || resealed != want-1 || removed != 0 {
@@ -148,7 +148,7 @@ func TestResealSkipsDamagedSecrets(t *testing.T) {
 	if err := opened.DeleteProviders(t.Context(), []int64{2}); err != nil {
 		t.Fatal(err)
 	}
-	if removed, err := opened.Reseal(t.Context(), func(int64, int64) {}); err != nil || removed != 1 {
+	if removed, err := opened.Keys.Reseal(t.Context(), func(int64, int64) {}); err != nil || removed != 1 {
 		t.Errorf("removed %d keys, want 1, %v", removed, err)
 	}
 }
@@ -170,7 +170,7 @@ func TestResealCountsWhatItSealed(t *testing.T) {
 		}}
 	})
 	var counts [][2]int64
-	removed, err := opened.Reseal(t.Context(), func(done, total int64) { counts = append(counts, [2]int64{done, total}) })
+	removed, err := opened.Keys.Reseal(t.Context(), func(done, total int64) { counts = append(counts, [2]int64{done, total}) })
 	if want := [][2]int64{{0, 3}, {2, 2}}; err != nil || removed != 1 || !slices.Equal(counts, want) {
 		t.Errorf("progress is %v, want %v; removed %d keys, %v", counts, want, removed, err)
 	}

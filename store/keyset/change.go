@@ -15,11 +15,11 @@ import (
 // ErrOutcomeUnknown.
 func (k *Keys) Rotate(ctx context.Context) (id uint32, err error) {
 	err = k.database.Write(ctx, func(tx *gorm.DB) error {
-		return k.Change(tx, func(change *Change) error {
-			if change.Keys, err = change.Keys.Rotated(); err != nil {
+		return k.change(tx, func(c *change) error {
+			if c.keys, err = c.keys.Rotated(); err != nil {
 				return err
 			}
-			id = change.Keys.PrimaryID()
+			id = c.keys.PrimaryID()
 			return event.Add(tx, event.Event{Event: event.KeyRotated, Subject: int64(id)})
 		})
 	})
@@ -36,11 +36,11 @@ var ErrRewrapped = errors.New("the primary master key already encrypts the data 
 // ErrRewrapped, ErrUnavailable or ErrOutcomeUnknown.
 func (k *Keys) Rewrap(ctx context.Context) (id uint32, err error) {
 	err = k.database.Write(ctx, func(tx *gorm.DB) error {
-		return k.Change(tx, func(change *Change) error {
-			if id = change.master.PrimaryID(); id == change.masterID {
+		return k.change(tx, func(c *change) error {
+			if id = c.master.PrimaryID(); id == c.masterID {
 				return fmt.Errorf("%w: %d", ErrRewrapped, id)
 			}
-			change.masterID = id
+			c.masterID = id
 			return event.Add(tx, event.Event{Event: event.KeysRewrapped, Subject: int64(id)})
 		})
 	})
@@ -50,16 +50,16 @@ func (k *Keys) Rewrap(ctx context.Context) (id uint32, err error) {
 	return id, nil
 }
 
-// Change is a change of the keyset. It begins with the keyset as it is.
-type Change struct {
-	Keys   *seal.Keys
+// change is a change of the keyset. It begins with the keyset as it is.
+type change struct {
+	keys   *seal.Keys
 	master *seal.MasterKeys
 	// masterID is the master key that encrypts the data keys.
 	masterID uint32
 }
 
-// Change changes the keyset of the database in a transaction that writes.
-func (k *Keys) Change(tx *gorm.DB, do func(change *Change) error) error {
+// change changes the keyset of the database in a transaction that writes.
+func (k *Keys) change(tx *gorm.DB, do func(c *change) error) error {
 	row, err := Find(tx)
 	if err != nil {
 		return err
@@ -68,12 +68,12 @@ func (k *Keys) Change(tx *gorm.DB, do func(change *Change) error) error {
 	if err != nil {
 		return err
 	}
-	change := Change{Keys: keys, master: master}
-	change.masterID, _ = row.MasterID()
-	if err := do(&change); err != nil {
+	c := change{keys: keys, master: master}
+	c.masterID, _ = row.MasterID()
+	if err := do(&c); err != nil {
 		return err
 	}
-	if row.Wrapped, err = change.Keys.Wrap(master, change.masterID, row.DatabaseID); err != nil {
+	if row.Wrapped, err = c.keys.Wrap(master, c.masterID, row.DatabaseID); err != nil {
 		return err
 	}
 	row.Version = randomBytes()

@@ -11,6 +11,7 @@ import (
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/event"
+	"example.com/providerd/store/records"
 	"example.com/providerd/store/seal"
 )
 
@@ -39,7 +40,7 @@ func (k *Keys) List(ctx context.Context) (list []Key, err error) {
 	if err != nil {
 		return nil, err
 	}
-	uses, err := CountUses(reader)
+	uses, err := countUses(reader)
 	if err != nil {
 		return nil, err
 	}
@@ -67,14 +68,14 @@ func (k *Keys) List(ctx context.Context) (list []Key, err error) {
 	return list, nil
 }
 
-// CountUses counts the secrets that each key has sealed.
-func CountUses(reader *gorm.DB) (map[uint32]int64, error) {
+// countUses counts the secrets that each key has sealed.
+func countUses(reader *gorm.DB) (map[uint32]int64, error) {
 	var found []struct {
 		Prefix  []byte
 		Secrets int64
 	}
 	const prefix = "substr(secret, 1, 5)"
-	err := reader.Table(providersTable).Select(prefix + " AS prefix, count(*) AS secrets").Group(prefix).Find(&found).Error
+	err := reader.Table(records.Table).Select(prefix + " AS prefix, count(*) AS secrets").Group(prefix).Find(&found).Error
 	if err != nil {
 		return nil, fmt.Errorf("count secrets by key: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/event"
+	"example.com/providerd/store/records"
 	"example.com/providerd/store/seal"
 )
 
@@ -43,7 +44,7 @@ func Find(tx *gorm.DB) (row Row, err error) {
 	err = tx.Take(&row).Error
 	isMissing := errors.Is(err, database.ErrNotFound)
 	if isMissing {
-		err = db.Table(providersTable).Limit(1).Pluck("pk", &sealed).Error
+		err = db.Table(records.Table).Limit(1).Pluck("pk", &sealed).Error
 	}
 	switch {
 	case err != nil:
@@ -56,9 +57,6 @@ func Find(tx *gorm.DB) (row Row, err error) {
 		return row, nil
 	}
 }
-
-// providersTable is the table whose secrets the data keys seal.
-const providersTable = "providers"
 
 // Open returns the data keys of a database, which the master keys in the file at path decrypt.
 //

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"example.com/providerd/store"
+	"example.com/providerd/store/keyset"
 	"example.com/providerd/store/postgres"
 	"example.com/providerd/store/postgres/postgrestest"
 	"example.com/providerd/store/records"
@@ -84,26 +85,26 @@ func expectSecrets(t *testing.T, opened *store.Store, want ...string) {
 // until then.
 func TestResealDuringDump(t *testing.T) {
 	t.Parallel()
-	url, keyset := postgrestest.NewCluster(t).CreateDatabase(t), newKeyset(t)
-	replica, operator, watching := openStore(t, url, keyset), openOperator(t, url, keyset), create(t, url)
+	url, path := postgrestest.NewCluster(t).CreateDatabase(t), newKeyset(t)
+	replica, operator, watching := openStore(t, url, path), openOperator(t, url, path), create(t, url)
 	createEach(t, replica, "before")
 	rotate(t, operator)
 	endDump := begin(t, url, "LOCK TABLE keyset IN ACCESS SHARE MODE")
 	begun, resealed := time.Now(), make(chan error, 1)
 	go func() {
-		_, err := operator.Reseal(t.Context(), silent)
+		_, err := operator.Keys.Reseal(t.Context(), silent)
 		resealed <- err
 	}()
 	processtest.WaitUntil(t, "the reseal waits", func() bool { return isBlocked(t, watching, "%LOCK TABLE keyset%") })
 	createEach(t, replica, "meanwhile")
-	if err := <-resealed; !errors.Is(err, store.ErrKeysetInUse) {
+	if err := <-resealed; !errors.Is(err, keyset.ErrInUse) {
 		t.Errorf("error is %v, want ErrKeysetInUse", err)
 	}
 	if took := time.Since(begun).Round(time.Millisecond); took < 500*time.Millisecond || took > 3*time.Second {
 		t.Errorf("the reseal gave up after %v, want about half a second", took)
 	}
 	endDump()
-	if removed, err := operator.Reseal(t.Context(), silent); err != nil || removed != 1 {
+	if removed, err := operator.Keys.Reseal(t.Context(), silent); err != nil || removed != 1 {
 		t.Errorf("%d keys are removed, want 1, %v", removed, err)
 	}
 	expectSecrets(t, replica, "before", "meanwhile")
@@ -164,7 +165,7 @@ func TestLostReseal(t *testing.T) {
 	rotate(t, operator)
 	r.stopReplication(t)
 	hasFailed := false
-	removed, err := operator.Reseal(t.Context(), func(done, _ int64) {
+	removed, err := operator.Keys.Reseal(t.Context(), func(done, _ int64) {
 		if done > 0 && !hasFailed {
 			hasFailed = true
 			r.failOver(t)
@@ -200,8 +201,8 @@ func TestKeyRemovedWhileBatchWaits(t *testing.T) {
 // reports whether the create was stored and the reseal ended, with the key removed or in use.
 func removeWhileBlocked(t *testing.T, cluster *postgrestest.Cluster, block string) bool {
 	t.Helper()
-	url, keyset := cluster.CreateDatabase(t), newKeyset(t)
-	opened, operator, watching := openStore(t, url, keyset), openOperator(t, url, keyset), create(t, url)
+	url, path := cluster.CreateDatabase(t), newKeyset(t)
+	opened, operator, watching := openStore(t, url, path), openOperator(t, url, path), create(t, url)
 	cluster.Exec(t, databaseOf(t, url),
 		`CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NULL; END $$`,
 		`CREATE CONSTRAINT TRIGGER waits AFTER INSERT ON providers DEFERRABLE INITIALLY DEFERRED
@@ -212,22 +213,22 @@ func removeWhileBlocked(t *testing.T, cluster *postgrestest.Cluster, block strin
 	go func() { _, err := keyedCreate(t.Context(), opened, "waits"); created <- err }()
 	processtest.WaitUntil(t, "the batch waits", func() bool { return isBlocked(t, watching, "%") })
 	rotate(t, operator)
-	go func() { _, err := operator.Reseal(t.Context(), silent); resealed <- err }()
+	go func() { _, err := operator.Keys.Reseal(t.Context(), silent); resealed <- err }()
 	processtest.WaitUntil(t, "the reseal ends or waits", func() bool {
 		return len(resealed) > 0 || isBlocked(t, watching, "%LOCK TABLE keyset%") || isBlocked(t, watching, "UPDATE%")
 	})
 	end()
 	createErr, resealErr := <-created, <-resealed
 	t.Logf("created: %v, resealed: %v", createErr, resealErr)
-	readSecrets(t, openOperator(t, url, keyset))
-	if _, err := operator.Reseal(t.Context(), silent); err != nil {
+	readSecrets(t, openOperator(t, url, path))
+	if _, err := operator.Keys.Reseal(t.Context(), silent); err != nil {
 		t.Error(err)
 	}
-	readSecrets(t, openOperator(t, url, keyset))
+	readSecrets(t, openOperator(t, url, path))
 	if uses := keyUses(t, operator); len(uses) != 1 {
 		t.Errorf("secrets by key are %v, want one key", uses)
 	}
-	return t.Failed() || createErr == nil && (resealErr == nil || errors.Is(resealErr, store.ErrKeysetInUse))
+	return t.Failed() || createErr == nil && (resealErr == nil || errors.Is(resealErr, keyset.ErrInUse))
 }
 
 // isBlocked reports whether a statement like the pattern waits for another transaction.

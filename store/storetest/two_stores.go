@@ -178,7 +178,7 @@ func testUpdatesDuringCreates(t *testing.T, first, second *store.Store) {
 				return err
 			})
 			inTurn(func() error {
-				_, err := second.Reseal(t.Context(), func(int64, int64) {})
+				_, err := second.Keys.Reseal(t.Context(), func(int64, int64) {})
 				return err
 			})
 		}

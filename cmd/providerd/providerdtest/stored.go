@@ -98,7 +98,7 @@ func CheckFilled(t *testing.T, dir string, rows int) {
 		t.Errorf("found %d of the first providers, want %d", found, rows)
 	}
 	database := openData(t, dir)
-	_, err := database.Reseal(t.Context(), func(_, total int64) {
+	_, err := database.Keys.Reseal(t.Context(), func(_, total int64) {
 		if total != 0 {
 			t.Errorf("%d secrets are sealed with an old key", total)
 		}

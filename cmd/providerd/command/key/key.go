@@ -141,7 +141,7 @@ func (c *resealCommand) Run(ctx context.Context, messages *console.Messages) err
 		ctx, stop := console.UntilInterrupted(ctx)
 		defer stop()
 		report := messages.Progress("secrets re-encrypted")
-		removed, err := database.Reseal(ctx, report.Update)
+		removed, err := database.Keys.Reseal(ctx, report.Update)
 		if errors.Is(err, context.Canceled) {
 			return fmt.Errorf("interrupted after %d of %d secrets; run \"providerd key reseal\" to continue",
 				report.Done, report.Total)

@@ -1,4 +1,4 @@
-package store
+package keyset
 
 import (
 	"bytes"
@@ -13,7 +13,6 @@ import (
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/event"
-	"example.com/providerd/store/keyset"
 	"example.com/providerd/store/records"
 	"example.com/providerd/store/seal"
 )
@@ -22,10 +21,10 @@ import (
 // no secret needs. It uses small transactions, so that servers can go on creating, and calls progress after each. If
 // it is interrupted, the next call continues. It returns how many keys were removed.
 //
-// It returns ErrDamaged for secrets that cannot be opened, which it skips, ErrKeysetInUse if another program, such as
+// It returns ErrDamaged for secrets that cannot be opened, which it skips, ErrInUse if another program, such as
 // pg_dump, reads the keyset all the time, ErrUnavailable or ErrOutcomeUnknown.
-func (s *Store) Reseal(ctx context.Context, progress func(done, total int64)) (removed int, err error) {
-	run := resealing{store: s, progress: progress}
+func (k *Keys) Reseal(ctx context.Context, progress func(done, total int64)) (removed int, err error) {
+	run := resealing{of: k, progress: progress}
 	for err = errStartOver; errors.Is(err, errStartOver); {
 		err = run.all(ctx)
 	}
@@ -36,8 +35,8 @@ func (s *Store) Reseal(ctx context.Context, progress func(done, total int64)) (r
 }
 
 var (
-	// ErrKeysetInUse means that transactions that may seal with older keys did not end in time.
-	ErrKeysetInUse = errors.New("other transactions are reading the keyset of the database")
+	// ErrInUse means that transactions that may seal with older keys did not end in time.
+	ErrInUse = errors.New("other transactions are reading the keyset of the database")
 	// errStartOver means that the keyset was changed after a run began, or that another server became the primary. It may
 	// lack what the run has resealed.
 	errStartOver = errors.New("keys changed, or another server became the primary")
@@ -45,10 +44,10 @@ var (
 
 // resealing is a call of Reseal.
 type resealing struct {
-	store    *Store
+	of       *Keys
 	progress func(done, total int64)
 	// keys are the keys of the database when the run began, on the server instance.
-	keys        *keyset.Loaded
+	keys        *Loaded
 	instance    string
 	done, total int64
 	// damaged are the errors of secrets that do not open.
@@ -60,21 +59,21 @@ type resealing struct {
 // secret is read, and later ones seal with the primary key: once all secrets are read, no other key is needed.
 func (r *resealing) all(ctx context.Context) error {
 	r.done, r.total, r.damaged = 0, 0, nil
-	if err := r.store.database.Write(ctx, r.begin); err != nil {
+	if err := r.of.database.Write(ctx, r.begin); err != nil {
 		if errors.Is(err, database.ErrLocked) {
 			err = fmt.Errorf("%w: %w; wait for other programs, such as pg_dump, to finish, then run "+
-				"\"providerd key reseal\"", ErrKeysetInUse, err)
+				"\"providerd key reseal\"", ErrInUse, err)
 		}
 		return err
 	}
-	if err := outdated(r.store.reader(ctx), r.keys).Count(&r.total).Error; err != nil {
+	if err := outdated(r.of.database.Reader().WithContext(ctx), r.keys).Count(&r.total).Error; err != nil {
 		return fmt.Errorf("count secrets: %w", err)
 	}
 	r.progress(0, r.total)
 	if err := r.pages(ctx); err != nil {
 		return err
 	}
-	return r.store.database.Write(ctx, r.finish)
+	return r.of.database.Write(ctx, r.finish)
 }
 
 // lockKeyset waits for the transactions that have read the version of the keyset, and makes later ones wait until this
@@ -83,25 +82,25 @@ const lockKeyset = `SET LOCAL lock_timeout = '500ms'; LOCK TABLE keyset IN ACCES
 
 // begin waits for the transactions that may seal with an older key, and reads the keys.
 func (r *resealing) begin(tx *gorm.DB) (err error) {
-	if r.store.database.IsShared() {
+	if r.of.database.IsShared() {
 		if err := tx.Exec(lockKeyset).Error; err != nil {
 			return fmt.Errorf("lock the keyset: %w", err)
 		}
 	}
-	if r.instance, err = r.store.database.Instance(tx); err != nil {
+	if r.instance, err = r.of.database.Instance(tx); err != nil {
 		return err
 	}
-	r.keys, err = r.store.Keys.Load(tx)
+	r.keys, err = r.of.Load(tx)
 	return err
 }
 
 // check returns errStartOver if the run must start over.
 func (r *resealing) check(tx *gorm.DB) error {
-	keys, err := r.store.Keys.Latest(tx)
+	keys, err := r.of.Latest(tx)
 	if err != nil {
 		return err
 	}
-	instance, err := r.store.database.Instance(tx)
+	instance, err := r.of.database.Instance(tx)
 	if err == nil && (instance != r.instance || !bytes.Equal(keys.Version, r.keys.Version)) {
 		return errStartOver
 	}
@@ -118,7 +117,7 @@ const (
 func (r *resealing) pages(ctx context.Context) error {
 	for after := int64(0); ; {
 		var rows []records.Provider
-		err := outdated(r.store.reader(ctx), r.keys).Select("pk", "uid", "kind", "secret").Where("pk > ?", after).
+		err := outdated(r.of.database.Reader().WithContext(ctx), r.keys).Select("pk", "uid", "kind", "secret").Where("pk > ?", after).
 			Order("pk").Limit(resealBatch).Find(&rows).Error
 		if err != nil {
 			return fmt.Errorf("read secrets: %w", err)
@@ -127,7 +126,7 @@ func (r *resealing) pages(ctx context.Context) error {
 			return nil
 		}
 		begun, read, resealed, damaged := time.Now(), 0, int64(0), []error(nil)
-		err = r.store.database.Write(ctx, func(tx *gorm.DB) (err error) {
+		err = r.of.database.Write(ctx, func(tx *gorm.DB) (err error) {
 			read, resealed, damaged, err = r.page(tx, rows)
 			return err
 		})
@@ -150,7 +149,7 @@ func (r *resealing) pages(ctx context.Context) error {
 }
 
 // outdated selects the providers whose secrets are not sealed with the primary key.
-func outdated(tx *gorm.DB, keys *keyset.Loaded) *gorm.DB {
+func outdated(tx *gorm.DB, keys *Loaded) *gorm.DB {
 	return tx.Model(&records.Provider{}).Where("substr(secret, 1, 5) <> ?", seal.Prefix(keys.PrimaryID()))
 }
 
@@ -189,7 +188,7 @@ func (r *resealing) finish(tx *gorm.DB) error {
 	if err := r.check(tx); err != nil {
 		return err
 	}
-	uses, err := keyset.CountUses(tx)
+	uses, err := countUses(tx)
 	if err != nil {
 		return err
 	}
@@ -205,8 +204,8 @@ func (r *resealing) finish(tx *gorm.DB) error {
 		}
 	}
 	if r.removed = len(removed); r.removed > 0 {
-		err := r.store.Keys.Change(tx, func(change *keyset.Change) error {
-			change.Keys = kept
+		err := r.of.change(tx, func(c *change) error {
+			c.keys = kept
 			return nil
 		})
 		if err != nil {
