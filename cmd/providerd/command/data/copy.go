@@ -11,7 +11,7 @@ import (
 
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/cmd/providerd/serve"
-	"example.com/providerd/store"
+	"example.com/providerd/store/copies"
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/files"
 	"example.com/providerd/store/postgres"
@@ -66,7 +66,7 @@ func (c *Copy) Run(ctx context.Context, out *console.Output, messages *console.M
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
 	keyset, copied, compared := c.keysetPath(), messages.Progress("rows copied"), messages.Progress("rows compared")
-	contents, err := store.Copy(ctx, from, to, keyset, c.Live, copied.Update, compared.Update)
+	contents, err := copies.Copy(ctx, from, to, keyset, c.Live, copied.Update, compared.Update)
 	if err != nil {
 		return explainCopy(ctx, err)
 	}
@@ -118,7 +118,7 @@ func (c *Copy) openSource(ctx context.Context) (from database.Database, closeAll
 // explainCopy adds what the next run does after an error.
 func explainCopy(ctx context.Context, err error) error {
 	switch {
-	case errors.Is(err, store.ErrNotEmpty):
+	case errors.Is(err, copies.ErrNotEmpty):
 		return err
 	case errors.Is(err, database.ErrOutcomeUnknown):
 		return fmt.Errorf("%w; run the command again: if it reports that the target is in use, the copy is complete", err)

@@ -1,6 +1,6 @@
 //go:build slow
 
-package store_test
+package copies_test
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 
 	"gorm.io/gorm"
 
-	"example.com/providerd/store"
+	"example.com/providerd/store/copies"
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/event"
 	"example.com/providerd/store/postgres"
@@ -51,12 +51,12 @@ func TestComparisonFindsDifference(t *testing.T) {
 func expectDifference(t *testing.T, target *capturing, table, damage string) {
 	t.Helper()
 	source, keyset := filled(t)
-	_, err := store.Copy(t.Context(), source, target, keyset, true, func(done, total int64) {
+	_, err := copies.Copy(t.Context(), source, target, keyset, true, func(done, total int64) {
 		if done == total {
 			processtest.Must(t, target.tx.Exec(damage).Error)
 		}
 	}, ignore)
-	if !errors.Is(err, store.ErrDiffers) || !strings.Contains(err.Error(), "in table "+table+";") {
+	if !errors.Is(err, copies.ErrDiffers) || !strings.Contains(err.Error(), "in table "+table+";") {
 		t.Errorf("error is %v", err)
 	}
 	change := sync.OnceFunc(func() {
@@ -64,7 +64,7 @@ func expectDifference(t *testing.T, target *capturing, table, damage string) {
 			return tx.Exec("DELETE FROM providers WHERE pk = 9; UPDATE tokens SET name = 'other'").Error
 		}))
 	})
-	copied, err := store.Copy(t.Context(), source, target, keyset, true, func(int64, int64) { change() }, ignore)
+	copied, err := copies.Copy(t.Context(), source, target, keyset, true, func(int64, int64) { change() }, ignore)
 	if err != nil || copied[0].Rows != rowsCopied {
 		t.Errorf("copied again: %v, %v", copied, err)
 	}
@@ -86,18 +86,18 @@ func TestSourceOfCopyChanges(t *testing.T) {
 			if kind == "PostgreSQL" {
 				file := source
 				source = newPostgres(t, cluster)
-				_, err := store.Copy(t.Context(), file, source, keyset, false, ignore, ignore)
+				_, err := copies.Copy(t.Context(), file, source, keyset, false, ignore, ignore)
 				processtest.Must(t, err)
 				change = commitLater(t, source, addEvent)
 				processtest.Must(t, source.Write(t.Context(), addEvent))
 			}
 			change = sync.OnceFunc(change)
 			target := newSQLite(t)
-			_, err := store.Copy(t.Context(), source, target, keyset, false, func(int64, int64) { change() }, ignore)
-			if !errors.Is(err, store.ErrSourceChanged) || !strings.Contains(err.Error(), "events were added: 1; stop") {
+			_, err := copies.Copy(t.Context(), source, target, keyset, false, func(int64, int64) { change() }, ignore)
+			if !errors.Is(err, copies.ErrSourceChanged) || !strings.Contains(err.Error(), "events were added: 1; stop") {
 				t.Errorf("error is %v", err)
 			}
-			copied, err := store.Copy(t.Context(), source, target, keyset, false, ignore, ignore)
+			copied, err := copies.Copy(t.Context(), source, target, keyset, false, ignore, ignore)
 			if err != nil || copied[0].Rows != rowsCopied {
 				t.Errorf("copied again: %v, %v", copied, err)
 			}

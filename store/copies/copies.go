@@ -1,4 +1,7 @@
-package store
+// Package copies copies one database into another, which can be of another kind.
+//
+// Start with Copy.
+package copies
 
 import (
 	"context"
