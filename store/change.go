@@ -67,7 +67,7 @@ func (s *Store) Change(ctx context.Context, plan func(in *Store) ([]Change, erro
 		if err != nil {
 			return err
 		}
-		changes, err := plan(&Store{database: s.database, databaseID: s.databaseID, Keys: s.Keys, transaction: tx})
+		changes, err := plan(&Store{database: s.database, Keys: s.Keys, transaction: tx})
 		if err == nil {
 			pks, err = changing{tx, keys, newInserter(s.database, s.Keys)}.apply(changes)
 		}

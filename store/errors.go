@@ -28,10 +28,6 @@ var (
 	ErrWrongKind = errors.New("provider is of the wrong kind")
 	// ErrOverloaded means that the queue is full. Nothing was stored.
 	ErrOverloaded = errors.New("too many creates are waiting")
-	// ErrLogEnded means that the log of events ends before the one to start after: an older backup was restored.
-	ErrLogEnded = errors.New("the log of events ends")
-	// ErrReplaced means that another database has taken the place of the one that was opened. It wraps ErrUnavailable.
-	ErrReplaced = database.ErrReplaced
 	// ErrOutcomeUnknown means that the database did not report whether it committed. A retry with the same idempotency key
 	// settles it.
 	ErrOutcomeUnknown = database.ErrOutcomeUnknown

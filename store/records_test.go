@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"example.com/providerd/store"
+	"example.com/providerd/store/audit"
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/sqlite"
 	"example.com/providerd/store/storetest"
@@ -200,7 +201,7 @@ func TestDamagedSecretsAreNamed(t *testing.T) {
 		db, err := sqlite.Open(t.Context(), path, slog.New(slog.DiscardHandler))
 		processtest.Must(t, err)
 		opened := int64(0)
-		_, err = store.Inspect(db).Providers(t.Context(), keyset, func(done, total int64) {
+		_, err = audit.CheckProviders(t.Context(), db, keyset, func(done, total int64) {
 			if total != count || done < opened {
 				t.Errorf("after %d, %d of %d providers are read", opened, done, total)
 			}
@@ -209,7 +210,7 @@ func TestDamagedSecretsAreNamed(t *testing.T) {
 		if opened != count {
 			t.Errorf("%d providers were read", opened)
 		}
-		damaged, isDamaged := errors.AsType[*store.DamagedError](err)
+		damaged, isDamaged := errors.AsType[*audit.DamagedError](err)
 		if isDamaged != (test.want > 0) || errors.Is(err, store.ErrDamaged) != isDamaged || !isDamaged && err != nil {
 			t.Errorf("%s: error is %v", test.damage, err)
 		} else if isDamaged && (damaged.Damaged != test.want || len(damaged.First) != int(min(test.want, named)) ||

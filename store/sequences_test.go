@@ -47,7 +47,7 @@ func TestSequencesOverSQLite(t *testing.T) {
 				opened, err = storetest.CreateSQLite(t.Context(), path, "")
 				processtest.Must(t, err)
 			}
-			for found, err := range opened.Contradictions(t.Context()) {
+			for found, err := range opened.Log.Contradictions(t.Context()) {
 				if name == "deleted" || err != nil {
 					t.Errorf("the log says %v, %v", found, err)
 				}

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/semaphore"
 	"gorm.io/gorm"
 
+	"example.com/providerd/store/audit"
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/event"
 	"example.com/providerd/store/keyset"
@@ -27,11 +28,11 @@ import (
 type Store struct {
 	Events *event.Events
 	Keys   *keyset.Keys
+	Log    *audit.Log
 	Tokens *token.Tokens
 
-	database   database.Database
-	databaseID []byte
-	batcher    *batcher
+	database database.Database
+	batcher  *batcher
 	// normalizing bounds the records that are brought into the same form to be compared with requests.
 	normalizing *semaphore.Weighted
 	// transaction is what a store that is open only during Change reads from; nil for others.
@@ -69,7 +70,7 @@ func Open(ctx context.Context, db database.Database, keysetPath string) (*Store,
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	store.databaseID = keys.DatabaseID
+	store.Log = audit.New(db, store.Keys, keys)
 	store.batcher = startBatcher(db, store.Keys)
 	return store, nil
 }

@@ -161,7 +161,7 @@ type Events struct{ database database.Readable }
 func New(db database.Readable) *Events { return &Events{database: db} }
 
 // List returns the events with an ID above after that a filter selects, ordered by ID. Over PostgreSQL, one with a
-// lower ID can be committed later, and is then left out: see store.Store.Log. On ErrUnavailable the sequence ends.
+// lower ID can be committed later, and is then left out: see audit.Log. On ErrUnavailable the sequence ends.
 func (e *Events) List(ctx context.Context, filter Filter, after int64) iter.Seq2[Event, error] {
 	return rows.Pages(func(last *Event) (page []Event, err error) {
 		if last != nil {

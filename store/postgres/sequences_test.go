@@ -60,7 +60,7 @@ func expectNext(t *testing.T, opened *store.Store, name string, above int64) {
 	if _, _, err := opened.Tokens.Create(t.Context(), grant(name)); err != nil {
 		t.Errorf("%s: create a token: %v", name, err)
 	}
-	for found, err := range opened.Contradictions(t.Context()) {
+	for found, err := range opened.Log.Contradictions(t.Context()) {
 		t.Errorf("%s: the log says %v, %v", name, found, err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"example.com/providerd/store"
+	"example.com/providerd/store/audit"
 	"example.com/providerd/store/event"
 	"example.com/providerd/store/records"
 	"example.com/providerd/store/seal"
@@ -189,11 +190,11 @@ func testEventsDuringCreates(t *testing.T, database *store.Store) {
 	var read []event.Event
 	for isDone := false; !isDone; {
 		isDone = ctx.Err() != nil
-		var last store.Cursor
+		var last audit.Cursor
 		if len(read) > 0 {
 			last.ID, last.At = read[len(read)-1].ID, read[len(read)-1].At
 		}
-		for page, err := range database.Log(t.Context(), event.Filter{}, last, func(string) {}) {
+		for page, err := range database.Log.Pages(t.Context(), event.Filter{}, last, func(string) {}) {
 			processtest.Must(t, err)
 			for _, entry := range page.Entries {
 				read = append(read, entry.Event)
@@ -222,9 +223,9 @@ func testEndOfLog(t *testing.T, database *store.Store) {
 		createOAuth2(t, database, fmt.Sprint(i))
 	}
 	events := Collect(t, database.Events.List(t.Context(), event.Filter{}, 0))
-	last := store.Cursor{ID: events[count].ID, At: events[count].At}
-	read := func(filter event.Filter, after store.Cursor) (pages int, end store.Cursor, err error) {
-		for page, err := range database.Log(t.Context(), filter, after, func(string) {}) {
+	last := audit.Cursor{ID: events[count].ID, At: events[count].At}
+	read := func(filter event.Filter, after audit.Cursor) (pages int, end audit.Cursor, err error) {
+		for page, err := range database.Log.Pages(t.Context(), filter, after, func(string) {}) {
 			if err != nil {
 				return pages, end, err
 			}
@@ -233,7 +234,7 @@ func testEndOfLog(t *testing.T, database *store.Store) {
 		return pages, end, nil
 	}
 	for _, filter := range []event.Filter{{}, {RequestID: "none"}} {
-		for _, after := range []store.Cursor{{}, {ID: events[1].ID, At: events[1].At}, {ID: last.ID}} {
+		for _, after := range []audit.Cursor{{}, {ID: events[1].ID, At: events[1].At}, {ID: last.ID}} {
 			if _, end, err := read(filter, after); err != nil || end != last {
 				t.Errorf("after %v, %+v ends at %v, %v, want %v", after, filter, end, err, last)
 			}
@@ -242,9 +243,9 @@ func testEndOfLog(t *testing.T, database *store.Store) {
 			t.Errorf("%d pages follow the last event, %v", pages, err)
 		}
 		for _, known := range events {
-			after := store.Cursor{ID: known.ID, At: known.At}
+			after := audit.Cursor{ID: known.ID, At: known.At}
 			after.At.Time = known.At.Add(time.Microsecond)
-			if pages, _, err := read(filter, after); pages > 0 || !errors.Is(err, store.ErrLogEnded) {
+			if pages, _, err := read(filter, after); pages > 0 || !errors.Is(err, audit.ErrEnded) {
 				t.Errorf("after another event %d there are %d pages, %v, want ErrLogEnded", known.ID, pages, err)
 			}
 		}

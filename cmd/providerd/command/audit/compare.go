@@ -8,7 +8,7 @@ import (
 	"iter"
 
 	"example.com/providerd/cmd/providerd/console"
-	"example.com/providerd/store"
+	"example.com/providerd/store/audit"
 	"example.com/providerd/store/event"
 )
 
@@ -59,7 +59,7 @@ func (c *comparison) found(event event.Event, format string, values ...any) {
 
 // compare compares lines, which can be repeated, with the log, of which logAfter returns the part after an id.
 func (c *comparison) compare(
-	lines iter.Seq2[store.LogEntry, error], logAfter func(id int64) iter.Seq2[store.LogEntry, error],
+	lines iter.Seq2[audit.Entry, error], logAfter func(id int64) iter.Seq2[audit.Entry, error],
 ) error {
 	var log logReader
 	for line, err := range lines {
@@ -89,14 +89,14 @@ func (c *comparison) compare(
 
 // logReader reads the log. The ID of the entry is 0 at its end.
 type logReader struct {
-	next  func() (store.LogEntry, error, bool)
-	entry store.LogEntry
+	next  func() (audit.Entry, error, bool)
+	entry audit.Entry
 	err   error
 }
 
 func (l *logReader) advance() { l.entry, l.err, _ = l.next() }
 
-func (c *comparison) compareLine(line store.LogEntry, log *logReader) {
+func (c *comparison) compareLine(line audit.Entry, log *logReader) {
 	for log.entry.ID != 0 && log.entry.ID < line.ID {
 		event := log.entry.Event
 		c.found(event, "its event %q is not in the lines: the event was inserted, or lines are missing", event.Event)
@@ -114,13 +114,13 @@ func (c *comparison) compareLine(line store.LogEntry, log *logReader) {
 }
 
 // compareEntry compares the event of a line, and the record unless a later event has changed it.
-func (c *comparison) compareEntry(line, entry store.LogEntry) {
+func (c *comparison) compareEntry(line, entry audit.Entry) {
 	switch {
 	case !isSame(entry.Event, line.Event):
 		c.found(line.Event, "its event %q was changed", line.Event.Event)
-	case entry.RecordState == nil, !entry.IsCurrent, entry.Record == store.RecordDeleted:
+	case entry.State == nil, !entry.IsCurrent, entry.Record == audit.Deleted:
 		// A record that was removed contradicts its events.
-	case line.Record == store.RecordDeleted:
+	case line.Record == audit.Deleted:
 		c.found(entry.Event, "is stored, although it had been deleted when the line was printed")
 	case line.Digest == nil:
 		c.incomparable++

@@ -13,6 +13,7 @@ import (
 
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/store"
+	"example.com/providerd/store/audit"
 	"example.com/providerd/store/event"
 )
 
@@ -78,7 +79,7 @@ func (c *listCommand) Run(ctx context.Context, out *console.Output, messages *co
 	events := console.List[event.Event]{Headings: "ID,TIME,EVENT,SUBJECT,FIELDS,BY,REQUEST,FROM", Rows: rowsOfEvent}
 	return c.WithStore(ctx, func(database *store.Store) error {
 		if c.Output == formatJSONL {
-			log := eventLog{listCommand: c, out: out, messages: messages, after: store.Cursor{ID: int64(c.After)}}
+			log := eventLog{listCommand: c, out: out, messages: messages, after: audit.Cursor{ID: int64(c.After)}}
 			return log.print(ctx, database)
 		}
 		found := database.Events.List(ctx, c.filter(), int64(c.After))

@@ -11,6 +11,7 @@ import (
 
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/store"
+	"example.com/providerd/store/audit"
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/files"
 )
@@ -24,7 +25,7 @@ type eventLog struct {
 	out      *console.Output
 	messages *console.Messages
 	// after is the last printed event.
-	after store.Cursor
+	after audit.Cursor
 	// cursor is the file that keeps it, or nil.
 	cursor *cursor
 	// unreadable is the number of lines of records that cannot be read.
@@ -78,15 +79,15 @@ func (l *eventLog) follow(ctx context.Context, from *store.Store) error {
 
 // isTemporary reports whether the database may be available again to this program.
 func isTemporary(err error) bool {
-	isLasting := errors.Is(err, store.ErrReplaced) || errors.Is(err, database.ErrNewer) ||
+	isLasting := errors.Is(err, database.ErrReplaced) || errors.Is(err, database.ErrNewer) ||
 		errors.Is(err, database.ErrCorrupt)
 	return errors.Is(err, store.ErrUnavailable) && !isLasting
 }
 
 // printNew prints the events that were committed since the cursor. After an error, it can be called again.
 func (l *eventLog) printNew(ctx context.Context, from *store.Store) error {
-	for page, err := range from.Log(ctx, l.filter(), l.after, waitingFor(l.messages)) {
-		if errors.Is(err, store.ErrLogEnded) {
+	for page, err := range from.Log.Pages(ctx, l.filter(), l.after, waitingFor(l.messages)) {
+		if errors.Is(err, audit.ErrEnded) {
 			return fmt.Errorf("%w; if an older backup was restored, keep the old lines and start again without a cursor", err)
 		}
 		if err != nil {
@@ -107,7 +108,7 @@ func waitingFor(messages *console.Messages) func(transaction string) {
 }
 
 // printPage prints lines and then stores the cursor, so that a line can be printed twice but never be missing.
-func (l *eventLog) printPage(page store.LogPage) error {
+func (l *eventLog) printPage(page audit.Page) error {
 	for _, entry := range page.Entries {
 		if entry.Damaged != nil {
 			l.unreadable++
@@ -125,7 +126,7 @@ func (l *eventLog) printPage(page store.LogPage) error {
 		return err
 	}
 	last := page.Entries[len(page.Entries)-1]
-	if err := l.cursor.store(store.Cursor{ID: last.ID, At: last.At}); err != nil {
+	if err := l.cursor.store(audit.Cursor{ID: last.ID, At: last.At}); err != nil {
 		return fmt.Errorf("--cursor-file: %w", err)
 	}
 	return nil
@@ -134,7 +135,7 @@ func (l *eventLog) printPage(page store.LogPage) error {
 // cursor is a file with the id and the time of the last printed event. One process at a time can open it.
 type cursor struct {
 	*os.File
-	last store.Cursor
+	last audit.Cursor
 }
 
 // openCursor opens and locks the file at path, which must not be a symbolic link. If root creates it, it belongs to the
@@ -181,7 +182,7 @@ func (c *cursor) read() error {
 }
 
 // store writes the last event, and syncs it. Its id is not lower, so it overwrites all digits of the previous id.
-func (c *cursor) store(last store.Cursor) error {
+func (c *cursor) store(last audit.Cursor) error {
 	_, err := c.WriteAt(fmt.Appendf(nil, "%d %016d\n", last.ID, last.At.UnixMicro()), 0)
 	if err == nil {
 		err = c.Sync()

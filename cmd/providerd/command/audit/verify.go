@@ -13,6 +13,7 @@ import (
 
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/store"
+	"example.com/providerd/store/audit"
 	"example.com/providerd/store/event"
 )
 
@@ -45,13 +46,13 @@ func (c *verifyCommand) Run(ctx context.Context, out *console.Output, messages *
 	lines := readLines(c.File, io.LimitReader(file, info.Size()))
 	return c.WithStore(ctx, func(database *store.Store) error {
 		compared := comparison{messages: messages}
-		err := compared.compare(lines, func(id int64) iter.Seq2[store.LogEntry, error] {
+		err := compared.compare(lines, func(id int64) iter.Seq2[audit.Entry, error] {
 			return entriesAfter(ctx, database, id, waitingFor(messages))
 		})
 		if err != nil {
 			return err
 		}
-		for found, err := range database.Contradictions(ctx) {
+		for found, err := range database.Log.Contradictions(ctx) {
 			if err != nil {
 				return err
 			}
@@ -61,7 +62,7 @@ func (c *verifyCommand) Run(ctx context.Context, out *console.Output, messages *
 		if err := list.Print(out, messages, c.Output, console.Values(compared.differences...)); err != nil {
 			return err
 		}
-		if compared.unlisted, err = database.Unlisted(ctx, compared.first, compared.last); err != nil {
+		if compared.unlisted, err = database.Log.Unlisted(ctx, compared.first, compared.last); err != nil {
 			return err
 		}
 		return compared.result()
@@ -71,14 +72,14 @@ func (c *verifyCommand) Run(ctx context.Context, out *console.Output, messages *
 // entriesAfter yields the entries of the log after an id. It yields none if the log ends earlier.
 func entriesAfter(
 	ctx context.Context, database *store.Store, id int64, waiting func(transaction string),
-) iter.Seq2[store.LogEntry, error] {
-	return func(yield func(store.LogEntry, error) bool) {
-		for page, err := range database.Log(ctx, event.Filter{}, store.Cursor{ID: id}, waiting) {
-			if errors.Is(err, store.ErrLogEnded) {
+) iter.Seq2[audit.Entry, error] {
+	return func(yield func(audit.Entry, error) bool) {
+		for page, err := range database.Log.Pages(ctx, event.Filter{}, audit.Cursor{ID: id}, waiting) {
+			if errors.Is(err, audit.ErrEnded) {
 				return
 			}
 			if err != nil {
-				yield(store.LogEntry{}, err)
+				yield(audit.Entry{}, err)
 				return
 			}
 			for _, entry := range page.Entries {
@@ -91,16 +92,16 @@ func entriesAfter(
 }
 
 // readLines yields the complete lines of a file. A program may be writing the last one.
-func readLines(name string, from io.Reader) iter.Seq2[store.LogEntry, error] {
+func readLines(name string, from io.Reader) iter.Seq2[audit.Entry, error] {
 	const maxLine = 1 << 20
-	return func(yield func(store.LogEntry, error) bool) {
+	return func(yield func(audit.Entry, error) bool) {
 		reader := bufio.NewReaderSize(from, maxLine)
 		for number := 1; ; number++ {
 			text, err := reader.ReadSlice('\n')
 			if errors.Is(err, io.EOF) {
 				return
 			}
-			var line store.LogEntry
+			var line audit.Entry
 			if err == nil {
 				line, err = parseLine(bytes.TrimSuffix(text, []byte("\n")))
 			}
@@ -114,7 +115,7 @@ func readLines(name string, from io.Reader) iter.Seq2[store.LogEntry, error] {
 	}
 }
 
-func parseLine(text []byte) (line store.LogEntry, err error) {
+func parseLine(text []byte) (line audit.Entry, err error) {
 	// After a kill, the beginning of a line can be left before the next one.
 	text = text[max(0, bytes.LastIndex(text, []byte(`{"id":`))):]
 	if err := json.Unmarshal(text, &line); err != nil {
@@ -123,7 +124,7 @@ func parseLine(text []byte) (line store.LogEntry, err error) {
 	switch {
 	case line.ID < 1, line.Event.Event == "":
 		return line, errors.New("it has no id or no event")
-	case (line.Kind != "" || line.Name != "") && line.RecordState == nil:
+	case (line.Kind != "" || line.Name != "") && line.State == nil:
 		return line, errors.New("it has no digest, because it was printed with a filter")
 	default:
 		return line, nil

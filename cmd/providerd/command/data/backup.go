@@ -14,8 +14,9 @@ import (
 	"github.com/alecthomas/kong"
 
 	"example.com/providerd/cmd/providerd/console"
-	"example.com/providerd/store"
+	"example.com/providerd/store/audit"
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/keyset"
 	"example.com/providerd/store/sqlite"
 )
 
@@ -111,16 +112,16 @@ func (b backups) backUp(ctx context.Context, path string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	keyset := b.KeysetPath()
+	keysetPath := b.KeysetPath()
 	// Fail early: without its keyset, the copy could not be verified.
-	if _, err := store.Inspect(db).Keys(ctx, keyset); err != nil {
+	if _, err := keyset.Open(ctx, db, keysetPath); err != nil {
 		return err
 	}
 	written := b.messages.Progress("bytes copied")
-	var damaged *store.DamagedError
+	var damaged *audit.DamagedError
 	err = db.Backup(ctx, path, written.Update, func(copied database.Readable) error {
 		written.Report()
-		if err := checkProviders(ctx, copied, keyset, b.messages); !errors.As(err, &damaged) {
+		if err := checkProviders(ctx, copied, keysetPath, b.messages); !errors.As(err, &damaged) {
 			return err
 		}
 		return nil
@@ -136,7 +137,7 @@ func (b backups) backUp(ctx context.Context, path string) (err error) {
 		return fmt.Errorf("%s is a complete backup, but %w", path, damaged)
 	}
 	b.messages.Note("verified %s; it does not contain the keyset: keep a copy of %s, but not next to the backups",
-		path, keyset)
+		path, keysetPath)
 	return nil
 }
 
@@ -145,7 +146,7 @@ func checkProviders(
 	ctx context.Context, copied database.Readable, keyset string, messages *console.Messages,
 ) error {
 	read := messages.Progress("providers read")
-	_, err := store.Inspect(copied).Providers(ctx, keyset, read.Update)
+	_, err := audit.CheckProviders(ctx, copied, keyset, read.Update)
 	if err == nil {
 		read.Report()
 	}

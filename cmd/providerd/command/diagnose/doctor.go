@@ -15,8 +15,9 @@ import (
 
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/cmd/providerd/serve"
-	"example.com/providerd/store"
+	"example.com/providerd/store/audit"
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/keyset"
 	"example.com/providerd/store/postgres"
 	"example.com/providerd/store/seal"
 	"example.com/providerd/store/sqlite"
@@ -117,7 +118,7 @@ func (c *Doctor) database(ctx context.Context, found *findings) {
 	if err == nil {
 		defer func() { _ = view.Close() }()
 		if found.schema(ctx, view) {
-			found.keyset(ctx, store.Inspect(view), c.KeysetPath())
+			found.keyset(ctx, view, c.KeysetPath())
 			found.tokens(ctx, view)
 			return
 		}
@@ -250,8 +251,8 @@ func (f *findings) schema(ctx context.Context, view database.View) (isReadable b
 }
 
 // keyset compares the keyset with the database, and reads every provider with its secret.
-func (f *findings) keyset(ctx context.Context, inspection store.Inspection, path string) {
-	keys, err := inspection.Keys(ctx, path)
+func (f *findings) keyset(ctx context.Context, view database.View, path string) {
+	keys, err := keyset.Open(ctx, view, path)
 	if errors.Is(err, database.ErrOlder) {
 		f.add(healthWarn, checkKeyset, `the database has no data keys yet; "providerd serve" creates them`)
 		return
@@ -262,8 +263,8 @@ func (f *findings) keyset(ctx context.Context, inspection store.Inspection, path
 	}
 	f.add(healthOK, checkKeyset, "%s decrypts %s of the database", path, console.Count(len(keys.IDs()), "data key"))
 	const check = "records"
-	total, err := inspection.Providers(ctx, path, func(_, _ int64) {})
-	if damaged, ok := errors.AsType[*store.DamagedError](err); ok {
+	total, err := audit.CheckProviders(ctx, view, path, func(_, _ int64) {})
+	if damaged, ok := errors.AsType[*audit.DamagedError](err); ok {
 		f.fail(check, "%d of %d providers cannot be read, such as %v; restore a backup, or delete those providers and "+
 			`create them again: "providerd provider list --reveal" lists them`, damaged.Damaged, damaged.Total, damaged.First[0])
 	} else if err != nil {

@@ -1,11 +1,9 @@
-package store
+package audit
 
 import (
 	"context"
 	"fmt"
 	"strings"
-
-	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/keyset"
@@ -13,24 +11,6 @@ import (
 	"example.com/providerd/store/rows"
 	"example.com/providerd/store/seal"
 )
-
-// Inspection checks a database without changing it. The schema must be one that this program can read.
-type Inspection struct {
-	database database.Readable
-}
-
-// Inspect returns a new Inspection. The caller closes the database.
-func Inspect(db database.Readable) Inspection { return Inspection{database: db} }
-
-func (i Inspection) reader(ctx context.Context) *gorm.DB { return i.database.Reader().WithContext(ctx) }
-
-// Keys returns the data keys of the database, which the master keys in the file at keysetPath open.
-//
-// It returns database.ErrOlder if the database has no keyset, ErrNoKeyset,
-// ErrKeysetUnusable or ErrUnavailable.
-func (i Inspection) Keys(ctx context.Context, keysetPath string) (*seal.Keys, error) {
-	return keyset.Open(ctx, i.database, keysetPath)
-}
 
 // maxNamed limits how many damaged records an error names.
 const maxNamed = 100
@@ -56,15 +36,16 @@ func (e *DamagedError) Error() string {
 }
 
 // Unwrap returns ErrDamaged.
-func (*DamagedError) Unwrap() error { return ErrDamaged }
+func (*DamagedError) Unwrap() error { return seal.ErrDamaged }
 
-// Providers reads every provider, with its secret, calls progress after each page, and returns how many there are. It
-// returns a DamagedError or the errors of Keys.
-func (i Inspection) Providers(
-	ctx context.Context, keysetPath string, progress func(done, total int64),
+// CheckProviders reads every provider of a database, with its secret, calls progress after each page, and returns how
+// many there are. The schema must be one that this program can read. It returns a DamagedError or the errors of
+// keyset.Open.
+func CheckProviders(
+	ctx context.Context, db database.Readable, keysetPath string, progress func(done, total int64),
 ) (total int64, err error) {
-	reader := i.reader(ctx)
-	keys, err := i.Keys(ctx, keysetPath)
+	reader := db.Reader().WithContext(ctx)
+	keys, err := keyset.Open(ctx, db, keysetPath)
 	if err != nil {
 		return 0, err
 	}
@@ -88,7 +69,7 @@ func (i Inspection) Providers(
 		failure := damageOf(row, keys)
 		if failure != nil && len(read.First) < maxNamed {
 			// It may just have been resealed, or deleted.
-			if keys, err = i.Keys(ctx, keysetPath); err != nil {
+			if keys, err = keyset.Open(ctx, db, keysetPath); err != nil {
 				return 0, err
 			}
 			again, err := records.Read(reader.Where("pk = ?", row.Value.Common().PK))
@@ -99,7 +80,13 @@ func (i Inspection) Providers(
 				failure = damageOf(again[0], keys)
 			}
 		}
-		read.add(failure)
+		if failure == nil {
+			continue
+		}
+		read.Damaged++
+		if len(read.First) < maxNamed {
+			read.First = append(read.First, failure)
+		}
 	}
 	progress(read.Total, max(read.Total, total))
 	if read.Damaged > 0 {
@@ -116,15 +103,4 @@ func damageOf(read rows.Row[records.Record], keys *seal.Keys) error {
 	common := read.Value.Common()
 	_, err := keys.Unseal(common.Sealed, records.PlaceOf(common))
 	return err
-}
-
-// add counts a provider that cannot be read.
-func (e *DamagedError) add(failure error) {
-	if failure == nil {
-		return
-	}
-	e.Damaged++
-	if len(e.First) < maxNamed {
-		e.First = append(e.First, failure)
-	}
 }

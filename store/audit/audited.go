@@ -1,17 +1,21 @@
-package store
+package audit
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"iter"
 	"slices"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/event"
 	"example.com/providerd/store/keyset"
 	"example.com/providerd/store/records"
 	"example.com/providerd/store/rows"
+	"example.com/providerd/store/seal"
 	"example.com/providerd/store/token"
 )
 
@@ -51,7 +55,7 @@ func addTokenDigests(query *gorm.DB, keys *keyset.Loaded, digests map[int64]rows
 }
 
 // addStates adds the states of the records to the events about them.
-func (a audited) addStates(tx *gorm.DB, keys *keyset.Loaded, page []LogEntry) error {
+func (a audited) addStates(tx *gorm.DB, keys *keyset.Loaded, page []Entry) error {
 	var ids []int64
 	for _, entry := range page {
 		if entry.About() == a.name {
@@ -70,11 +74,11 @@ func (a audited) addStates(tx *gorm.DB, keys *keyset.Loaded, page []LogEntry) er
 			continue
 		}
 		digest := digests[entry.Subject]
-		entry.Damaged, entry.RecordState = digest.Damaged, &RecordState{Digest: digest.Value}
+		entry.Damaged, entry.State = digest.Damaged, &State{Digest: digest.Value}
 		if digest.Damaged != nil {
-			entry.Record = RecordUnreadable
+			entry.Record = Unreadable
 		} else if digest.Value == nil {
-			entry.Record = RecordDeleted
+			entry.Record = Deleted
 		}
 	}
 	return nil
@@ -88,10 +92,10 @@ const isCurrent = `NOT EXISTS (SELECT 1 FROM events AS later WHERE later.event I
 
 // Unlisted returns the number of stored records that no event from one ID to another is about. It returns
 // ErrUnavailable.
-func (s *Store) Unlisted(ctx context.Context, first, last int64) (total int64, err error) {
+func (l *Log) Unlisted(ctx context.Context, first, last int64) (total int64, err error) {
 	for _, a := range auditedRecords() {
 		var count int64
-		err := s.reader(ctx).Raw("SELECT count(*) FROM (SELECT "+a.key+" FROM "+a.table+" EXCEPT SELECT subject FROM events "+
+		err := l.database.Reader().WithContext(ctx).Raw("SELECT count(*) FROM (SELECT "+a.key+" FROM "+a.table+" EXCEPT SELECT subject FROM events "+
 			"WHERE event LIKE ? AND id BETWEEN ? AND ?) AS unlisted", a.name+" %", first, last).Scan(&count).Error
 		if err != nil {
 			return 0, fmt.Errorf("count records without events: %w", err)
@@ -124,12 +128,12 @@ func (a audited) contradictions() []struct{ query, detail string } {
 
 // Contradictions returns records that were inserted, removed or stored again without an event. On ErrUnavailable the
 // sequence ends.
-func (s *Store) Contradictions(ctx context.Context) iter.Seq2[Contradiction, error] {
+func (l *Log) Contradictions(ctx context.Context) iter.Seq2[Contradiction, error] {
 	return func(yield func(Contradiction, error) bool) {
 		for _, a := range auditedRecords() {
 			for _, search := range a.contradictions() {
 				var ids []int64
-				if err := s.reader(ctx).Raw(search.query).Scan(&ids).Error; err != nil {
+				if err := l.database.Reader().WithContext(ctx).Raw(search.query).Scan(&ids).Error; err != nil {
 					yield(Contradiction{}, fmt.Errorf("compare records with events: %w", err))
 					return
 				}
@@ -142,4 +146,36 @@ func (s *Store) Contradictions(ctx context.Context) iter.Seq2[Contradiction, err
 			}
 		}
 	}
+}
+
+// digestVersion is the version of digests. It changes if the text that they are made of does.
+const digestVersion = "v1"
+
+// digestOf returns the digest of a record that was read: a MAC of its columns except those that are NULL or have their
+// defaults, and of the secret in plain text. Rotating keys, resealing, copying and new columns leave it unchanged. It
+// returns ErrDamaged.
+func digestOf(keys *keyset.Loaded, row rows.Row[records.Record]) (*string, error) {
+	if row.Damaged != nil {
+		return nil, row.Damaged
+	}
+	record, err := records.Unseal(keys.Keys, row.Value)
+	if err != nil {
+		return nil, err
+	}
+	return digestOfJSON(keys, "provider", record.Common().PK, records.Digested(record))
+}
+
+// digestOfJSON returns the MAC of the version and the canonical JSON (RFC 8785) of a record, whose numbers keep their
+// digits. It returns ErrDamaged, with the name and the key of the record, if a string is not UTF-8.
+func digestOfJSON(keys *keyset.Loaded, name string, key int64, record any) (*string, error) {
+	text, err := json.Marshal(record)
+	canonical := jsontext.Value(text)
+	if err == nil {
+		err = canonical.Canonicalize(jsontext.CanonicalizeRawInts(false))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s %d: %w", name, key, &rows.DamagedError{Cause: err})
+	}
+	mac, err := keys.Digest(seal.NewSecret(digestVersion + string(canonical)))
+	return new(digestVersion + ":" + base64.StdEncoding.EncodeToString(mac)), err
 }
