@@ -142,7 +142,7 @@ func (i *inspector) inspectRecord(t testing.TB, p plan, got answer) error {
 			return fmt.Errorf("%s is sent as %s and returned as %s", name, want, got)
 		}
 	}
-	stored, err := i.database.Provider(t.Context(), pk.PK)
+	stored, err := i.database.Providers.Get(t.Context(), pk.PK)
 	if err != nil {
 		return err
 	}

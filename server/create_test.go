@@ -60,7 +60,7 @@ func TestCredentialsAreReturnedAsSent(t *testing.T) {
 	if !strings.Contains(string(got.body), `"credentials":`+strings.Replace(want, "<", `\u003c`, 1)) {
 		t.Errorf("credentials %s come back in %s", sent, got.body)
 	}
-	record, err := h.database.Provider(t.Context(), 1)
+	record, err := h.database.Providers.Get(t.Context(), 1)
 	processtest.Must(t, err)
 	if provider, ok := record.(records.WorkspaceDirectoryProvider); !ok || provider.Credentials.Reveal() != want {
 		t.Errorf("stored are %s, want %s", provider.Credentials.Reveal(), want)

@@ -33,7 +33,7 @@ func TestRetryGetsTheSameRecord(t *testing.T) {
 		}
 	}
 	pk := int64(1)
-	_, err := h.database.CreateApplication(t.Context(), records.Application{Slug: "shop", Name: "Shop", ProviderPK: &pk})
+	_, err := h.database.Applications.Create(t.Context(), records.Application{Slug: "shop", Name: "Shop", ProviderPK: &pk})
 	processtest.Must(t, err)
 	record := h.post(t, oauth2Path, encode(t, minimal(oauth2Path)), set(keyHeader, "key")).record(t)
 	if slug := record["assigned_application_slug"]; slug != "shop" {

@@ -20,7 +20,7 @@ func (s *Server) ProvidersOauth2Create(
 	requested := createRequest(ctx, request.Body.Name, request.Params.IdempotencyKey)
 	settings, generated := contract.FromAPIOAuth2(*request.Body)
 	requested.Generated = generated
-	record, replayed, err := s.config.Store.CreateOAuth2Provider(ctx, requested, settings)
+	record, replayed, err := s.config.Store.Providers.CreateOAuth2(ctx, requested, settings)
 	if err != nil {
 		return nil, explainReuse(ctx, err)
 	}

@@ -21,7 +21,7 @@ import (
 // count returns how many records are stored.
 func (h *harness) count(t *testing.T) int {
 	t.Helper()
-	return len(storetest.Collect(t, h.database.Providers(t.Context(), store.Filter{}, 0)))
+	return len(storetest.Collect(t, h.database.Providers.List(t.Context(), store.Filter{}, 0)))
 }
 
 // lock locks the database, so that creates wait until unlock is called, at most for 5 s.

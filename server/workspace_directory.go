@@ -18,7 +18,7 @@ func (s *Server) ProvidersWorkspaceDirectoryCreate(
 	defer cancel()
 	requested := createRequest(ctx, request.Body.Name, request.Params.IdempotencyKey)
 	settings := contract.FromAPIWorkspaceDirectory(*request.Body)
-	record, replayed, err := s.config.Store.CreateWorkspaceDirectoryProvider(ctx, requested, settings)
+	record, replayed, err := s.config.Store.Providers.CreateWorkspaceDirectory(ctx, requested, settings)
 	if err != nil {
 		return nil, explainReuse(ctx, err)
 	}

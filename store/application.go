@@ -9,17 +9,21 @@ import (
 
 	"gorm.io/gorm"
 
+	"example.com/providerd/store/database"
 	"example.com/providerd/store/event"
 	"example.com/providerd/store/records"
 	"example.com/providerd/store/rows"
 )
 
-// CreateApplication stores an application with its links and returns it. ID is ignored.
+// Applications are the applications of a database, with their links to providers.
+type Applications struct{ database database.Database }
+
+// Create stores an application with its links and returns it. ID is ignored.
 //
 // It returns ErrSlugTaken, ErrNotFound for a provider that does not exist, ErrWrongKind if ProviderPK is not an OAuth2
 // provider, ErrProviderLinked, or ErrUnavailable; nothing is stored then.
-func (s *Store) CreateApplication(ctx context.Context, application records.Application) (records.Application, error) {
-	return s.relink(ctx, "create application", application.Slug, func(tx *gorm.DB) error {
+func (a *Applications) Create(ctx context.Context, application records.Application) (records.Application, error) {
+	return a.relink(ctx, "create application", application.Slug, func(tx *gorm.DB) error {
 		if err := checkLinks(tx, application); err != nil {
 			return err
 		}
@@ -36,10 +40,10 @@ func (s *Store) CreateApplication(ctx context.Context, application records.Appli
 // Link adds links to an application, all or none, and returns the changed application. It reads Slug, ProviderPK and
 // Backchannels of links. Existing links stay.
 //
-// It returns ErrNotFound, ErrWrongKind and ErrProviderLinked as CreateApplication does, ErrApplicationLinked if another
+// It returns ErrNotFound, ErrWrongKind and ErrProviderLinked as Create does, ErrApplicationLinked if another
 // provider serves the application, or ErrUnavailable; nothing is linked then. It can also return ErrOutcomeUnknown.
-func (s *Store) Link(ctx context.Context, links records.Application) (records.Application, error) {
-	return s.relink(ctx, "link application", links.Slug, func(tx *gorm.DB) error {
+func (a *Applications) Link(ctx context.Context, links records.Application) (records.Application, error) {
+	return a.relink(ctx, "link application", links.Slug, func(tx *gorm.DB) error {
 		application, err := applicationNamed(tx, links.Slug)
 		if err != nil {
 			return err
@@ -76,8 +80,8 @@ func addLinks(tx *gorm.DB, application, added records.Application) error {
 //
 // It returns ErrNotFound for the application, ErrNotLinked for each provider that is not linked in this role, or
 // ErrUnavailable; nothing is removed then. It can also return ErrOutcomeUnknown.
-func (s *Store) Unlink(ctx context.Context, links records.Application) (records.Application, error) {
-	return s.relink(ctx, "unlink application", links.Slug, func(tx *gorm.DB) error {
+func (a *Applications) Unlink(ctx context.Context, links records.Application) (records.Application, error) {
+	return a.relink(ctx, "unlink application", links.Slug, func(tx *gorm.DB) error {
 		application, err := applicationNamed(tx, links.Slug)
 		if err != nil {
 			return err
@@ -104,10 +108,10 @@ func (s *Store) Unlink(ctx context.Context, links records.Application) (records.
 }
 
 // relink changes an application in a transaction, and returns it.
-func (s *Store) relink(
+func (a *Applications) relink(
 	ctx context.Context, doing, slug string, change func(tx *gorm.DB) error,
 ) (changed records.Application, err error) {
-	err = s.database.Write(ctx, func(tx *gorm.DB) (err error) {
+	err = a.database.Write(ctx, func(tx *gorm.DB) (err error) {
 		if err = change(tx); err == nil {
 			changed, err = applicationNamed(tx, slug)
 		}
@@ -191,10 +195,10 @@ func withBackchannels(tx *gorm.DB) *gorm.DB {
 	return tx.Preload("Backchannels", func(links *gorm.DB) *gorm.DB { return links.Order("provider_pk") })
 }
 
-// Applications returns all applications with their backchannels, oldest first. On ErrUnavailable the sequence ends.
-func (s *Store) Applications(ctx context.Context) iter.Seq2[records.Application, error] {
+// List returns all applications with their backchannels, oldest first. On ErrUnavailable the sequence ends.
+func (a *Applications) List(ctx context.Context) iter.Seq2[records.Application, error] {
 	return rows.Pages(func(last *records.Application) ([]records.Application, error) {
-		query := withBackchannels(s.reader(ctx))
+		query := withBackchannels(a.database.Reader().WithContext(ctx))
 		if last != nil {
 			query = query.Where("id > ?", last.ID)
 		}
@@ -206,12 +210,12 @@ func (s *Store) Applications(ctx context.Context) iter.Seq2[records.Application,
 	})
 }
 
-// DeleteApplications deletes applications and their links, all or none. The providers stay.
+// Delete deletes applications and their links, all or none. The providers stay.
 //
 // It returns ErrNotFound for each application that does not exist, or ErrUnavailable; nothing is deleted then. It can
 // also return ErrOutcomeUnknown.
-func (s *Store) DeleteApplications(ctx context.Context, slugs []string) error {
-	err := s.database.Write(ctx, func(tx *gorm.DB) error {
+func (a *Applications) Delete(ctx context.Context, slugs []string) error {
+	err := a.database.Write(ctx, func(tx *gorm.DB) error {
 		var refusals []error
 		for _, slug := range slices.Compact(slices.Sorted(slices.Values(slugs))) {
 			refusals = append(refusals, deleteApplication(tx, slug))

@@ -46,10 +46,10 @@ func (c Change) replacesClientID() bool {
 	return comparePointers(c.Planned.UniqueClientID(), c.Requested.UniqueClientID()) != 0
 }
 
-// ChangeProviders makes changes of different stored providers as Change does. It returns ErrChanged if one is not the
+// ChangePlanned makes changes of different stored providers as Change does. It returns ErrChanged if one is not the
 // planned one.
-func (s *Store) ChangeProviders(ctx context.Context, changes []Change) error {
-	_, err := s.Change(ctx, func(in *Store) ([]Change, error) { return changes, in.checkPlanned(ctx, changes) })
+func (s *Providers) ChangePlanned(ctx context.Context, changes []Change) error {
+	_, err := s.Change(ctx, func(in *Providers) ([]Change, error) { return changes, in.checkPlanned(ctx, changes) })
 	return err
 }
 
@@ -61,15 +61,15 @@ func (s *Store) ChangeProviders(ctx context.Context, changes []Change) error {
 //
 // It returns the error of plan, ErrClientIDTaken, ErrKeyTaken, ErrProviderInUse, ErrNotFound, ErrNoKeyset,
 // ErrKeysetUnusable or ErrUnavailable; nothing is changed then. It can also return ErrOutcomeUnknown.
-func (s *Store) Change(ctx context.Context, plan func(in *Store) ([]Change, error)) (pks []int64, err error) {
+func (s *Providers) Change(ctx context.Context, plan func(in *Providers) ([]Change, error)) (pks []int64, err error) {
 	err = s.database.Write(ctx, func(tx *gorm.DB) error {
-		keys, err := s.Keys.Latest(tx)
+		keys, err := s.keys.Latest(tx)
 		if err != nil {
 			return err
 		}
-		changes, err := plan(&Store{database: s.database, Keys: s.Keys, transaction: tx})
+		changes, err := plan(&Providers{database: s.database, keys: s.keys, transaction: tx})
 		if err == nil {
-			pks, err = changing{tx, keys, newInserter(s.database, s.Keys)}.apply(changes)
+			pks, err = changing{tx, keys, newInserter(s.database, s.keys)}.apply(changes)
 		}
 		return err
 	})
@@ -80,10 +80,10 @@ func (s *Store) Change(ctx context.Context, plan func(in *Store) ([]Change, erro
 }
 
 // checkPlanned returns ErrChanged unless each stored record is the planned one.
-func (s *Store) checkPlanned(ctx context.Context, changes []Change) error {
+func (s *Providers) checkPlanned(ctx context.Context, changes []Change) error {
 	for _, change := range changes {
 		pk := change.Planned.Common().PK
-		record, err := s.Provider(ctx, pk)
+		record, err := s.Get(ctx, pk)
 		switch {
 		case errors.Is(err, ErrNotFound), err == nil && !isSame(record, change.Planned):
 			return fmt.Errorf("provider %d: %w", pk, ErrChanged)

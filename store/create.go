@@ -59,23 +59,23 @@ func (*KeyReusedError) Unwrap() error { return ErrKeyReused }
 // maxTries is how often a create is tried while others take its key and free it again, or the keys change.
 const maxTries = 4
 
-// CreateOAuth2Provider stores a provider and returns its record once it is on disk. If the idempotency key already
+// CreateOAuth2 stores a provider and returns its record once it is on disk. If the idempotency key already
 // created a record from an equal request, it returns that record with replayed set. With ValidateOnly, it returns the
 // same outcome but stores nothing; a record that would be created has no pk.
 //
 // It returns ErrClientIDTaken, a KeyReusedError, ErrOverloaded, ErrUnavailable, the error of Reserve, or ErrDamaged if
 // the record of the key cannot be read; nothing is stored then. It returns ErrOutcomeUnknown if the record may have
 // been stored.
-func (s *Store) CreateOAuth2Provider(
+func (s *Providers) CreateOAuth2(
 	ctx context.Context, request CreateRequest, settings records.OAuth2Settings,
 ) (record records.OAuth2Provider, replayed bool, err error) {
 	requested := records.OAuth2Provider{Provider: request.provider(records.KindOAuth2), OAuth2Settings: settings}
 	return createAs(ctx, s, request, &requested, &requested.Provider)
 }
 
-// CreateWorkspaceDirectoryProvider is like CreateOAuth2Provider. It never returns ErrClientIDTaken, because this kind
+// CreateWorkspaceDirectory is like CreateOAuth2. It never returns ErrClientIDTaken, because this kind
 // has no unique field.
-func (s *Store) CreateWorkspaceDirectoryProvider(
+func (s *Providers) CreateWorkspaceDirectory(
 	ctx context.Context, request CreateRequest, settings records.WorkspaceDirectorySettings,
 ) (record records.WorkspaceDirectoryProvider, replayed bool, err error) {
 	requested := records.WorkspaceDirectoryProvider{
@@ -86,7 +86,7 @@ func (s *Store) CreateWorkspaceDirectoryProvider(
 
 // createAs stores a record of a kind, or returns the one that the idempotency key already created.
 func createAs[R records.Record](
-	ctx context.Context, s *Store, request CreateRequest, requested *R, common *records.Provider,
+	ctx context.Context, s *Providers, request CreateRequest, requested *R, common *records.Provider,
 ) (record R, replayed bool, err error) {
 	prior, err := s.create(ctx, request, any(requested).(records.Record), common)
 	if err != nil {
@@ -108,7 +108,7 @@ func (r CreateRequest) provider(kind records.Kind) records.Provider {
 
 // create stores a record, and fills in what the records of both kinds have in common. If the idempotency key
 // already created a record, it returns that one instead.
-func (s *Store) create(
+func (s *Providers) create(
 	ctx context.Context, request CreateRequest, requested records.Record, common *records.Provider,
 ) (prior records.Record, err error) {
 	submit := s.batcher.submit
@@ -138,7 +138,7 @@ func (s *Store) create(
 
 // replay returns the record that the idempotency key of a request already created, or nil. It returns a KeyReusedError
 // if the request differs from it.
-func (s *Store) replay(
+func (s *Providers) replay(
 	ctx context.Context, requested records.Record, request CreateRequest,
 ) (record records.Record, err error) {
 	common := requested.Common()
@@ -185,7 +185,7 @@ func (r CreateRequest) reserve(query *gorm.DB, requested records.Record) error {
 }
 
 // differing is Differing within the memory of the server.
-func (s *Store) differing(ctx context.Context, stored, requested records.Record) (fields []string, err error) {
+func (s *Providers) differing(ctx context.Context, stored, requested records.Record) (fields []string, err error) {
 	if records.MustNormalize(stored, requested) {
 		if err := s.normalizing.Acquire(ctx, 1); err != nil {
 			return nil, gaveUp(err)
@@ -196,7 +196,7 @@ func (s *Store) differing(ctx context.Context, stored, requested records.Record)
 }
 
 // validate returns the error that an insert of the create would return.
-func (s *Store) validate(ctx context.Context, c *create) error {
+func (s *Providers) validate(ctx context.Context, c *create) error {
 	taken, err := s.database.Find(ctx, database.Unique{
 		CreatedBy: c.common.CreatedBy, Kind: string(c.common.Kind),
 		IdempotencyKey: *cmp.Or(c.common.IdempotencyKey, new("")), ClientID: *cmp.Or(c.clientID, new("")),

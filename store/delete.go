@@ -14,17 +14,17 @@ import (
 )
 
 // Deletable returns the providers with these pks, ordered by pk, without their settings, which may be damaged. It
-// returns the errors of DeleteProviders.
-func (s *Store) Deletable(ctx context.Context, pks []int64) ([]records.Provider, error) {
+// returns the errors of Delete.
+func (s *Providers) Deletable(ctx context.Context, pks []int64) ([]records.Provider, error) {
 	return deletable(s.reader(ctx), pks)
 }
 
-// DeleteProviders deletes providers, all or none, in one transaction; pass at most a few thousand. Their idempotency
+// Delete deletes providers, all or none, in one transaction; pass at most a few thousand. Their idempotency
 // keys go with them, so that a create with the same key creates a record again. Their events stay.
 //
 // It returns ErrNotFound for each provider that does not exist, ErrProviderInUse for each that is linked to an
 // application, or ErrUnavailable; nothing is deleted then. It can also return ErrOutcomeUnknown.
-func (s *Store) DeleteProviders(ctx context.Context, pks []int64) error {
+func (s *Providers) Delete(ctx context.Context, pks []int64) error {
 	err := s.database.Write(ctx, func(tx *gorm.DB) error { return deleteProviders(tx, pks) })
 	if err != nil {
 		return fmt.Errorf("delete providers: %w", err)
@@ -32,7 +32,7 @@ func (s *Store) DeleteProviders(ctx context.Context, pks []int64) error {
 	return nil
 }
 
-// deleteProviders is DeleteProviders within a transaction.
+// deleteProviders is Delete within a transaction.
 func deleteProviders(tx *gorm.DB, pks []int64) error {
 	providers, err := deletable(tx, pks)
 	if err != nil {

@@ -145,7 +145,7 @@ func TestResealSkipsDamagedSecrets(t *testing.T) {
 				resealed, outdated, want-1, want, removed, err)
 		}
 	}
-	if err := opened.DeleteProviders(t.Context(), []int64{2}); err != nil {
+	if err := opened.Providers.Delete(t.Context(), []int64{2}); err != nil {
 		t.Fatal(err)
 	}
 	if removed, err := opened.Keys.Reseal(t.Context(), func(int64, int64) {}); err != nil || removed != 1 {
@@ -166,7 +166,7 @@ func TestResealCountsWhatItSealed(t *testing.T) {
 	}
 	faulty.count(func(f *faultyDatabase) {
 		f.writes = []fault{passing, func(run func(error) error) error {
-			return errors.Join(other.DeleteProviders(t.Context(), []int64{2}), run(nil))
+			return errors.Join(other.Providers.Delete(t.Context(), []int64{2}), run(nil))
 		}}
 	})
 	var counts [][2]int64

@@ -17,9 +17,9 @@ import (
 // Open returns the record with its secret. If the secret does not open, it reads the record and the keys again: the
 // secret may have been sealed with a key that is newer than those in memory, or resealed and its key removed in the
 // meantime. It returns ErrDamaged or ErrUnavailable.
-func (s *Store) Open(ctx context.Context, record records.Record) (records.Record, error) {
+func (s *Providers) Open(ctx context.Context, record records.Record) (records.Record, error) {
 	reader := s.reader(ctx)
-	keys, err := s.Keys.Current(reader)
+	keys, err := s.keys.Current(reader)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func (s *Store) Open(ctx context.Context, record records.Record) (records.Record
 }
 
 // Opened returns records with their secrets. For one that does not open it yields ErrDamaged.
-func (s *Store) Opened(
+func (s *Providers) Opened(
 	ctx context.Context, sealed iter.Seq2[records.Record, error],
 ) iter.Seq2[records.Record, error] {
 	return func(yield func(records.Record, error) bool) {
@@ -45,9 +45,9 @@ func (s *Store) Opened(
 	}
 }
 
-// Providers returns the selected providers whose pk is greater than after, ordered by pk, without their secrets.
+// List returns the selected providers whose pk is greater than after, ordered by pk, without their secrets.
 // For a damaged one it yields ErrDamaged and continues. On ErrUnavailable the sequence ends.
-func (s *Store) Providers(ctx context.Context, filter Filter, after int64) iter.Seq2[records.Record, error] {
+func (s *Providers) List(ctx context.Context, filter Filter, after int64) iter.Seq2[records.Record, error] {
 	return rows.Values(rows.Pages(func(last *rows.Row[records.Record]) ([]rows.Row[records.Record], error) {
 		from := after
 		if last != nil {
@@ -57,8 +57,8 @@ func (s *Store) Providers(ctx context.Context, filter Filter, after int64) iter.
 	}))
 }
 
-// Provider returns the provider with this pk, with its secret. It returns ErrNotFound, ErrDamaged or ErrUnavailable.
-func (s *Store) Provider(ctx context.Context, pk int64) (records.Record, error) {
+// Get returns the provider with this pk, with its secret. It returns ErrNotFound, ErrDamaged or ErrUnavailable.
+func (s *Providers) Get(ctx context.Context, pk int64) (records.Record, error) {
 	record, err := s.openedIn(s.reader(ctx).Where("pk = ?", pk))
 	if errors.Is(err, ErrNotFound) {
 		return nil, fmt.Errorf("provider %d: %w", pk, err)
@@ -66,8 +66,8 @@ func (s *Store) Provider(ctx context.Context, pk int64) (records.Record, error) 
 	return record, err
 }
 
-// ProviderByClientID returns the OAuth2 provider with exactly this client_id. It returns the errors of Provider.
-func (s *Store) ProviderByClientID(ctx context.Context, clientID string) (records.Record, error) {
+// ByClientID returns the OAuth2 provider with exactly this client_id. It returns the errors of Get.
+func (s *Providers) ByClientID(ctx context.Context, clientID string) (records.Record, error) {
 	record, err := s.openedIn(s.reader(ctx).Where("client_id = ?", clientID))
 	if errors.Is(err, ErrNotFound) {
 		return nil, fmt.Errorf("provider with client_id %q: %w", clientID, err)
@@ -85,7 +85,7 @@ type Identity struct {
 
 // Identities returns the identities of the providers that the filter selects, in any order, and at most limit. It
 // returns ErrUnavailable.
-func (s *Store) Identities(ctx context.Context, filter Filter, limit int) (list []Identity, err error) {
+func (s *Providers) Identities(ctx context.Context, filter Filter, limit int) (list []Identity, err error) {
 	query := filter.where(s.reader(ctx).Table(records.Table)).Limit(limit)
 	query = query.Select("pk, kind, name, created_by, idempotency_key, client_id")
 	if err := query.Scan(&list).Error; err != nil {
@@ -96,7 +96,7 @@ func (s *Store) Identities(ctx context.Context, filter Filter, limit int) (list 
 
 // Versions returns the versions of providers by pk. A version changes when a provider does, or is resealed. It returns
 // ErrUnavailable.
-func (s *Store) Versions(ctx context.Context, pks []int64) (map[int64]string, error) {
+func (s *Providers) Versions(ctx context.Context, pks []int64) (map[int64]string, error) {
 	versions := make(map[int64]string, len(pks))
 	for chunk := range slices.Chunk(pks, rows.PageSize) {
 		if err := addVersions(s.reader(ctx).Where("pk IN ?", chunk), versions); err != nil {
@@ -125,8 +125,8 @@ func addVersions(query *gorm.DB, versions map[int64]string) error {
 // openedIn returns the record that a query selects, with its secret. If the secret does not open, it reads record and
 // keys again: a reseal can end between the two statements, but hardly twice in a row. It returns ErrNotFound,
 // ErrDamaged or ErrUnavailable.
-func (s *Store) openedIn(query *gorm.DB) (records.Record, error) {
-	newest := s.Keys.Current
+func (s *Providers) openedIn(query *gorm.DB) (records.Record, error) {
+	newest := s.keys.Current
 	for try := 0; ; try++ {
 		found, err := records.Read(query.Session(&gorm.Session{}).Limit(1))
 		switch {
@@ -144,6 +144,13 @@ func (s *Store) openedIn(query *gorm.DB) (records.Record, error) {
 		if record, err := records.Unseal(keys.Keys, found[0].Value); err == nil || try == 3 {
 			return record, err
 		}
-		newest = s.Keys.Latest
+		newest = s.keys.Latest
 	}
+}
+
+func (s *Providers) reader(ctx context.Context) *gorm.DB {
+	if s.transaction != nil {
+		return s.transaction
+	}
+	return s.database.Reader().WithContext(ctx)
 }

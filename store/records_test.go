@@ -140,7 +140,7 @@ func TestFullQueueHasRoomForOthers(t *testing.T) {
 		if i >= length && i != length+room {
 			request.CreatedBy = "other"
 		}
-		_, _, err := opened.CreateOAuth2Provider(t.Context(), request, storetest.FullOAuth2(fmt.Sprint(i)))
+		_, _, err := opened.Providers.CreateOAuth2(t.Context(), request, storetest.FullOAuth2(fmt.Sprint(i)))
 		return err
 	})
 	for i, err := range errs {
@@ -163,7 +163,7 @@ func TestDamagedRecordsAreYieldedInOrder(t *testing.T) {
 	database := create(t, path)
 	var got []string
 	last := int64(0)
-	for record, err := range database.Opened(t.Context(), database.Providers(t.Context(), store.Filter{}, 0)) {
+	for record, err := range database.Providers.Opened(t.Context(), database.Providers.List(t.Context(), store.Filter{}, 0)) {
 		last++
 		switch {
 		case errors.Is(err, store.ErrDamaged) && strings.Contains(err.Error(), fmt.Sprintf("provider %d: ", last)):

@@ -36,7 +36,7 @@ func TestSequencesOverSQLite(t *testing.T) {
 					t.Fatalf("pk is %d, want %d, %v", pk, want, err)
 				}
 				if test.isDeleted {
-					processtest.Must(t, opened.DeleteProviders(t.Context(), []int64{pk}))
+					processtest.Must(t, opened.Providers.Delete(t.Context(), []int64{pk}))
 				}
 				storetest.Execute(t, path, test.damage)
 				if want%2 == 0 {
@@ -60,7 +60,7 @@ func TestSequencesOverSQLite(t *testing.T) {
 func createAny(t *testing.T, opened *store.Store) (pk int64, err error) {
 	t.Helper()
 	request := store.CreateRequest{Name: "any"}
-	record, _, err := opened.CreateWorkspaceDirectoryProvider(t.Context(), request, storetest.FullWorkspaceDirectory())
+	record, _, err := opened.Providers.CreateWorkspaceDirectory(t.Context(), request, storetest.FullWorkspaceDirectory())
 	return record.PK, err
 }
 

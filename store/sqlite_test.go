@@ -136,7 +136,7 @@ func (f *faultyDatabase) inOneQueue(
 
 // add creates a provider whose client_id is its name.
 func add(ctx context.Context, opened *store.Store, name string) error {
-	_, _, err := opened.CreateOAuth2Provider(ctx, store.CreateRequest{Name: name}, storetest.FullOAuth2(name))
+	_, _, err := opened.Providers.CreateOAuth2(ctx, store.CreateRequest{Name: name}, storetest.FullOAuth2(name))
 	return err
 }
 
@@ -144,14 +144,14 @@ func add(ctx context.Context, opened *store.Store, name string) error {
 func addKeyed(t *testing.T, opened *store.Store, name string) (pk int64, replayed bool, err error) {
 	t.Helper()
 	request := store.CreateRequest{Name: name, CreatedBy: "caller", IdempotencyKey: &name}
-	record, replayed, err := opened.CreateOAuth2Provider(t.Context(), request, storetest.FullOAuth2(name))
+	record, replayed, err := opened.Providers.CreateOAuth2(t.Context(), request, storetest.FullOAuth2(name))
 	return record.PK, replayed, err
 }
 
 func names(t *testing.T, database *store.Store) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
-	for _, record := range storetest.Collect(t, database.Opened(t.Context(), database.Providers(t.Context(), store.Filter{}, 0))) {
+	for _, record := range storetest.Collect(t, database.Providers.Opened(t.Context(), database.Providers.List(t.Context(), store.Filter{}, 0))) {
 		names[record.Common().Name] = true
 	}
 	return names

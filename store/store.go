@@ -24,18 +24,26 @@ import (
 	"example.com/providerd/store/token"
 )
 
-// Store keeps providers, applications and tokens in one database. It is safe for concurrent use.
+// Store is what one database keeps. It is safe for concurrent use.
 type Store struct {
-	Events *event.Events
-	Keys   *keyset.Keys
-	Log    *audit.Log
-	Tokens *token.Tokens
+	Providers    *Providers
+	Applications *Applications
+	Tokens       *token.Tokens
+	Events       *event.Events
+	Log          *audit.Log
+	Keys         *keyset.Keys
 
 	database database.Database
+}
+
+// Providers are the providers of a database.
+type Providers struct {
+	database database.Database
+	keys     *keyset.Keys
 	batcher  *batcher
 	// normalizing bounds the records that are brought into the same form to be compared with requests.
 	normalizing *semaphore.Weighted
-	// transaction is what a store that is open only during Change reads from; nil for others.
+	// transaction is what they are read from during Change; nil otherwise.
 	transaction *gorm.DB
 }
 
@@ -62,17 +70,18 @@ func Create(ctx context.Context, db database.Database, keysetPath string) (*Stor
 // It returns database.ErrOlder if it has none, ErrNoKeyset, ErrKeysetUnusable or
 // ErrUnavailable.
 func Open(ctx context.Context, db database.Database, keysetPath string) (*Store, error) {
-	store := &Store{
-		Events: event.New(db), Keys: keyset.New(db, keysetPath), Tokens: token.New(db),
-		database: db, normalizing: semaphore.NewWeighted(maxNormalizing),
-	}
-	keys, err := store.Keys.Read(store.reader(ctx))
+	keys := keyset.New(db, keysetPath)
+	loaded, err := keys.Read(db.Reader().WithContext(ctx))
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	store.Log = audit.New(db, store.Keys, keys)
-	store.batcher = startBatcher(db, store.Keys)
-	return store, nil
+	return &Store{
+		Providers: &Providers{
+			database: db, keys: keys, batcher: startBatcher(db, keys), normalizing: semaphore.NewWeighted(maxNormalizing),
+		},
+		Applications: &Applications{database: db}, Tokens: token.New(db), Events: event.New(db),
+		Log: audit.New(db, keys, loaded), Keys: keys, database: db,
+	}, nil
 }
 
 // Ready returns nil if creates can be stored, and otherwise ErrUnavailable. From then on, creates are refused as long
@@ -81,22 +90,15 @@ func (s *Store) Ready(ctx context.Context) error {
 	if err := s.database.Check(ctx); err != nil {
 		return fmt.Errorf("check database: %w", err)
 	}
-	_, err := s.Keys.Load(s.reader(ctx))
+	_, err := s.Keys.Load(s.database.Reader().WithContext(ctx))
 	return err
 }
 
 // Close stores waiting creates, waits for running statements and closes the database. It returns ErrUnavailable if the
 // database cannot be closed cleanly.
 func (s *Store) Close() error {
-	s.batcher.close()
+	s.Providers.batcher.close()
 	return s.database.Close()
-}
-
-func (s *Store) reader(ctx context.Context) *gorm.DB {
-	if s.transaction != nil {
-		return s.transaction
-	}
-	return s.database.Reader().WithContext(ctx)
 }
 
 // Stats are statistics of a store.
@@ -109,10 +111,12 @@ type Stats struct {
 
 // Stats returns statistics of the store, without querying the database.
 func (s *Store) Stats() Stats {
-	queue := s.batcher.queue
+	queue := s.Providers.batcher.queue
 	return Stats{QueueLength: len(queue), QueueCapacity: queueLength, Database: s.database.Stats()}
 }
 
 // Watch makes the store call watch after each batch, committed or not, with the number of its creates and its duration.
 // Calls can be concurrent. Most creates wait for watch to return.
-func (s *Store) Watch(watch func(creates int, took time.Duration)) { s.batcher.watcher.Store(&watch) }
+func (s *Store) Watch(watch func(creates int, took time.Duration)) {
+	s.Providers.batcher.watcher.Store(&watch)
+}

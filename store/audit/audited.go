@@ -95,9 +95,9 @@ const isCurrent = `NOT EXISTS (SELECT 1 FROM events AS later WHERE later.event I
 func (l *Log) Unlisted(ctx context.Context, first, last int64) (total int64, err error) {
 	for _, a := range auditedRecords() {
 		var count int64
-		err := l.database.Reader().WithContext(ctx).Raw("SELECT count(*) FROM (SELECT "+a.key+" FROM "+a.table+" EXCEPT SELECT subject FROM events "+
-			"WHERE event LIKE ? AND id BETWEEN ? AND ?) AS unlisted", a.name+" %", first, last).Scan(&count).Error
-		if err != nil {
+		query := "SELECT count(*) FROM (SELECT " + a.key + " FROM " + a.table + " EXCEPT SELECT subject FROM events " +
+			"WHERE event LIKE ? AND id BETWEEN ? AND ?) AS unlisted"
+		if err := l.database.Reader().WithContext(ctx).Raw(query, a.name+" %", first, last).Scan(&count).Error; err != nil {
 			return 0, fmt.Errorf("count records without events: %w", err)
 		}
 		total += count

@@ -80,12 +80,8 @@ func CheckProviders(
 				failure = damageOf(again[0], keys)
 			}
 		}
-		if failure == nil {
-			continue
-		}
-		read.Damaged++
-		if len(read.First) < maxNamed {
-			read.First = append(read.First, failure)
+		if failure != nil {
+			read.add(failure)
 		}
 	}
 	progress(read.Total, max(read.Total, total))
@@ -103,4 +99,12 @@ func damageOf(read rows.Row[records.Record], keys *seal.Keys) error {
 	common := read.Value.Common()
 	_, err := keys.Unseal(common.Sealed, records.PlaceOf(common))
 	return err
+}
+
+// add counts a provider that cannot be read.
+func (e *DamagedError) add(failure error) {
+	e.Damaged++
+	if len(e.First) < maxNamed {
+		e.First = append(e.First, failure)
+	}
 }

@@ -117,16 +117,15 @@ const (
 func (r *resealing) pages(ctx context.Context) error {
 	for after := int64(0); ; {
 		var rows []records.Provider
-		err := outdated(r.of.database.Reader().WithContext(ctx), r.keys).Select("pk", "uid", "kind", "secret").Where("pk > ?", after).
-			Order("pk").Limit(resealBatch).Find(&rows).Error
-		if err != nil {
+		query := outdated(r.of.database.Reader().WithContext(ctx), r.keys).Select("pk", "uid", "kind", "secret")
+		if err := query.Where("pk > ?", after).Order("pk").Limit(resealBatch).Find(&rows).Error; err != nil {
 			return fmt.Errorf("read secrets: %w", err)
 		}
 		if len(rows) == 0 {
 			return nil
 		}
 		begun, read, resealed, damaged := time.Now(), 0, int64(0), []error(nil)
-		err = r.of.database.Write(ctx, func(tx *gorm.DB) (err error) {
+		err := r.of.database.Write(ctx, func(tx *gorm.DB) (err error) {
 			read, resealed, damaged, err = r.page(tx, rows)
 			return err
 		})

@@ -59,7 +59,7 @@ func keylessCreate(t *testing.T, opened *store.Store) error {
 	t.Helper()
 	request, settings := keyedRequest(rand.Text())
 	request.IdempotencyKey = nil
-	_, _, err := opened.CreateOAuth2Provider(t.Context(), request, settings)
+	_, _, err := opened.Providers.CreateOAuth2(t.Context(), request, settings)
 	return err
 }
 

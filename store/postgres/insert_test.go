@@ -79,7 +79,7 @@ func createAmongHeld(t *testing.T, opened *store.Store, round int) int {
 			ctx, cancel := context.WithTimeout(t.Context(), deadline)
 			defer cancel()
 			begun := time.Now()
-			_, _, err := opened.CreateOAuth2Provider(ctx, request, settings)
+			_, _, err := opened.Providers.CreateOAuth2(ctx, request, settings)
 			if isHeld && !errors.Is(err, store.ErrUnavailable) || !isHeld && err != nil {
 				t.Errorf("create %d: error is %v", i, err)
 			}
@@ -118,7 +118,7 @@ func isStoredAfterWait(t *testing.T, url string, opened *store.Store, watching *
 			request.IdempotencyKey, settings.ClientID, request.Timing = nil, held, &timing
 		}
 		group.Go(func() {
-			if _, _, err := opened.CreateOAuth2Provider(t.Context(), request, settings); i == 15 {
+			if _, _, err := opened.Providers.CreateOAuth2(t.Context(), request, settings); i == 15 {
 				heldErr = err
 			} else if err != nil {
 				t.Errorf("create %d: %v", i, err)

@@ -64,7 +64,7 @@ func createEach(t *testing.T, opened *store.Store, keys ...string) {
 // readSecrets returns the names of all providers. It fails the test if a secret cannot be decrypted or is another one's.
 func readSecrets(t *testing.T, opened *store.Store) (names []string) {
 	t.Helper()
-	for _, record := range storetest.Collect(t, opened.Opened(t.Context(), opened.Providers(t.Context(), store.Filter{}, 0))) {
+	for _, record := range storetest.Collect(t, opened.Providers.Opened(t.Context(), opened.Providers.List(t.Context(), store.Filter{}, 0))) {
 		provider := record.(records.OAuth2Provider)
 		if secret := provider.ClientSecret.Reveal(); secret != "secret of "+provider.Name {
 			t.Errorf("the secret of %s is %q", provider.Name, secret)

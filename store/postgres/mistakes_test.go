@@ -209,12 +209,12 @@ func createEveryCharacter(t *testing.T, opened *store.Store) {
 	for i, name := range everyCharacter() {
 		request, settings := keyedRequest(fmt.Sprint("characters ", i))
 		request.Name, settings.ClientSecret = name, seal.NewSecret(name)
-		record, _, err := opened.CreateOAuth2Provider(t.Context(), request, settings)
+		record, _, err := opened.Providers.CreateOAuth2(t.Context(), request, settings)
 		if err != nil {
 			t.Errorf("name %.10q: %v", name, err)
 			continue
 		}
-		read, err := opened.Provider(t.Context(), record.PK)
+		read, err := opened.Providers.Get(t.Context(), record.PK)
 		if err != nil || read.Common().Name != name || !read.Common().CreatedAt.Equal(record.CreatedAt.Time) ||
 			read.(records.OAuth2Provider).ClientSecret.Reveal() != name {
 			t.Errorf("name %.10q: read %.10q of %v, want %v, %v",
@@ -223,7 +223,7 @@ func createEveryCharacter(t *testing.T, opened *store.Store) {
 	}
 	cancel()
 	others.Wait()
-	for _, err := range opened.Opened(t.Context(), opened.Providers(t.Context(), store.Filter{}, 0)) {
+	for _, err := range opened.Providers.Opened(t.Context(), opened.Providers.List(t.Context(), store.Filter{}, 0)) {
 		if err != nil {
 			t.Error(err)
 		}

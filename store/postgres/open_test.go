@@ -128,7 +128,7 @@ func TestNewerSchema(t *testing.T) {
 	if err := openError(t, url); !errors.Is(err, database.ErrNewer) {
 		t.Errorf("error is %v, want ErrNewer", err)
 	}
-	if records := storetest.Collect(t, loaded.Providers(t.Context(), store.Filter{}, 0)); len(records) != 4 {
+	if records := storetest.Collect(t, loaded.Providers.List(t.Context(), store.Filter{}, 0)); len(records) != 4 {
 		t.Errorf("%d records are stored, want 4", len(records))
 	}
 }

@@ -40,7 +40,7 @@ func newReplicated(t *testing.T, locale string) *replicated {
 
 func keyedCreate(ctx context.Context, opened *store.Store, key string) (replayed bool, err error) {
 	request, settings := keyedRequest(key)
-	_, replayed, err = opened.CreateOAuth2Provider(ctx, request, settings)
+	_, replayed, err = opened.Providers.CreateOAuth2(ctx, request, settings)
 	return replayed, err
 }
 
@@ -48,7 +48,7 @@ func keyedCreate(ctx context.Context, opened *store.Store, key string) (replayed
 func keyedValidate(ctx context.Context, opened *store.Store, key string) (isMade bool, err error) {
 	request, settings := keyedRequest(key)
 	request.ValidateOnly = true
-	_, isMade, err = opened.CreateOAuth2Provider(ctx, request, settings)
+	_, isMade, err = opened.Providers.CreateOAuth2(ctx, request, settings)
 	return isMade, err
 }
 
@@ -177,7 +177,7 @@ func TestCanceledWaitForStandby(t *testing.T) {
 			t.Errorf("%v: replayed is %v, %v", cancels[i], replayed, err)
 		}
 	}
-	if records := storetest.Collect(t, replicas[0].Providers(t.Context(), store.Filter{}, 0)); len(records) != len(cancels) {
+	if records := storetest.Collect(t, replicas[0].Providers.List(t.Context(), store.Filter{}, 0)); len(records) != len(cancels) {
 		t.Errorf("%d records are stored, want %d", len(records), len(cancels))
 	}
 }

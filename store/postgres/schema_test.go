@@ -152,11 +152,11 @@ func TestAddedColumns(t *testing.T) {
 	cluster, url := newDatabase(t)
 	opened := openStore(t, url, newKeyset(t))
 	createEach(t, opened, "before")
-	record := storetest.Collect(t, opened.Providers(t.Context(), store.Filter{}, 0))[0].Common()
-	_, err := opened.CreateApplication(t.Context(), records.Application{Name: "a", Slug: "a", ProviderPK: &record.PK})
+	record := storetest.Collect(t, opened.Providers.List(t.Context(), store.Filter{}, 0))[0].Common()
+	_, err := opened.Applications.Create(t.Context(), records.Application{Name: "a", Slug: "a", ProviderPK: &record.PK})
 	processtest.Must(t, err)
 	versions := func() map[int64]string {
-		found, err := opened.Versions(t.Context(), []int64{record.PK})
+		found, err := opened.Providers.Versions(t.Context(), []int64{record.PK})
 		processtest.Must(t, err)
 		return found
 	}
@@ -168,7 +168,7 @@ func TestAddedColumns(t *testing.T) {
 	if found := versions(); !maps.Equal(found, want) {
 		t.Errorf("versions are %x, want %x", found, want)
 	}
-	if read, err := opened.Provider(t.Context(), record.PK); err != nil || read.Common().Application.Slug != "a" {
+	if read, err := opened.Providers.Get(t.Context(), record.PK); err != nil || read.Common().Application.Slug != "a" {
 		t.Errorf("read %v, %v", read, err)
 	}
 	awaitReady(t, opened)

@@ -27,8 +27,8 @@ func newCopied(t *testing.T, cluster *postgrestest.Cluster, keyset string) (url 
 	source := cluster.CreateDatabase(t)
 	opened := openStore(t, source, keyset)
 	createEach(t, opened, "a", "b", "c", "deleted")
-	_, err := opened.CreateApplication(t.Context(), records.Application{Name: "a", Slug: "a"})
-	processtest.Must(t, err, opened.DeleteProviders(t.Context(), []int64{4}))
+	_, err := opened.Applications.Create(t.Context(), records.Application{Name: "a", Slug: "a"})
+	processtest.Must(t, err, opened.Providers.Delete(t.Context(), []int64{4}))
 	_, _, err = opened.Tokens.Create(t.Context(), grant("a"))
 	processtest.Must(t, err)
 	url = newMigrated(t, cluster)
@@ -53,7 +53,7 @@ func grant(name string) token.Grant {
 func expectNext(t *testing.T, opened *store.Store, name string, above int64) {
 	t.Helper()
 	request, settings := keyedRequest(name)
-	record, _, err := opened.CreateOAuth2Provider(t.Context(), request, settings)
+	record, _, err := opened.Providers.CreateOAuth2(t.Context(), request, settings)
 	if err != nil || record.PK <= above {
 		t.Errorf("%s: pk is %d, want one above %d, %v", name, record.PK, above, err)
 	}

@@ -115,10 +115,10 @@ func (c *createsCheck) round(ctx context.Context, t *rapid.T) {
 
 func (a *attempt) create(ctx context.Context, database *store.Store) {
 	if a.oauth2 != nil {
-		a.record, a.replayed, a.err = database.CreateOAuth2Provider(ctx, a.request, *a.oauth2)
+		a.record, a.replayed, a.err = database.Providers.CreateOAuth2(ctx, a.request, *a.oauth2)
 		return
 	}
-	a.record, a.replayed, a.err = database.CreateWorkspaceDirectoryProvider(ctx, a.request, *a.directory)
+	a.record, a.replayed, a.err = database.Providers.CreateWorkspaceDirectory(ctx, a.request, *a.directory)
 }
 
 // stored compares what is stored with the model. Events list every common row, even if its settings are missing.
@@ -131,7 +131,7 @@ func (c *createsCheck) stored(ctx context.Context, t *rapid.T, database *store.S
 		}
 		created++
 		want := c.model.records[event.Subject]
-		if record, err := database.Provider(ctx, event.Subject); err != nil || !reflect.DeepEqual(record, want) {
+		if record, err := database.Providers.Get(ctx, event.Subject); err != nil || !reflect.DeepEqual(record, want) {
 			t.Errorf("stored is %+v, %v, want %+v", record, err, want)
 		}
 	}
@@ -139,7 +139,7 @@ func (c *createsCheck) stored(ctx context.Context, t *rapid.T, database *store.S
 		t.Errorf("%d records are stored, want %d", created, len(c.model.records))
 	}
 	for letter := range strings.SplitSeq("abcdABCD", "") {
-		_, err := database.ProviderByClientID(ctx, c.prefix+letter)
+		_, err := database.Providers.ByClientID(ctx, c.prefix+letter)
 		if taken := c.model.clientIDs[c.prefix+letter]; taken != (err == nil) || !taken && !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("client_id %s: taken is %v, error is %v", letter, taken, err)
 		}

@@ -25,8 +25,8 @@ import (
 func testProvidersAreStoredAsGiven(t *testing.T, database *store.Store) {
 	request := keyed("a", "Shop")
 	request.Generated, request.RemoteAddress = records.GeneratedClientID|records.GeneratedSecret, "192.0.2.1"
-	oauth2, _, err := database.CreateOAuth2Provider(t.Context(), request, FullOAuth2("shop"))
-	directory, _, directoryErr := database.CreateWorkspaceDirectoryProvider(t.Context(), request, FullWorkspaceDirectory())
+	oauth2, _, err := database.Providers.CreateOAuth2(t.Context(), request, FullOAuth2("shop"))
+	directory, _, directoryErr := database.Providers.CreateWorkspaceDirectory(t.Context(), request, FullWorkspaceDirectory())
 	processtest.Must(t, err, directoryErr)
 	// A field with its zero value would not show that its column is missing.
 	for _, full := range []any{oauth2.Provider, oauth2.OAuth2Settings, directory.WorkspaceDirectorySettings} {
@@ -42,7 +42,7 @@ func testProvidersAreStoredAsGiven(t *testing.T, database *store.Store) {
 	}
 	expectRecord(t, database, oauth2)
 	expectRecord(t, database, directory)
-	byClientID, err := database.ProviderByClientID(t.Context(), "shop")
+	byClientID, err := database.Providers.ByClientID(t.Context(), "shop")
 	if err != nil || !reflect.DeepEqual(byClientID, records.Record(oauth2)) {
 		t.Errorf("by client_id: %+v, %v, want %+v", byClientID, err, oauth2)
 	}
@@ -63,8 +63,8 @@ func expectEveryChange(t *testing.T, database *store.Store, planned, requested r
 		t.Errorf("%v of %s differ, want every field: %v", differing, settings.Type(), err)
 	}
 	changes := []store.Change{{Planned: planned, Requested: requested, Fields: differing}}
-	processtest.Must(t, database.ChangeProviders(t.Context(), changes))
-	changed, err := database.Provider(t.Context(), planned.Common().PK)
+	processtest.Must(t, database.Providers.ChangePlanned(t.Context(), changes))
+	changed, err := database.Providers.Get(t.Context(), planned.Common().PK)
 	processtest.Must(t, err)
 	if got, want := reflect.ValueOf(changed).Field(1).Interface(), reflect.ValueOf(requested).Field(1).Interface(); !reflect.DeepEqual(got, want) {
 		t.Errorf("changed to %+v, want %+v", got, want)
@@ -78,7 +78,7 @@ func expectEveryChange(t *testing.T, database *store.Store, planned, requested r
 // expectRecord reads a record, which must be as it was created.
 func expectRecord(t *testing.T, database *store.Store, want records.Record) {
 	t.Helper()
-	record, err := database.Provider(t.Context(), want.Common().PK)
+	record, err := database.Providers.Get(t.Context(), want.Common().PK)
 	if err != nil || !reflect.DeepEqual(record, want) {
 		t.Errorf("read %+v, %v, want %+v", record, err, want)
 	}
@@ -109,7 +109,7 @@ func testValuesOfABatch(t *testing.T, database *store.Store) {
 		})
 		for _, c := range creates {
 			processtest.Must(t, c.err)
-			read, err := database.Provider(ctx, c.record.Common().PK)
+			read, err := database.Providers.Get(ctx, c.record.Common().PK)
 			if err != nil || !reflect.DeepEqual(read, c.record) {
 				t.Errorf("read %+v, %v, want %+v", read, err, c.record)
 			}
@@ -169,7 +169,7 @@ func testFailingRows(t *testing.T, database *store.Store) {
 		if i%3 == 0 {
 			clientID = "taken"
 		}
-		_, _, err := database.CreateOAuth2Provider(t.Context(), creation("x"), FullOAuth2(clientID))
+		_, _, err := database.Providers.CreateOAuth2(t.Context(), creation("x"), FullOAuth2(clientID))
 		if taken := errors.Is(err, store.ErrClientIDTaken); taken != (i%3 == 0) || !taken && err != nil {
 			t.Errorf("create %d: %v", i, err)
 		}

@@ -128,7 +128,7 @@ func FullWorkspaceDirectory() records.WorkspaceDirectorySettings {
 
 func createOAuth2(t *testing.T, database *store.Store, clientID string) records.OAuth2Provider {
 	t.Helper()
-	record, _, err := database.CreateOAuth2Provider(t.Context(), creation("oauth2"), FullOAuth2(clientID))
+	record, _, err := database.Providers.CreateOAuth2(t.Context(), creation("oauth2"), FullOAuth2(clientID))
 	processtest.Must(t, err)
 	return record
 }
@@ -149,7 +149,7 @@ func concurrently(count int, work func(i int)) {
 
 func stored(t *testing.T, database *store.Store) []records.Record {
 	t.Helper()
-	return Collect(t, database.Providers(t.Context(), store.Filter{}, 0))
+	return Collect(t, database.Providers.List(t.Context(), store.Filter{}, 0))
 }
 
 // Collect returns the elements of a sequence, and fails the test on an error.

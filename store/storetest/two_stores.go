@@ -119,20 +119,20 @@ func testConcurrentApplications(t *testing.T, first, second *store.Store) {
 				case "backchannel":
 					application.Backchannels = append(application.Backchannels, records.Backchannel{ProviderPK: shared})
 				}
-				_, errs[operator] = []*store.Store{first, second}[operator].CreateApplication(t.Context(), application)
+				_, errs[operator] = []*store.Store{first, second}[operator].Applications.Create(t.Context(), application)
 			})
 			refused := slices.IndexFunc(errs[:], func(err error) bool { return err != nil })
 			if refused < 0 || !errors.Is(errs[refused], refusal) || errs[1-refused] != nil {
 				t.Fatalf("%s: errors are %v, want one %v", name, errs, refusal)
 			}
-			left, err := first.Provider(t.Context(), own[refused])
+			left, err := first.Providers.Get(t.Context(), own[refused])
 			processtest.Must(t, err)
 			if left.Common().Application.ID != 0 || left.Common().Backchannel.ApplicationID != 0 {
 				t.Errorf("%s: the refused operator left %+v", name, left)
 			}
 		}
 	}
-	if applications := Collect(t, second.Applications(t.Context())); len(applications) != 5*3 {
+	if applications := Collect(t, second.Applications.List(t.Context())); len(applications) != 5*3 {
 		t.Errorf("%d applications, want 15", len(applications))
 	}
 }
@@ -140,7 +140,7 @@ func testConcurrentApplications(t *testing.T, first, second *store.Store) {
 // createKeyed creates an OAuth2 provider whose key is its client_id.
 func createKeyed(t *testing.T, database *store.Store, key string) (replayed bool) {
 	t.Helper()
-	_, replayed, err := database.CreateOAuth2Provider(t.Context(), keyed(key, key), FullOAuth2(key))
+	_, replayed, err := database.Providers.CreateOAuth2(t.Context(), keyed(key, key), FullOAuth2(key))
 	processtest.Must(t, err)
 	return replayed
 }
@@ -187,20 +187,20 @@ func testUpdatesDuringCreates(t *testing.T, first, second *store.Store) {
 	for round := range rounds {
 		var changes []store.Change
 		for pk := int64(1); pk <= count; pk++ {
-			record, err := second.Provider(t.Context(), pk)
+			record, err := second.Providers.Get(t.Context(), pk)
 			processtest.Must(t, err)
 			requested := record.(records.OAuth2Provider)
 			requested.ClientSecret = seal.NewSecret(fmt.Sprint("secret ", round, pk))
 			changes = append(changes, store.Change{Planned: record, Requested: requested, Fields: []string{"client_secret"}})
 			updated[pk] = requested
 		}
-		inTurn(func() error { return second.ChangeProviders(t.Context(), changes) })
+		inTurn(func() error { return second.Providers.ChangePlanned(t.Context(), changes) })
 	}
 	reseals.Wait()
 	done.Store(true)
 	creates.Wait()
 	for pk, want := range updated {
-		record, err := first.Provider(t.Context(), pk)
+		record, err := first.Providers.Get(t.Context(), pk)
 		got, _ := record.(records.OAuth2Provider)
 		// The secret may be sealed with another key.
 		if got.Sealed, want.Sealed = nil, nil; err != nil || !reflect.DeepEqual(got, want) {
@@ -223,7 +223,7 @@ func testCreatesDuringDeletes(t *testing.T, first, second *store.Store) {
 			if i%3 == 0 {
 				request = creation("x")
 			}
-			_, _, err := first.CreateOAuth2Provider(t.Context(), request, FullOAuth2(fmt.Sprint(i%5)))
+			_, _, err := first.Providers.CreateOAuth2(t.Context(), request, FullOAuth2(fmt.Sprint(i%5)))
 			isRefused := errors.Is(err, store.ErrClientIDTaken) || errors.Is(err, store.ErrKeyReused)
 			if err != nil && !isRefused && !errors.Is(err, store.ErrUnavailable) {
 				t.Errorf("create: %v", err)
@@ -233,7 +233,7 @@ func testCreatesDuringDeletes(t *testing.T, first, second *store.Store) {
 	for range 4 {
 		group.Go(func() {
 			for !done.Load() {
-				for _, err := range first.Providers(t.Context(), store.Filter{}, 0) {
+				for _, err := range first.Providers.List(t.Context(), store.Filter{}, 0) {
 					if err != nil {
 						t.Errorf("read: %v", err)
 					}
@@ -248,7 +248,7 @@ func testCreatesDuringDeletes(t *testing.T, first, second *store.Store) {
 		for _, record := range stored(t, second) {
 			pks = append(pks, record.Common().PK)
 		}
-		if err := second.DeleteProviders(t.Context(), pks); err != nil {
+		if err := second.Providers.Delete(t.Context(), pks); err != nil {
 			t.Errorf("delete: %v", err)
 		}
 		for _, pk := range pks {

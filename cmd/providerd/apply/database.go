@@ -77,7 +77,7 @@ func (r *report) plan(ctx context.Context, database *store.Store, contract *cont
 			deleted = append(deleted, a.PK)
 		}
 	}
-	if _, err := database.Deletable(ctx, deleted); err != nil {
+	if _, err := database.Providers.Deletable(ctx, deleted); err != nil {
 		return nil, fmt.Errorf("--prune: %w", err)
 	}
 	if r.Output != console.FormatJSON {
@@ -104,7 +104,7 @@ func (p *plan) changed() (list []*applied) {
 
 // checkCaller refuses a name that has neither a record nor a token: it is probably mistyped.
 func (p *plan) checkCaller(ctx context.Context) error {
-	records, err := p.database.Identities(ctx, store.Filter{CreatedBy: string(*p.As)}, 1)
+	records, err := p.database.Providers.Identities(ctx, store.Filter{CreatedBy: string(*p.As)}, 1)
 	if err != nil || len(records) > 0 {
 		return err
 	}
@@ -136,7 +136,7 @@ func (p *plan) write(ctx context.Context) error {
 	for i, a := range changed {
 		changes[i] = a.change
 	}
-	pks, err := p.database.Change(ctx, func(in *store.Store) ([]store.Change, error) {
+	pks, err := p.database.Providers.Change(ctx, func(in *store.Providers) ([]store.Change, error) {
 		found, err := p.find(ctx, in)
 		if err == nil && !reflect.DeepEqual(found, p.found) {
 			err = errPlanChanged

@@ -47,7 +47,7 @@ func Stored(t *testing.T, dir string) []Record {
 // readAll returns the providers of a database, ordered by pk, and closes it.
 func readAll(t *testing.T, database *store.Store) (found []Record) {
 	t.Helper()
-	opened := database.Opened(t.Context(), database.Providers(t.Context(), store.Filter{}, 0))
+	opened := database.Providers.Opened(t.Context(), database.Providers.List(t.Context(), store.Filter{}, 0))
 	for stored, err := range opened {
 		processtest.Must(t, err)
 		record := Record{Name: stored.Common().Name, PK: stored.Common().PK}

@@ -49,7 +49,7 @@ func (f linkFlags) application(slug console.Slug, name console.Label) records.Ap
 // Run creates the application.
 func (c *createCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	return c.WithStore(ctx, func(database *store.Store) error {
-		application, err := database.CreateApplication(ctx, c.application(c.Slug, c.Name))
+		application, err := database.Applications.Create(ctx, c.application(c.Slug, c.Name))
 		return printApplication(out, messages, application, err)
 	})
 }
@@ -62,7 +62,7 @@ type listCommand struct {
 // Run lists the applications.
 func (c *listCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	return c.WithStore(ctx, func(database *store.Store) error {
-		return applications().Print(out, messages, c.Output, database.Applications(ctx))
+		return applications().Print(out, messages, c.Output, database.Applications.List(ctx))
 	})
 }
 
@@ -92,7 +92,7 @@ func (*linkCommand) Help() string {
 // Run creates the links.
 func (c *linkCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	return c.WithStore(ctx, func(database *store.Store) error {
-		application, err := database.Link(ctx, c.application(c.Slug, ""))
+		application, err := database.Applications.Link(ctx, c.application(c.Slug, ""))
 		return printApplication(out, messages, application, err)
 	})
 }
@@ -107,7 +107,7 @@ func (*unlinkCommand) Help() string {
 // Run removes the links.
 func (c *unlinkCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	return c.WithStore(ctx, func(database *store.Store) error {
-		application, err := database.Unlink(ctx, c.application(c.Slug, ""))
+		application, err := database.Applications.Unlink(ctx, c.application(c.Slug, ""))
 		return printApplication(out, messages, application, err)
 	})
 }
@@ -129,7 +129,7 @@ func (c *deleteCommand) Run(ctx context.Context, out *console.Output, messages *
 		if err := c.Ask(out, "delete "+what); err != nil {
 			return err
 		}
-		if err := database.DeleteApplications(ctx, slugs); err != nil {
+		if err := database.Applications.Delete(ctx, slugs); err != nil {
 			return console.SuggestList(err, listOfApplications)
 		}
 		messages.Note("deleted %s", what)

@@ -43,14 +43,14 @@ func (c *deleteCommand) Run(ctx context.Context, out *console.Output, messages *
 		pks[i] = int64(pk)
 	}
 	return c.WithStore(ctx, func(database *store.Store) error {
-		providers, err := database.Deletable(ctx, pks)
+		providers, err := database.Providers.Deletable(ctx, pks)
 		if err != nil {
 			return console.SuggestList(err, listOfProviders)
 		}
 		if err := c.Ask(out, "delete "+nameProviders(providers)); err != nil {
 			return err
 		}
-		if err := database.DeleteProviders(ctx, pks); err != nil {
+		if err := database.Providers.Delete(ctx, pks); err != nil {
 			return err
 		}
 		messages.Note("deleted %s", console.Count(len(providers), "provider"))

@@ -79,7 +79,7 @@ func (c *exportCommand) write(ctx context.Context, database *store.Store, to *ex
 			continue
 		}
 		selected.Kind = console.ProviderKind(kind.Name)
-		for record, err := range database.Opened(ctx, selected.records(ctx, database, to.messages)) {
+		for record, err := range database.Providers.Opened(ctx, selected.records(ctx, database, to.messages)) {
 			if errors.Is(err, store.ErrDamaged) {
 				to.messages.Error(err)
 				to.damaged++

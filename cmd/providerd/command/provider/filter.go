@@ -28,7 +28,7 @@ type providerFlags struct {
 func (f providerFlags) records(
 	ctx context.Context, database *store.Store, messages *console.Messages,
 ) iter.Seq2[records.Record, error] {
-	found := database.Providers(ctx, store.Filter{
+	found := database.Providers.List(ctx, store.Filter{
 		Kind: records.Kind(f.Kind), Name: string(f.Name), ClientID: string(f.ClientID), CreatedBy: string(f.CreatedBy),
 		Since: time.Time(f.Since),
 	}, int64(f.After))

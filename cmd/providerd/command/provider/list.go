@@ -32,7 +32,7 @@ func (c *listCommand) Run(ctx context.Context, out *console.Output, messages *co
 	return c.WithStore(ctx, func(database *store.Store) error {
 		records := c.records(ctx, database, messages)
 		if c.Reveal || c.Advice {
-			records = database.Opened(ctx, records)
+			records = database.Providers.Opened(ctx, records)
 		}
 		if c.Advice {
 			return c.advise(out, messages, records)

@@ -35,9 +35,9 @@ func (c *showCommand) Run(ctx context.Context, out *console.Output) error {
 		var record records.Record
 		var err error
 		if c.ClientID != "" {
-			record, err = database.ProviderByClientID(ctx, c.ClientID)
+			record, err = database.Providers.ByClientID(ctx, c.ClientID)
 		} else {
-			record, err = database.Provider(ctx, int64(c.PK))
+			record, err = database.Providers.Get(ctx, int64(c.PK))
 		}
 		if err != nil {
 			return console.SuggestList(err, listOfProviders)

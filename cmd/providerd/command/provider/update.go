@@ -36,7 +36,7 @@ func (c *updateCommand) Run(
 	ctx context.Context, contract *contract.Document, out *console.Output, messages *console.Messages,
 ) error {
 	return c.WithStore(ctx, func(database *store.Store) error {
-		planned, err := database.Provider(ctx, int64(c.PK))
+		planned, err := database.Providers.Get(ctx, int64(c.PK))
 		if err != nil {
 			return console.SuggestList(err, listOfProviders)
 		}
@@ -63,7 +63,7 @@ func (c *updateCommand) Run(
 		if err := c.Ask(out, fmt.Sprintf("update provider %d (%s)", c.PK, planned.Common().Name)); err != nil {
 			return err
 		}
-		if err := database.ChangeProviders(ctx, []store.Change{change}); err != nil {
+		if err := database.Providers.ChangePlanned(ctx, []store.Change{change}); err != nil {
 			return err
 		}
 		messages.Note("updated provider %d", c.PK)
