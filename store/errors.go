@@ -14,18 +14,8 @@ var (
 	ErrNotFound = database.ErrNotFound
 	// ErrClientIDTaken means that another OAuth2 provider has the client_id (RFC 6749, section 2.2).
 	ErrClientIDTaken = errors.New("client_id is taken by another provider")
-	// ErrSlugTaken means that another application has the slug.
-	ErrSlugTaken = errors.New("slug is taken by another application")
-	// ErrProviderLinked means that the provider already serves another application.
-	ErrProviderLinked = errors.New("provider is linked to another application")
 	// ErrProviderInUse means that the provider serves an application, so it cannot be deleted.
 	ErrProviderInUse = errors.New("provider is linked to an application")
-	// ErrApplicationLinked means that another provider already serves the application.
-	ErrApplicationLinked = errors.New("application is linked to another provider")
-	// ErrNotLinked means that the provider does not serve the application in this role.
-	ErrNotLinked = errors.New("provider is not linked to the application")
-	// ErrWrongKind means that a provider of this kind cannot have the requested role.
-	ErrWrongKind = errors.New("provider is of the wrong kind")
 	// ErrOverloaded means that the queue is full. Nothing was stored.
 	ErrOverloaded = errors.New("too many creates are waiting")
 	// ErrOutcomeUnknown means that the database did not report whether it committed. A retry with the same idempotency key

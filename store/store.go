@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/semaphore"
 	"gorm.io/gorm"
 
+	"example.com/providerd/store/application"
 	"example.com/providerd/store/audit"
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/event"
@@ -27,7 +28,7 @@ import (
 // Store is what one database keeps. It is safe for concurrent use.
 type Store struct {
 	Providers    *Providers
-	Applications *Applications
+	Applications *application.Applications
 	Tokens       *token.Tokens
 	Events       *event.Events
 	Log          *audit.Log
@@ -79,7 +80,7 @@ func Open(ctx context.Context, db database.Database, keysetPath string) (*Store,
 		Providers: &Providers{
 			database: db, keys: keys, batcher: startBatcher(db, keys), normalizing: semaphore.NewWeighted(maxNormalizing),
 		},
-		Applications: &Applications{database: db}, Tokens: token.New(db), Events: event.New(db),
+		Applications: application.New(db), Tokens: token.New(db), Events: event.New(db),
 		Log: audit.New(db, keys, loaded), Keys: keys, database: db,
 	}, nil
 }

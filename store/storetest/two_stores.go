@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"example.com/providerd/store"
+	"example.com/providerd/store/application"
 	"example.com/providerd/store/event"
 	"example.com/providerd/store/records"
 	"example.com/providerd/store/seal"
@@ -101,7 +102,7 @@ func testCrossedBatches(t *testing.T, first, second *store.Store) {
 func testConcurrentApplications(t *testing.T, first, second *store.Store) {
 	for round := range 5 {
 		for name, refusal := range map[string]error{
-			"slug": store.ErrSlugTaken, "provider": store.ErrProviderLinked, "backchannel": store.ErrProviderLinked,
+			"slug": application.ErrSlugTaken, "provider": application.ErrProviderLinked, "backchannel": application.ErrProviderLinked,
 		} {
 			shared := createOAuth2(t, first, fmt.Sprint(name, round, " shared")).PK
 			var own [2]int64

@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"example.com/providerd/store"
+	"example.com/providerd/store/application"
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/token"
 )
@@ -39,7 +40,7 @@ func Explain(err error) error {
 		{store.ErrChanged, "run the command again"},
 		{store.ErrClientIDTaken, `see "providerd provider list --client-id"`},
 		{store.ErrProviderInUse, `run "providerd application unlink" first`},
-		{store.ErrApplicationLinked, `run "providerd application unlink" first`},
+		{application.ErrLinked, `run "providerd application unlink" first`},
 		{token.ErrRevoked, `create another with "providerd token create"`},
 		{fs.ErrNotExist, "correct the path"},
 		{syscall.ENOTDIR, "correct the path"},

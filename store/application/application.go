@@ -1,4 +1,7 @@
-package store
+// Package application holds the applications that providers are linked to. It changes no provider.
+//
+// Start with Applications.
+package application
 
 import (
 	"context"
@@ -15,8 +18,24 @@ import (
 	"example.com/providerd/store/rows"
 )
 
+var (
+	// ErrSlugTaken means that another application has the slug.
+	ErrSlugTaken = errors.New("slug is taken by another application")
+	// ErrProviderLinked means that the provider already serves another application.
+	ErrProviderLinked = errors.New("provider is linked to another application")
+	// ErrLinked means that another provider already serves the application.
+	ErrLinked = errors.New("application is linked to another provider")
+	// ErrNotLinked means that the provider does not serve the application in this role.
+	ErrNotLinked = errors.New("provider is not linked to the application")
+	// ErrWrongKind means that a provider of this kind cannot have the requested role.
+	ErrWrongKind = errors.New("provider is of the wrong kind")
+)
+
 // Applications are the applications of a database, with their links to providers.
 type Applications struct{ database database.Database }
+
+// New returns the applications of a database.
+func New(db database.Database) *Applications { return &Applications{database: db} }
 
 // Create stores an application with its links and returns it. ID is ignored.
 //
@@ -28,7 +47,7 @@ func (a *Applications) Create(ctx context.Context, application records.Applicati
 			return err
 		}
 		created := records.Application{Slug: application.Slug, Name: application.Name}
-		if err := tx.Create(&created).Error; isDuplicate(err) {
+		if err := tx.Create(&created).Error; errors.Is(err, gorm.ErrDuplicatedKey) {
 			return fmt.Errorf("%w: %s", ErrSlugTaken, application.Slug)
 		} else if err != nil {
 			return err
@@ -40,7 +59,7 @@ func (a *Applications) Create(ctx context.Context, application records.Applicati
 // Link adds links to an application, all or none, and returns the changed application. It reads Slug, ProviderPK and
 // Backchannels of links. Existing links stay.
 //
-// It returns ErrNotFound, ErrWrongKind and ErrProviderLinked as Create does, ErrApplicationLinked if another
+// It returns ErrNotFound, ErrWrongKind and ErrProviderLinked as Create does, ErrLinked if another
 // provider serves the application, or ErrUnavailable; nothing is linked then. It can also return ErrOutcomeUnknown.
 func (a *Applications) Link(ctx context.Context, links records.Application) (records.Application, error) {
 	return a.relink(ctx, "link application", links.Slug, func(tx *gorm.DB) error {
@@ -60,7 +79,7 @@ func (a *Applications) Link(ctx context.Context, links records.Application) (rec
 func addLinks(tx *gorm.DB, application, added records.Application) error {
 	if pk := added.ProviderPK; pk != nil {
 		if serving := application.ProviderPK; serving != nil {
-			return fmt.Errorf("%s: %w: %d", application.Slug, ErrApplicationLinked, *serving)
+			return fmt.Errorf("%s: %w: %d", application.Slug, ErrLinked, *serving)
 		}
 		if err := setProvider(tx, application, pk); err != nil {
 			return err
