@@ -48,12 +48,8 @@ func (s *Providers) Opened(
 // List returns the selected providers whose pk is greater than after, ordered by pk, without their secrets.
 // For a damaged one it yields ErrDamaged and continues. On ErrUnavailable the sequence ends.
 func (s *Providers) List(ctx context.Context, filter Filter, after int64) iter.Seq2[records.Record, error] {
-	return rows.Values(rows.Pages(func(last *rows.Row[records.Record]) ([]rows.Row[records.Record], error) {
-		from := after
-		if last != nil {
-			from = last.Value.Common().PK
-		}
-		return records.Read(filter.where(s.reader(ctx)).Where("pk > ?", from).Order("pk").Limit(rows.PageSize))
+	return rows.Values(rows.Pages(after, records.KeyOf, func(after int64) ([]rows.Row[records.Record], error) {
+		return records.Read(filter.where(s.reader(ctx)).Where("pk > ?", after).Order("pk").Limit(rows.PageSize))
 	}))
 }
 

@@ -216,12 +216,9 @@ func withBackchannels(tx *gorm.DB) *gorm.DB {
 
 // List returns all applications with their backchannels, oldest first. On ErrUnavailable the sequence ends.
 func (a *Applications) List(ctx context.Context) iter.Seq2[records.Application, error] {
-	return rows.Pages(func(last *records.Application) ([]records.Application, error) {
-		query := withBackchannels(a.database.Reader().WithContext(ctx))
-		if last != nil {
-			query = query.Where("id > ?", last.ID)
-		}
-		var page []records.Application
+	key := func(a records.Application) int64 { return a.ID }
+	return rows.Pages(0, key, func(after int64) (page []records.Application, err error) {
+		query := withBackchannels(a.database.Reader().WithContext(ctx)).Where("id > ?", after)
 		if err := query.Order("id").Limit(rows.PageSize).Find(&page).Error; err != nil {
 			return nil, fmt.Errorf("read applications: %w", err)
 		}

@@ -53,13 +53,11 @@ func CheckProviders(
 		return 0, fmt.Errorf("count providers: %w", err)
 	}
 	var read DamagedError
-	providers := rows.Pages(func(last *rows.Row[records.Record]) ([]rows.Row[records.Record], error) {
-		query := reader.Order("pk").Limit(rows.PageSize)
-		if last != nil {
+	providers := rows.Pages(0, records.KeyOf, func(after int64) ([]rows.Row[records.Record], error) {
+		if after > 0 {
 			progress(read.Total, max(read.Total, total))
-			query = query.Where("pk > ?", last.Value.Common().PK)
 		}
-		return records.Read(query)
+		return records.Read(reader.Where("pk > ?", after).Order("pk").Limit(rows.PageSize))
 	})
 	for row, err := range providers {
 		if err != nil {

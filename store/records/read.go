@@ -28,6 +28,9 @@ func Read(query *gorm.DB) ([]rows.Row[Record], error) {
 	return read, nil
 }
 
+// KeyOf returns the pk of a record, which may be damaged.
+func KeyOf(row rows.Row[Record]) int64 { return row.Value.Common().PK }
+
 // row is a row of either kind. The column that both kinds have is scanned into OAuth2Settings.
 type row struct {
 	Provider                   `gorm:"embedded"`

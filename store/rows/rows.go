@@ -65,27 +65,26 @@ func Read[T any](query *gorm.DB, scan func(into func(model any) error) (T, error
 // PageSize is the number of rows in memory while a whole table is read.
 const PageSize = 500
 
-// Pages yields rows, read page by page. Each page is a separate statement: a transaction held open while a person reads
-// the output would keep the WAL from being reset.
-func Pages[Row any](read func(last *Row) ([]Row, error)) iter.Seq2[Row, error] {
+// Pages yields the rows of a table with keys above one, in the order of the keys, and reads them page by page. Each page
+// is a separate statement: a transaction held open while a person reads the output would keep the WAL from being reset.
+func Pages[Row any](
+	first int64, key func(Row) int64, read func(after int64) ([]Row, error),
+) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
-		var last *Row
-		for {
-			page, err := read(last)
+		after := first
+		for isLast := false; !isLast; {
+			page, err := read(after)
 			if err != nil {
-				var none Row
-				yield(none, err)
+				yield(*new(Row), err)
 				return
 			}
 			for _, row := range page {
 				if !yield(row, nil) {
 					return
 				}
+				after = key(row)
 			}
-			if len(page) < PageSize {
-				return
-			}
-			last = &page[len(page)-1]
+			isLast = len(page) < PageSize
 		}
 	}
 }

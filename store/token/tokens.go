@@ -162,11 +162,9 @@ func Read(query *gorm.DB) ([]rows.Row[Token], error) {
 // List returns the records of all tokens, oldest first. For a damaged one it yields ErrDamaged and continues. On
 // ErrUnavailable the sequence ends.
 func (t *Tokens) List(ctx context.Context) iter.Seq2[Token, error] {
-	return rows.Values(rows.Pages(func(last *rows.Row[Token]) ([]rows.Row[Token], error) {
-		query := t.database.Reader().WithContext(ctx)
-		if last != nil {
-			query = query.Where("id > ?", last.Value.ID)
-		}
+	key := func(row rows.Row[Token]) int64 { return row.Value.ID }
+	return rows.Values(rows.Pages(0, key, func(after int64) ([]rows.Row[Token], error) {
+		query := t.database.Reader().WithContext(ctx).Where("id > ?", after)
 		page, err := Read(query.Order("id").Limit(rows.PageSize))
 		if err != nil {
 			return nil, fmt.Errorf("read tokens: %w", err)
