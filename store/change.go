@@ -256,3 +256,6 @@ func eventsOf(changes []Change) (events []event.Event) {
 	}
 	return events
 }
+
+// isDuplicate reports whether a statement violated a UNIQUE constraint.
+func isDuplicate(err error) bool { return errors.Is(err, gorm.ErrDuplicatedKey) }

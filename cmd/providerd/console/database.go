@@ -13,6 +13,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"example.com/providerd/store"
+	"example.com/providerd/store/seal"
 )
 
 // DefaultDatabase is the URL of the database by default.
@@ -66,7 +67,7 @@ func (f DatabaseFlags) WithStore(ctx context.Context, work func(database *store.
 // NameSource adds the flag or variable of a database that cannot be reached, or of a keyset that cannot be used.
 func (f DatabaseFlags) NameSource(err error) error {
 	switch {
-	case f.Keyset != "" && (errors.Is(err, store.ErrNoKeyset) || errors.Is(err, store.ErrKeysetUnusable)):
+	case f.Keyset != "" && (errors.Is(err, seal.ErrNoKeyset) || errors.Is(err, seal.ErrKeysetUnusable)):
 		return fmt.Errorf("%s: %w", Source("keyset", f.Keyset), err)
 	case f.Database.Path == "" && errors.Is(err, store.ErrUnavailable):
 		return fmt.Errorf("%s: %w", Source("database", f.Database.Text), err)

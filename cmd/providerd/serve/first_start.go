@@ -12,6 +12,7 @@ import (
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/store"
 	"example.com/providerd/store/files"
+	"example.com/providerd/store/seal"
 	"example.com/providerd/store/sqlite"
 	"example.com/providerd/store/token"
 )
@@ -24,7 +25,7 @@ func createStore(ctx context.Context, f console.DatabaseFlags, log *serveLog) (*
 	hadKeyset := err == nil
 	if f.Database.Path == "" && errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: %s; run \"providerd key create --keyset %s\" for an empty database, or copy the file "+
-			"from another replica", store.ErrNoKeyset, f.KeysetPath(), f.KeysetPath())
+			"from another replica", seal.ErrNoKeyset, f.KeysetPath(), f.KeysetPath())
 	}
 	db, err := f.Database.Create(ctx, log.Logger, false)
 	if err != nil {
