@@ -226,19 +226,6 @@ func compareCreates(a, b *create) int {
 	)
 }
 
-func comparePointers(a, b *string) int {
-	switch {
-	case a == nil && b == nil:
-		return 0
-	case a == nil:
-		return -1
-	case b == nil:
-		return 1
-	default:
-		return cmp.Compare(*a, *b)
-	}
-}
-
 // lookUp sets the outcome of creates that were not stored. It returns those that nothing explains, sealed with the
 // latest keys: the keys were changed, what they met was deleted, or they got pks that are in use.
 func (i inserter) lookUp(creates []*create) (again []*create, err error) {

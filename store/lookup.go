@@ -1,0 +1,75 @@
+package store
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+
+	"gorm.io/gorm"
+
+	"example.com/providerd/store/records"
+)
+
+// errKeyExists means that a record with the idempotency key of a create exists.
+var errKeyExists = errors.New("a record of the idempotency key exists")
+
+// met is a record that has a uid, a client_id or an idempotency key of some creates.
+type met struct {
+	records.Provider `gorm:"embedded"`
+	ClientID         *string
+}
+
+// selectMet selects records with the unique values of creates.
+const selectMet = "SELECT pk, uid, created_at, created_by, kind, idempotency_key, client_id FROM providers "
+
+// findMet finds the records with one statement, so that it sees one state of the database.
+func findMet(tx *gorm.DB, creates []*create) (found []met, err error) {
+	var uids, clientIDs, keys []any
+	for _, c := range creates {
+		uids, clientIDs = append(uids, c.common.UID), append(clientIDs, records.Optional(c.clientID))
+		keys = append(keys, c.common.CreatedBy, c.common.Kind, records.Optional(c.common.IdempotencyKey))
+	}
+	query := selectMet + "WHERE uid IN ? UNION ALL " + selectMet + "WHERE client_id IN ? UNION ALL " + selectMet +
+		"JOIN (VALUES " + strings.Repeat(", (?, ?, ?)", len(uids))[2:] + ") AS keys " +
+		"ON created_by = column1 AND kind = column2 AND idempotency_key = column3"
+	if err := tx.Raw(query, append([]any{uids, clientIDs}, keys...)...).Scan(&found).Error; err != nil {
+		return nil, fmt.Errorf("find unique values: %w", err)
+	}
+	return found, nil
+}
+
+// outcome sets the outcome of a create that was not inserted, and reports whether there is one.
+func outcome(c *create, found []met) bool {
+	isTaken, isKeyTaken := false, false
+	isSame := func(wanted, other *string) bool { return wanted != nil && comparePointers(wanted, other) == 0 }
+	for _, other := range found {
+		if other.UID == c.common.UID {
+			c.common.PK, c.common.CreatedAt, c.err = other.PK, other.CreatedAt, nil
+			return true
+		}
+		isTaken = isTaken || isSame(c.clientID, other.ClientID)
+		isKeyTaken = isKeyTaken || isSame(c.common.IdempotencyKey, other.IdempotencyKey) &&
+			c.common.CreatedBy == other.CreatedBy && c.common.Kind == other.Kind
+	}
+	switch {
+	case isKeyTaken:
+		c.err = errKeyExists
+	case isTaken:
+		c.err = ErrClientIDTaken
+	}
+	return isTaken || isKeyTaken
+}
+
+func comparePointers(a, b *string) int {
+	switch {
+	case a == nil && b == nil:
+		return 0
+	case a == nil:
+		return -1
+	case b == nil:
+		return 1
+	default:
+		return cmp.Compare(*a, *b)
+	}
+}
