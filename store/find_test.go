@@ -37,7 +37,7 @@ func benchmarkFind(b *testing.B, opened *store.Store) {
 		request := store.CreateRequest{
 			Name: "a", CreatedBy: "caller", RequestID: fmt.Sprint(number), IdempotencyKey: key, ValidateOnly: validateOnly,
 		}
-		_, _, err := opened.CreateOAuth2Provider(ctx, request, storetest.FullOAuth2(fmt.Sprint(number)))
+		_, _, err := opened.Providers.CreateOAuth2(ctx, request, storetest.FullOAuth2(fmt.Sprint(number)))
 		processtest.Must(b, err)
 	}
 	for number < stored {
