@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -85,25 +84,13 @@ func (s *Providers) checkPlanned(ctx context.Context, changes []Change) error {
 		pk := change.Planned.Common().PK
 		record, err := s.Get(ctx, pk)
 		switch {
-		case errors.Is(err, ErrNotFound), err == nil && !isSame(record, change.Planned):
+		case errors.Is(err, ErrNotFound), err == nil && !records.IsSame(record, change.Planned):
 			return fmt.Errorf("provider %d: %w", pk, ErrChanged)
 		case err != nil:
 			return err
 		}
 	}
 	return nil
-}
-
-// isSame reports whether two opened records are equal, regardless of links and of the keys that seal their
-// secrets.
-func isSame(a, b records.Record) bool {
-	plain := func(record records.Record) records.Record {
-		common := record.Common()
-		common.Sealed, common.Application, common.Backchannel = nil, records.Application{}, records.Backchannel{}
-		_, secret := record.Secret()
-		return record.With(common, secret)
-	}
-	return reflect.DeepEqual(plain(a), plain(b))
 }
 
 // changing makes changes in a transaction.

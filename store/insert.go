@@ -62,8 +62,7 @@ func (i inserter) seal(ctx context.Context, c *create) error {
 }
 
 func (i inserter) sealWith(c *create, keys *keyset.Loaded) (err error) {
-	_, secret := c.requested.Secret()
-	if c.common.Sealed, err = keys.Seal(secret, records.PlaceOf(*c.common)); err != nil {
+	if c.common.Sealed, err = records.Seal(keys.Keys, c.requested, *c.common); err != nil {
 		return err
 	}
 	columns := records.Settings(c.requested, c.common.Columns())

@@ -3,6 +3,7 @@ package records
 import (
 	"bytes"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -32,8 +33,8 @@ func Differing(stored, requested Record) (fields []string, err error) {
 			return fields, err
 		}
 	}
-	field, secret := stored.Secret()
-	_, requestedSecret := requested.Secret()
+	field, secret := stored.secret()
+	_, requestedSecret := requested.secret()
 	// What the server chooses depends on the client_type.
 	isChosen := chosen&GeneratedSecret != 0 && !slices.Contains(fields, "client_type")
 	if !secret.Equal(requestedSecret) && !isChosen {
@@ -50,8 +51,8 @@ func hasOtherSettings(a, b Record) bool { return !slices.Equal(a.settings(all())
 // isReordered reports whether the credentials of two records can be the same JSON with members in another order. They
 // are in the shortest form, so their lengths are then equal.
 func isReordered(a, b Record) bool {
-	field, secret := a.Secret()
-	_, other := b.Secret()
+	field, secret := a.secret()
+	_, other := b.secret()
 	return field == "credentials" && len(secret.Reveal()) == len(other.Reveal()) && secret.Reveal() != other.Reveal()
 }
 
@@ -59,7 +60,7 @@ func isReordered(a, b Record) bool {
 func isSameJSON(a, b Record) (bool, error) {
 	var texts [2]jsontext.Value
 	for i, record := range []Record{a, b} {
-		_, secret := record.Secret()
+		_, secret := record.secret()
 		texts[i] = jsontext.Value(secret.Reveal())
 		err := texts[i].Canonicalize(jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false))
 		if err != nil {
@@ -69,10 +70,22 @@ func isSameJSON(a, b Record) (bool, error) {
 	return bytes.Equal(texts[0], texts[1]), nil
 }
 
+// IsSame reports whether two opened records are equal, regardless of links and of the keys that seal their
+// secrets.
+func IsSame(a, b Record) bool {
+	plain := func(record Record) Record {
+		common := record.Common()
+		common.Sealed, common.Application, common.Backchannel = nil, Application{}, Backchannel{}
+		_, secret := record.secret()
+		return record.with(common, secret)
+	}
+	return reflect.DeepEqual(plain(a), plain(b))
+}
+
 // Digested returns the columns of an opened record, and the slugs of the applications that it is linked to.
 func Digested(record Record) map[string]any {
 	common := record.Common()
-	_, secret := record.Secret()
+	_, secret := record.secret()
 	columns := map[string]any{PKColumn: common.PK}
 	for _, column := range append(common.Columns(), record.settings(visitor{omits: true})...) {
 		if column.Value != nil {

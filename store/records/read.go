@@ -23,7 +23,7 @@ func Read(query *gorm.DB) ([]rows.Row[Record], error) {
 		return nil, err
 	}
 	for i, common := range commons {
-		read[i].Value = read[i].Value.With(common, seal.Secret{})
+		read[i].Value = read[i].Value.with(common, seal.Secret{})
 	}
 	return read, nil
 }
@@ -93,6 +93,12 @@ func AddApplications(tx *gorm.DB, providers []Provider) error {
 	return nil
 }
 
+// Seal encrypts the secret of a record for the place that common identifies.
+func Seal(keys *seal.Keys, record Record, common Provider) ([]byte, error) {
+	_, secret := record.secret()
+	return keys.Seal(secret, PlaceOf(common))
+}
+
 // Unseal returns a record with its secret, or ErrDamaged.
 func Unseal(keys *seal.Keys, record Record) (Record, error) {
 	common := record.Common()
@@ -100,7 +106,7 @@ func Unseal(keys *seal.Keys, record Record) (Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	return record.With(common, secret), nil
+	return record.with(common, secret), nil
 }
 
 // PlaceOf returns where the secret of a record is sealed for.

@@ -117,10 +117,10 @@ type Record interface {
 	Common() Provider
 	// UniqueClientID is the client_id, which no other provider may have; nil for none.
 	UniqueClientID() *string
-	// Secret returns the name of the field that is secret, and its value.
-	Secret() (field string, value seal.Secret)
-	// With returns the record with other common values and another secret.
-	With(common Provider, secret seal.Secret) Record
+	// secret returns the name of the field that is secret, and its value.
+	secret() (field string, value seal.Secret)
+	// with returns the record with other common values and another secret.
+	with(common Provider, secret seal.Secret) Record
 	// settings returns the columns of the kind that a visitor collects.
 	settings(v visitor) []Column
 }
@@ -131,22 +131,16 @@ func (r OAuth2Provider) UniqueClientID() *string { return new(r.ClientID) }
 // UniqueClientID implements Record.
 func (WorkspaceDirectoryProvider) UniqueClientID() *string { return nil }
 
-// Secret implements Record.
-func (r OAuth2Provider) Secret() (string, seal.Secret) { return "client_secret", r.ClientSecret }
+func (r OAuth2Provider) secret() (string, seal.Secret) { return "client_secret", r.ClientSecret }
 
-// Secret implements Record.
-func (r WorkspaceDirectoryProvider) Secret() (string, seal.Secret) {
-	return "credentials", r.Credentials
-}
+func (r WorkspaceDirectoryProvider) secret() (string, seal.Secret) { return "credentials", r.Credentials }
 
-// With implements Record.
-func (r OAuth2Provider) With(common Provider, secret seal.Secret) Record {
+func (r OAuth2Provider) with(common Provider, secret seal.Secret) Record {
 	r.Provider, r.ClientSecret = common, secret
 	return r
 }
 
-// With implements Record.
-func (r WorkspaceDirectoryProvider) With(common Provider, secret seal.Secret) Record {
+func (r WorkspaceDirectoryProvider) with(common Provider, secret seal.Secret) Record {
 	r.Provider, r.Credentials = common, secret
 	return r
 }
