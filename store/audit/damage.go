@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"gorm.io/gorm"
+
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/keyset"
 	"example.com/providerd/store/records"
@@ -70,12 +72,8 @@ func CheckProviders(
 			if keys, err = keyset.Open(ctx, db, keysetPath); err != nil {
 				return 0, err
 			}
-			again, err := records.Read(reader.Where("pk = ?", row.Value.Common().PK))
-			if err != nil {
+			if failure, err = readAgain(reader.Where("pk = ?", row.Value.Common().PK), keys); err != nil {
 				return 0, err
-			}
-			if failure = nil; len(again) > 0 {
-				failure = damageOf(again[0], keys)
 			}
 		}
 		if failure != nil {
@@ -87,6 +85,15 @@ func CheckProviders(
 		return read.Total, &read
 	}
 	return read.Total, nil
+}
+
+// readAgain returns why the record that a query selects cannot be read; nil if there is none.
+func readAgain(query *gorm.DB, keys *seal.Keys) (failure, err error) {
+	again, err := records.Read(query)
+	if err != nil || len(again) == 0 {
+		return nil, err
+	}
+	return damageOf(again[0], keys), nil
 }
 
 // damageOf returns why a record cannot be read, or its secret not be opened.

@@ -222,8 +222,8 @@ func (d *Database) try(
 	return isRetryable(err), classify(err)
 }
 
-// connection returns a connection of a pool. After a commit with an unknown outcome, the server must first prove that it
-// commits, because each commit that hangs leaves a connection waiting on the server.
+// connection returns a connection of a pool. After a commit with an unknown outcome, the server must first prove that
+// it commits, because each commit that hangs leaves a connection waiting on the server.
 func (d *Database) connection(ctx context.Context, pool database.Pool) (*transaction, error) {
 	conn, err := pool.Conn(ctx)
 	if err != nil {

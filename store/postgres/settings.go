@@ -32,7 +32,8 @@ const selectRefusals = `SELECT is_unsafe, text FROM (VALUES
 	(true, nullif(` + unsafeSettings + `, '')),
 	(true, CASE WHEN current_setting('synchronous_commit') IN ('off', 'local') THEN
 		'setting synchronous_commit is "' || current_setting('synchronous_commit') || ` + losesCreates + `on' END),
-	(true, 'setting data_sync_retry is "' || nullif(current_setting('data_sync_retry'), 'off') || ` + losesCreates + `off'),
+	(true, 'setting data_sync_retry is "' || nullif(current_setting('data_sync_retry'), 'off') ||
+		` + losesCreates + `off'),
 	(true, 'setting zero_damaged_pages is "' || nullif(current_setting('zero_damaged_pages'), 'off') ||
 		` + losesCreates + `off'),
 	(true, 'server_encoding is "' || nullif(current_setting('server_encoding'), 'UTF8') ||

@@ -133,7 +133,9 @@ func (WorkspaceDirectoryProvider) UniqueClientID() *string { return nil }
 
 func (r OAuth2Provider) secret() (string, seal.Secret) { return "client_secret", r.ClientSecret }
 
-func (r WorkspaceDirectoryProvider) secret() (string, seal.Secret) { return "credentials", r.Credentials }
+func (r WorkspaceDirectoryProvider) secret() (string, seal.Secret) {
+	return "credentials", r.Credentials
+}
 
 func (r OAuth2Provider) with(common Provider, secret seal.Secret) Record {
 	r.Provider, r.ClientSecret = common, secret

@@ -65,8 +65,8 @@ func Read[T any](query *gorm.DB, scan func(into func(model any) error) (T, error
 // PageSize is the number of rows in memory while a whole table is read.
 const PageSize = 500
 
-// Pages yields the rows of a table with keys above one, in the order of the keys, and reads them page by page. Each page
-// is a separate statement: a transaction held open while a person reads the output would keep the WAL from being reset.
+// Pages yields the rows of a table with keys above one, in the order of the keys, page by page. Each page is a separate
+// statement: a transaction held open while a person reads the output would keep the WAL from being reset.
 func Pages[Row any](
 	first int64, key func(Row) int64, read func(after int64) ([]Row, error),
 ) iter.Seq2[Row, error] {
