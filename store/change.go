@@ -161,10 +161,20 @@ func (c changing) set(column string, value any, pks []int64) error {
 	return nil
 }
 
-// write writes the rows of some changes, which are all updates or all creates, with one statement, and sets their pks.
+// write writes the rows of some changes, which are all updates or all creates, with one statement, and sets the pks of
+// creates.
 func (c changing) write(changes []Change, chunk []int, pks []int64) error {
 	isUpdate, at := changes[chunk[0]].Planned != nil, database.Now()
-	values, byUID := make([]any, 0, len(chunk)*(len(c.columns)+1)), map[uuid.UUID]int{}
+	if !isUpdate {
+		created, err := c.database.NewPKs(c.tx, len(chunk))
+		if err != nil {
+			return fmt.Errorf("choose pks: %w", err)
+		}
+		for n, i := range chunk {
+			pks[i] = created[n]
+		}
+	}
+	values := make([]any, 0, len(chunk)*(len(c.columns)+1))
 	for _, i := range chunk {
 		common := written(changes[i], at)
 		row := &create{requested: changes[i].Requested, common: &common}
@@ -173,13 +183,9 @@ func (c changing) write(changes []Change, chunk []int, pks []int64) error {
 		}
 		// SQLite stores a time as an integer.
 		row.row[c.createdAt] = common.CreatedAt
-		values, byUID[common.UID] = append(values, row.row...), i
-		if isUpdate {
-			values = append(values, common.PK)
-		}
+		values = append(append(values, row.row...), pks[i])
 	}
-	var rows []records.Provider
-	err := c.tx.Raw(c.statement(len(chunk), isUpdate), values...).Scan(&rows).Error
+	err := c.tx.Exec(c.statement(len(chunk), isUpdate), values...).Error
 	writesClientID := func(i int) bool { return !isUpdate || changes[i].replacesClientID() }
 	switch {
 	case isDuplicate(err) && slices.ContainsFunc(chunk, writesClientID):
@@ -189,27 +195,22 @@ func (c changing) write(changes []Change, chunk []int, pks []int64) error {
 	case err != nil:
 		return fmt.Errorf("write providers: %w", err)
 	}
-	for _, row := range rows {
-		pks[byUID[row.UID]] = row.PK
-	}
 	return nil
 }
 
-// statement returns an INSERT that returns uids and pks. For updates, the pk is the last column; for triggers it
-// is an UPDATE.
+// statement returns an INSERT, whose last column is the pk. For triggers, one for updates is an UPDATE.
 func (c changing) statement(rows int, isUpdate bool) string {
-	columns, end := c.columns, ""
+	columns, end := append(slices.Clip(c.columns), records.PKColumn), ""
 	if isUpdate {
 		var assignments []string
-		for _, column := range columns {
+		for _, column := range c.columns {
 			assignments = append(assignments, column+" = excluded."+column)
 		}
-		columns = append(slices.Clip(columns), records.PKColumn)
 		end = " ON CONFLICT (pk) DO UPDATE SET " + strings.Join(assignments, ", ")
 	}
 	tuple := "(?" + strings.Repeat(", ?", len(columns)-1) + ")"
 	return "INSERT INTO " + records.Table + " (" + strings.Join(columns, ", ") + ") VALUES " +
-		tuple + strings.Repeat(", "+tuple, rows-1) + end + " RETURNING uid, pk"
+		tuple + strings.Repeat(", "+tuple, rows-1) + end
 }
 
 // written returns what the providers of both kinds have in common, of a create or an update.

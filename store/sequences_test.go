@@ -3,10 +3,12 @@ package store_test
 import (
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"example.com/providerd/store"
+	"example.com/providerd/store/records"
 	"example.com/providerd/store/storetest"
 	"example.com/providerd/store/storetest/processtest"
 )
@@ -31,7 +33,11 @@ func TestSequencesOverSQLite(t *testing.T) {
 			opened, err := storetest.CreateSQLite(t.Context(), path, "")
 			processtest.Must(t, err)
 			for want := int64(1); want <= 6; want++ {
-				pk, err := createAny(t, opened)
+				create := createAny
+				if want%3 == 0 {
+					create = createByCommand
+				}
+				pk, err := create(t, opened)
 				if err != nil || pk != want {
 					t.Fatalf("pk is %d, want %d, %v", pk, want, err)
 				}
@@ -62,6 +68,17 @@ func createAny(t *testing.T, opened *store.Store) (pk int64, err error) {
 	request := store.CreateRequest{Name: "any"}
 	record, _, err := opened.Providers.CreateWorkspaceDirectory(t.Context(), request, storetest.FullWorkspaceDirectory())
 	return record.PK, err
+}
+
+func createByCommand(t *testing.T, opened *store.Store) (pk int64, err error) {
+	t.Helper()
+	requested := records.WorkspaceDirectoryProvider{
+		Provider: records.Provider{Name: "any", Kind: records.KindWorkspaceDirectory}, WorkspaceDirectorySettings: storetest.FullWorkspaceDirectory(),
+	}
+	pks, err := opened.Providers.Change(t.Context(), func(*store.Providers) ([]store.Change, error) {
+		return []store.Change{{Requested: requested}}, nil
+	})
+	return slices.Concat(pks, []int64{0})[0], err
 }
 
 // expectEndOfKeys checks that the largest id of an event fails creates, readiness and the next start, and closes the

@@ -91,6 +91,8 @@ type Database interface {
 	// programs copy do not. Write does so first. It returns ErrUnavailable, also if there is no higher key, or the schema
 	// lacks what keeps creates single and in the log.
 	Prepare(ctx context.Context) error
+	// NewPKs returns pks for new providers in a transaction of Write, above all that were given.
+	NewPKs(tx *gorm.DB, count int) ([]int64, error)
 	// Insert inserts rows with one statement, which skips those with a unique value that is taken, and all if the keyset
 	// has another version. It returns the pks of the inserted rows by uid, once they are on disk.
 	//

@@ -53,6 +53,12 @@ func readSequences(tx *gorm.DB) (behind []sequence, err error) {
 	return behind, nil
 }
 
+// NewPKs takes pks from their sequence.
+func (*Database) NewPKs(tx *gorm.DB, count int) (pks []int64, err error) {
+	err = tx.Raw("SELECT nextval(pg_get_serial_sequence('providers', 'pk')) FROM generate_series(1, ?)", count).Scan(&pks).Error
+	return pks, err
+}
+
 // Prepare moves sequences that are behind, once for all concurrent calls and servers.
 func (d *Database) Prepare(ctx context.Context) error {
 	ended := d.preparing.DoChan("", func() (any, error) { return nil, d.prepare(context.WithoutCancel(ctx)) })

@@ -46,6 +46,13 @@ const selectLastPK = `SELECT max(pk) FROM (SELECT max(pk) AS pk FROM providers U
 	SELECT max(subject) FROM events WHERE event = 'provider deleted' AND event <> 'provider created' UNION ALL
 	SELECT * FROM (SELECT subject FROM events WHERE event = 'provider created' ORDER BY id DESC LIMIT 1))`
 
+// NewPKs returns the pks after the last one.
+func (*Database) NewPKs(tx *gorm.DB, count int) (pks []int64, err error) {
+	err = tx.Raw("WITH RECURSIVE pks (pk) AS (SELECT coalesce(("+selectLastPK+"), 0) + 1 UNION ALL "+
+		"SELECT pk + 1 FROM pks LIMIT ?) SELECT pk FROM pks", count).Scan(&pks).Error
+	return pks, err
+}
+
 const selectLastEvent = `SELECT max(id) FROM events`
 
 // maxKey is the largest key of a row.

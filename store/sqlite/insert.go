@@ -146,9 +146,8 @@ func (i *inserter) insertRows(
 		text = insertText(all, len(rows))
 		i.texts[len(rows)] = text
 	}
-	values := i.values[:0]
-	for n, row := range rows {
-		values = append(values, driver.NamedValue{Ordinal: len(values) + 1, Value: lastPK + int64(n) + 1})
+	values := append(i.values[:0], driver.NamedValue{Ordinal: 1, Value: lastPK})
+	for _, row := range rows {
 		for _, value := range row {
 			values = append(values, driver.NamedValue{Ordinal: len(values) + 1, Value: native(value)})
 		}
@@ -179,11 +178,14 @@ func native(value any) any {
 	}
 }
 
-// insertText returns the INSERT for a number of rows. It skips rows whose unique values are taken.
+// insertText returns the INSERT for a number of rows, whose pks follow ?1. It skips rows whose unique values are taken.
 func insertText(rows database.Insertion, count int) string {
-	row := ",(?" + strings.Repeat(",?", len(rows.Columns)) + ")"
-	return "INSERT INTO " + rows.Table + " (pk, " + strings.Join(rows.Columns, ", ") + ") VALUES " +
-		strings.Repeat(row, count)[1:] + " ON CONFLICT DO NOTHING RETURNING uid, pk"
+	var values strings.Builder
+	for n := range count {
+		fmt.Fprintf(&values, ",(?1+%d%s)", n+1, strings.Repeat(",?", len(rows.Columns)))
+	}
+	return "INSERT INTO " + rows.Table + " (pk, " + strings.Join(rows.Columns, ", ") + ") VALUES " + values.String()[1:] +
+		" ON CONFLICT DO NOTHING RETURNING uid, pk"
 }
 
 // idle maintains the database while no creates arrive.
