@@ -162,7 +162,7 @@ func TestMetricsOfStore(t *testing.T) {
 	expectSeries(t, series, map[string]float64{
 		"providerd_ready": 1, "providerd_queue_length": 0, "providerd_queue_capacity": 512,
 		"providerd_checkpoints_total": 0, "providerd_checkpoint_failures_total": 0, "providerd_log_lines_dropped_total": 0,
-		`providerd_pool_connections_limit{pool="readers"}`: 4, `providerd_pool_connections_limit{pool="writers"}`: 2,
+		`providerd_pool_connections_limit{pool="readers"}`: 5, `providerd_pool_connections_limit{pool="writers"}`: 2,
 		`providerd_pool_connections_in_use{pool="writers"}`: 2,
 	})
 	if series["providerd_wal_pages"] < 1 || series["providerd_wal_copied_pages"] > series["providerd_wal_pages"] {

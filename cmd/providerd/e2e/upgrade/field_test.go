@@ -83,8 +83,8 @@ func buildWithField(t *testing.T) string {
 		insert("openapi.yaml", "later: always, ", "issuer_mode: "+mode+", ")
 		insert("openapi.yaml", "        later: always\n", "        issuer_mode: "+mode+"\n")
 	}
-	insert("store/records.go", "\tLater string\n", "\tIssuerMode ")
-	insert("store/columns.go", "\tvisit(v, \"later\", &s.Later, \"always\")\n", "\tvisit(v, \"issuer_mode\", ")
+	insert("store/records/records.go", "\tLater string\n", "\tIssuerMode ")
+	insert("store/records/columns.go", "\tvisit(v, \"later\", &s.Later, \"always\")\n", "\tvisit(v, \"issuer_mode\", ")
 	insert("server/contract/oauth2.go", "Later: textOr(request.Later, byDefault.Later),\n", "\t\tIssuerMode:             textOr(")
 	insert("server/contract/oauth2.go", "Later: record.Later,\n", "\t\tIssuerMode:                         model.")
 	dir := t.TempDir()
