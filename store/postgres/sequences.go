@@ -55,7 +55,8 @@ func readSequences(tx *gorm.DB) (behind []sequence, err error) {
 
 // NewPKs takes pks from their sequence.
 func (*Database) NewPKs(tx *gorm.DB, count int) (pks []int64, err error) {
-	err = tx.Raw("SELECT nextval(pg_get_serial_sequence('providers', 'pk')) FROM generate_series(1, ?)", count).Scan(&pks).Error
+	const query = "SELECT nextval(pg_get_serial_sequence('providers', 'pk')) FROM generate_series(1, ?)"
+	err = tx.Raw(query, count).Scan(&pks).Error
 	return pks, err
 }
 
