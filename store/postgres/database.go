@@ -21,8 +21,6 @@ import (
 const (
 	// transactTimeout limits a transaction, retries included: the wait for a writable server, the statements and COMMIT.
 	transactTimeout = 5 * time.Second
-	// hintTimeout limits SeesKey.
-	hintTimeout = time.Second
 	// firstPause and maxPause are the shortest and longest pause between retries.
 	firstPause = 20 * time.Millisecond
 	maxPause   = 200 * time.Millisecond
@@ -92,7 +90,7 @@ const selectTaken = `SELECT EXISTS (SELECT FROM providers WHERE created_by = $1 
 // SeesKey sends one statement. After it fails, the server must prove that it commits, so that no insert is sent to one
 // that does not respond.
 func (d *Database) SeesKey(ctx context.Context, createdBy, kind, key string) bool {
-	ctx, cancel := context.WithTimeout(ctx, hintTimeout)
+	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
 	defer cancel()
 	values := database.Unique{CreatedBy: createdBy, Kind: kind, IdempotencyKey: key}
 	taken, _, err := d.find(ctx, d.readers, (*transaction).exchange, values)

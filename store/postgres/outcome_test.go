@@ -58,58 +58,6 @@ func keyedRequest(key string) (store.CreateRequest, records.OAuth2Settings) {
 	return store.CreateRequest{Name: key, CreatedBy: "caller", RequestID: uuid.NewString(), IdempotencyKey: &key}, settings
 }
 
-// Without the standby, nothing is acknowledged: no create, no replay of one that is only on the primary, and no
-// validation that finds it. Once the standby is back, unknown outcomes are settled.
-func TestNothingIsAcknowledgedWithoutTheStandby(t *testing.T) {
-	t.Parallel()
-	r := newReplicated(t, "")
-	keyset := newKeyset(t)
-	opened := openStore(t, r.url, keyset)
-	createEach(t, opened, "before")
-	create := func(key string) func(*store.Store) error {
-		return func(replica *store.Store) error { _, err := keyedCreate(t.Context(), replica, key); return err }
-	}
-	tries := map[string]func(*store.Store) error{
-		"replay": create("before"), "what hangs": create("hanging"), "new create": create("after"),
-		"validation": func(replica *store.Store) error { _, err := keyedValidate(t.Context(), replica, "hanging"); return err },
-		"readiness":  func(replica *store.Store) error { return replica.Ready(t.Context()) },
-	}
-	// Each attempt has its own replica, so that none waits for another. The replica without a response stores nothing
-	// new.
-	replicas := map[string]*store.Store{"new create": opened}
-	for what := range tries {
-		if replicas[what] == nil {
-			replicas[what] = openStore(t, r.url, keyset)
-		}
-	}
-	r.standby.Freeze()
-	if err := create("hanging")(opened); !errors.Is(err, store.ErrOutcomeUnknown) {
-		t.Errorf("hanging commit: error is %v, want ErrOutcomeUnknown", err)
-	}
-	// Canceling the wait, as an operator would, leaves the record on the primary only.
-	r.primary.Exec(t, databaseOf(t, r.url),
-		"SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
-	var group sync.WaitGroup
-	for what, try := range tries {
-		group.Go(func() {
-			if err := try(replicas[what]); !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, store.ErrOutcomeUnknown) {
-				t.Errorf("%s: error is %v, want ErrUnavailable", what, err)
-			}
-		})
-	}
-	group.Wait()
-	r.standby.Thaw()
-	awaitReady(t, opened)
-	for key, want := range map[string]bool{"before": true, "hanging": true, "after": false} {
-		if isMade, err := keyedValidate(t.Context(), opened, key); err != nil || isMade != want {
-			t.Errorf("%s: validated as made %v, want %v, %v", key, isMade, want, err)
-		}
-		if replayed, err := keyedCreate(t.Context(), opened, key); err != nil || replayed != want {
-			t.Errorf("%s: replayed is %v, want %v, %v", key, replayed, want, err)
-		}
-	}
-}
-
 // If the role waits until standbys show what it commits, creates and probes wait for that too.
 func TestStrongerCommitIsKept(t *testing.T) {
 	t.Parallel()
