@@ -58,8 +58,8 @@ func (s *Providers) ChangePlanned(ctx context.Context, changes []Change) error {
 // The pk, the creation and the links to applications stay. The log gets an event of each change. Change returns the pks
 // of the changed providers, in the order of the changes.
 //
-// It returns the error of plan, ErrClientIDTaken, ErrKeyTaken, ErrProviderInUse, ErrNotFound, ErrNoKeyset,
-// ErrKeysetUnusable or ErrUnavailable; nothing is changed then. It can also return ErrOutcomeUnknown.
+// It returns the error of plan, ErrClientIDTaken, ErrKeyTaken, ErrProviderInUse, ErrNotFound, seal.ErrNoKeyset,
+// seal.ErrKeysetUnusable or ErrUnavailable; nothing is changed then. It can also return ErrOutcomeUnknown.
 func (s *Providers) Change(ctx context.Context, plan func(in *Providers) ([]Change, error)) (pks []int64, err error) {
 	err = s.database.Write(ctx, func(tx *gorm.DB) error {
 		keys, err := s.keys.Latest(tx)

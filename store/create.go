@@ -59,9 +59,9 @@ func (*KeyReusedError) Unwrap() error { return ErrKeyReused }
 // maxTries is how often a create is tried while others take its key and free it again, or the keys change.
 const maxTries = 4
 
-// CreateOAuth2 stores a provider and returns its record once it is on disk. If the idempotency key already
-// created a record from an equal request, it returns that record with replayed set. With ValidateOnly, it returns the
-// same outcome but stores nothing; a record that would be created has no pk.
+// CreateOAuth2 stores a provider and returns its record once it is on disk. If the idempotency key already created a
+// record from an equal request, it returns that record with replayed set. With ValidateOnly, it returns the same
+// outcome but stores nothing; a record that would be created has no pk.
 //
 // It returns ErrClientIDTaken, a KeyReusedError, ErrOverloaded, ErrUnavailable, the error of Reserve, or ErrDamaged if
 // the record of the key cannot be read; nothing is stored then. It returns ErrOutcomeUnknown if the record may have
@@ -73,8 +73,8 @@ func (s *Providers) CreateOAuth2(
 	return createAs(ctx, s, request, &requested, &requested.Provider)
 }
 
-// CreateWorkspaceDirectory is like CreateOAuth2. It never returns ErrClientIDTaken, because this kind
-// has no unique field.
+// CreateWorkspaceDirectory is like CreateOAuth2. It never returns ErrClientIDTaken, because this kind has no unique
+// field.
 func (s *Providers) CreateWorkspaceDirectory(
 	ctx context.Context, request CreateRequest, settings records.WorkspaceDirectorySettings,
 ) (record records.WorkspaceDirectoryProvider, replayed bool, err error) {

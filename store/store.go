@@ -1,8 +1,8 @@
 // Package store stores providers, applications and access tokens, commits waiting creates in one transaction (group
-// commit), and logs events. It knows neither HTTP nor an SQL dialect: store/sqlite and store/postgres
-// implement the interfaces of store/database, and store/seal encrypts secrets.
+// commit), and logs events. It knows neither HTTP nor an SQL dialect: store/sqlite and store/postgres implement the
+// interfaces of store/database, and store/seal encrypts secrets.
 //
-// Start with create.go, and follow a create through batch.go and insert.go. records.go defines the records, and
+// Start with create.go, and follow a create through batch.go and insert.go. Package records defines the records, and
 // store.go opens a store. README.md walks through a create.
 //
 // A change is on disk when its method returns. Each method documents its errors; test them with errors.Is.
@@ -55,7 +55,7 @@ const maxNormalizing = 1
 // the file at keysetPath encrypt the data keys of the database. If the database has none, Create creates them and,
 // unless the database is shared, the file. The Store closes the database, even if Create fails.
 //
-// It returns ErrNoKeyset, ErrKeysetUnusable, ErrUnavailable or an error of the file system.
+// It returns seal.ErrNoKeyset or ErrKeysetUnusable, ErrUnavailable or an error of the file system.
 func Create(ctx context.Context, db database.Database, keysetPath string) (*Store, error) {
 	if err := keyset.Create(ctx, db, keysetPath); err != nil {
 		return nil, errors.Join(err, db.Close())
@@ -68,8 +68,7 @@ func Create(ctx context.Context, db database.Database, keysetPath string) (*Stor
 
 // Open is like Create, over a database that has a keyset.
 //
-// It returns database.ErrOlder if it has none, ErrNoKeyset, ErrKeysetUnusable or
-// ErrUnavailable.
+// It returns database.ErrOlder if it has none, seal.ErrNoKeyset or ErrKeysetUnusable, or ErrUnavailable.
 func Open(ctx context.Context, db database.Database, keysetPath string) (*Store, error) {
 	keys := keyset.New(db, keysetPath)
 	loaded, err := keys.Read(db.Reader().WithContext(ctx))

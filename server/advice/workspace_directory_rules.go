@@ -1,8 +1,6 @@
 package advice
 
-import (
-	"example.com/providerd/store/records"
-)
+import "example.com/providerd/store/records"
 
 // directoryRules are in the order of the fields of the contract.
 //

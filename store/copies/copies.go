@@ -45,7 +45,7 @@ type Content struct {
 // the copy has the data keys of the source, which the primary master key in the file at keysetPath encrypts for it.
 // The last event of the copy is that it was copied. The source may change only if isLive is set.
 //
-// It returns ErrNoKeyset, ErrKeysetUnusable, ErrNotEmpty, ErrSourceChanged, ErrDiffers, database.ErrOlder,
+// It returns seal.ErrNoKeyset or ErrKeysetUnusable, ErrNotEmpty, ErrSourceChanged, ErrDiffers, database.ErrOlder,
 // ErrUnavailable or ErrOutcomeUnknown. If it returns any error except ErrOutcomeUnknown, nothing was stored.
 func Copy(
 	ctx context.Context, from, to database.Database, keysetPath string, isLive bool,

@@ -59,7 +59,7 @@ func (k *Keys) Load(tx *gorm.DB) (*Loaded, error) {
 	return keys, nil
 }
 
-// Read is Load with the errors of Find, ErrNoKeyset and ErrKeysetUnusable.
+// Read is Load with the errors of Find, seal.ErrNoKeyset and ErrKeysetUnusable.
 func (k *Keys) Read(tx *gorm.DB) (*Loaded, error) {
 	row, err := Find(tx)
 	if err == nil {
@@ -151,7 +151,7 @@ func Find(tx *gorm.DB) (row Row, err error) {
 
 // Open returns the data keys of a database, which the master keys in the file at path decrypt.
 //
-// It returns database.ErrOlder if the database has no keyset, ErrNoKeyset, ErrKeysetUnusable or ErrUnavailable.
+// It returns database.ErrOlder if the database has no keyset, seal.ErrNoKeyset or ErrKeysetUnusable, or ErrUnavailable.
 func Open(ctx context.Context, db database.Readable, path string) (*seal.Keys, error) {
 	row, err := Find(db.Reader().WithContext(ctx))
 	if err != nil {

@@ -102,7 +102,7 @@ type Key struct {
 }
 
 // List lists the data keys and the master keys in the keyset file, each oldest first. It returns ErrUnavailable,
-// ErrNoKeyset or ErrKeysetUnusable.
+// seal.ErrNoKeyset or ErrKeysetUnusable.
 func (k *Keys) List(ctx context.Context) (list []Key, err error) {
 	reader := k.database.Reader().WithContext(ctx)
 	row, err := Find(reader)

@@ -65,10 +65,9 @@ func TestUnsafeServersAreRefused(t *testing.T) {
 	} {
 		set := func(value string) {
 			cluster.Set(t, setting, value)
-			if setting == "data_sync_retry" {
-				cluster.Stop(t)
-				cluster.Start(t)
-			}
+			// One is read only at start.
+			cluster.Stop(t)
+			cluster.Start(t)
 		}
 		set(value)
 		expect(url, setting+` is "`+value+`"`, database.ErrUnsafe)
