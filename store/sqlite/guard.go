@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,10 +89,10 @@ func (g *guard) commit(
 	ctx context.Context, tx gorm.ConnPool, statements, commit func() error,
 ) (index walIndex, err error) {
 	if err := incrementGeneration(ctx, g, tx); err != nil {
-		return index, err
+		return index, g.explain(err)
 	}
 	if err := statements(); err != nil {
-		return index, err
+		return index, g.explain(err)
 	}
 	if err := g.checkBeforeCommit(); err != nil {
 		return index, err
@@ -103,6 +104,15 @@ func (g *guard) commit(
 		return index, fmt.Errorf("%w: %w", database.ErrOutcomeUnknown, err)
 	}
 	return index, nil
+}
+
+// explain returns the error of check after SQLite has failed: changed files may be the reason, also if they were
+// unchanged before the transaction. Otherwise it returns the error of SQLite.
+func (g *guard) explain(err error) error {
+	if errors.Is(err, database.ErrUnavailable) {
+		return cmp.Or(g.check(), err)
+	}
+	return err
 }
 
 // inspect is check that also returns the wal-index.

@@ -93,7 +93,7 @@ func (i *inserter) insert(ctx context.Context, rows database.Insertion) (pks map
 		return nil, err
 	}
 	if err := i.statements.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
-		return nil, fmt.Errorf("begin: %w", classify(err))
+		return nil, i.database.files.explain(fmt.Errorf("begin: %w", classify(err)))
 	}
 	index, err := i.database.files.commit(ctx, i.statements.conn, func() (err error) {
 		pks, err = i.run(ctx, rows)
