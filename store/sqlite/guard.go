@@ -152,7 +152,8 @@ func (g *guard) inspectFiles() (index walIndex, err error) {
 
 // checkDatabase compares the database file with its state at the last check. Checkpoints enlarge it, or shrink it after
 // a VACUUM to the size in the wal-index, and raise the generation once per reset of the WAL. SQLite's own file change
-// counter is not updated in WAL mode.
+// counter is not updated in WAL mode. A file that is truncated during a checkpoint can have its size again before this
+// reads it.
 func (g *guard) checkDatabase(size int64, index walIndex) error {
 	generation, err := g.database.generation()
 	if err != nil {

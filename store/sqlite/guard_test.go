@@ -170,9 +170,8 @@ func TestDamageAfterCheckIsExplained(t *testing.T) {
 	processtest.Must(t, err, r.commit(t.Context(), "a"), other.commit(t.Context(), "b"))
 	copying, err := sql.Open("sqlite3", "file:"+r.path)
 	processtest.Must(t, err)
-	defer copying.Close()
 	_, err = copying.ExecContext(t.Context(), "PRAGMA wal_checkpoint(RESTART)")
-	processtest.Must(t, err, other.commit(t.Context(), "c"), r.Check(t.Context()))
+	processtest.Must(t, err, copying.Close(), other.commit(t.Context(), "c"), r.Check(t.Context()))
 	processtest.Must(t, os.WriteFile(r.path, make([]byte, 10_000), 0o600))
 	if err := r.commit(t.Context(), "d"); err == nil || !strings.Contains(err.Error(), "test.db does not match what SQLite wrote") {
 		t.Error(err)

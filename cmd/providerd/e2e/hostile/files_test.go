@@ -29,6 +29,8 @@ const (
 type accident struct {
 	inflict func(file string) error
 	words   string
+	// isHidden is set if a checkpoint that is running may hide it.
+	isHidden bool
 }
 
 // overwrite copies a file as cp does: in place.
@@ -48,10 +50,10 @@ func TestDamagedFilesStopCreates(t *testing.T) {
 		accident
 		suffix string
 	}{
-		"an older copy over the database": {accident{overwriteWithOlder, changed}, ""},
-		"the WAL truncated":               {accident{empty, changed}, "-wal"},
-		"an older WAL over the WAL":       {accident{overwriteWithOlder, changed}, "-wal"},
-		"the wal-index removed":           {accident{os.Remove, moved}, "-shm"},
+		"an older copy over the database": {accident{overwriteWithOlder, changed, false}, ""},
+		"the WAL truncated":               {accident{empty, changed, false}, "-wal"},
+		"an older WAL over the WAL":       {accident{overwriteWithOlder, changed, false}, "-wal"},
+		"the wal-index removed":           {accident{os.Remove, moved, false}, "-shm"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -113,22 +115,23 @@ func expectRefusals(t *testing.T, server *providerdtest.Server, client *http.Cli
 }
 
 // An accident with the file of a database under load is noticed before the next create is acknowledged, by the running
-// server and by one that starts after a crash. With the right files back, everything acknowledged is stored.
+// server and by one that starts after a crash. With the right files back, everything acknowledged is stored. Truncation
+// is tried between checkpoints: one that is running can write the file back to its size before it is checked.
 func TestAccidentsWithFiles(t *testing.T) {
 	t.Parallel()
 	otherDir := t.TempDir()
 	providerdtest.Serve(t, otherDir).Stop(t)
 	other := filepath.Join(otherDir, "data", "providerd.db")
 	for name, accident := range map[string]accident{
-		"cp":            {func(database string) error { return overwrite(database, other) }, changed},
-		"an older copy": {overwriteWithOlder, changed},
+		"cp":            {func(database string) error { return overwrite(database, other) }, changed, false},
+		"an older copy": {overwriteWithOlder, changed, false},
 		"rsync in place": {func(database string) error {
 			older, err := os.ReadFile(database + ".older")
 			return errors.Join(err, processtest.OverwriteBeginning(database, older[:len(older)/2]))
-		}, changed},
-		"truncate": {func(database string) error { return os.Truncate(database, 40<<10) }, changed},
-		"mv":       {func(database string) error { return os.Rename(database, database+".moved") }, moved},
-		"rm":       {os.Remove, moved},
+		}, changed, false},
+		"truncate": {func(database string) error { return os.Truncate(database, 40<<10) }, changed, true},
+		"mv":       {func(database string) error { return os.Rename(database, database+".moved") }, moved, false},
+		"rm":       {os.Remove, moved, false},
 	} {
 		for _, restarts := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, ", restart ", restarts), func(t *testing.T) {
@@ -152,7 +155,14 @@ func (a accident) strike(t *testing.T, restarts bool) {
 	// A copy in the middle of a checkpoint is as good an older one as any.
 	processtest.Must(t, overwrite(database+".older", database))
 	sent.WaitForMore(t, 2*callers*untilReset)
-	server.Signal(t, syscall.SIGSTOP)
+	processtest.WaitUntil(t, "no checkpoint hides the accident", func() bool {
+		server.Signal(t, syscall.SIGSTOP)
+		isHidden := a.isHidden && isCheckpointing(t, database)
+		if isHidden {
+			server.Signal(t, syscall.SIGCONT)
+		}
+		return !isHidden
+	})
 	processtest.Must(t, overwrite(database+".now", database), overwrite(wal+".now", wal), a.inflict(database))
 	if !restarts {
 		server.Signal(t, syscall.SIGCONT)
@@ -172,6 +182,17 @@ func (a accident) strike(t *testing.T, restarts bool) {
 	_ = os.Remove(database + "-shm")
 	processtest.Must(t, overwrite(database, database+".now"), overwrite(wal, wal+".now"))
 	expectStored(t, dir, sent)
+}
+
+// isCheckpointing reports whether a program holds SQLite's lock of checkpoints, which is a byte of the wal-index.
+func isCheckpointing(t *testing.T, database string) bool {
+	t.Helper()
+	index, err := os.OpenFile(database+"-shm", os.O_RDWR, 0)
+	processtest.Must(t, err)
+	const byteOfLock = 121
+	lock := syscall.Flock_t{Type: syscall.F_WRLCK, Start: byteOfLock, Len: 1}
+	processtest.Must(t, syscall.FcntlFlock(index.Fd(), syscall.F_GETLK, &lock), index.Close())
+	return lock.Type != syscall.F_UNLCK
 }
 
 // An older copy of the wal-index that is written over it while creates commit is noticed before it costs an acknowledged
