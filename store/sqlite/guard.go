@@ -110,7 +110,7 @@ func (g *guard) commit(
 // unchanged before the transaction. Otherwise it returns the error of SQLite.
 func (g *guard) explain(err error) error {
 	if errors.Is(err, database.ErrUnavailable) {
-		return cmp.Or(g.check(), err)
+		return cmp.Or(g.check(), err) //nolint:wrapcheck // They are wrapped already.
 	}
 	return err
 }
