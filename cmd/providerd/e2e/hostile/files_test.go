@@ -157,7 +157,7 @@ func (a accident) strike(t *testing.T, restarts bool) {
 	sent.WaitForMore(t, 2*callers*untilReset)
 	processtest.WaitUntil(t, "no checkpoint hides the accident", func() bool {
 		server.Signal(t, syscall.SIGSTOP)
-		isHidden := a.isHidden && isCheckpointing(t, database)
+		isHidden := a.isHidden && runsCheckpoint(t, database)
 		if isHidden {
 			server.Signal(t, syscall.SIGCONT)
 		}
@@ -184,8 +184,8 @@ func (a accident) strike(t *testing.T, restarts bool) {
 	expectStored(t, dir, sent)
 }
 
-// isCheckpointing reports whether a program holds SQLite's lock of checkpoints, which is a byte of the wal-index.
-func isCheckpointing(t *testing.T, database string) bool {
+// runsCheckpoint reports whether a program holds SQLite's lock of checkpoints, which is a byte of the wal-index.
+func runsCheckpoint(t *testing.T, database string) bool {
 	t.Helper()
 	index, err := os.OpenFile(database+"-shm", os.O_RDWR, 0)
 	processtest.Must(t, err)
