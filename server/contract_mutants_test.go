@@ -26,7 +26,7 @@ import (
 )
 
 // plansForAFault is how many generated requests a fault may survive.
-const plansForAFault = 1500
+const plansForAFault = 2000
 
 // TestContractTestsFindFaults checks the generated tests: they find each fault, and a server without one passes.
 func TestContractTestsFindFaults(t *testing.T) {
@@ -167,7 +167,7 @@ func eachRule(
 		return
 	}
 	for _, rule := range []string{
-		"minLength", "maxLength", "pattern", "enum", "format", "nullable", "not", "additionalProperties",
+		"minLength", "maxLength", "pattern", "enum", "format", "nullable", "x-refused-schemes", "additionalProperties",
 	} {
 		value, ok := schema[rule]
 		if allowsAll := rule == "additionalProperties" && value != false; ok && !allowsAll {

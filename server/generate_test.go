@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"pgregory.net/rapid"
@@ -182,9 +183,13 @@ func wrongValues(schema *openapi3.Schema) map[string]*rapid.Generator[any] {
 	if schema.Pattern != "" {
 		wrong["pattern"] = refusedBy(schema, corrupted(rapid.StringMatching(goPattern(schema.Pattern))))
 	}
-	if schema.Not != nil {
-		wrong["not"] = refusedBy(schema, rapid.Map(rapid.StringMatching(goPattern(schema.Not.Value.Pattern)),
-			func(text string) string { return strings.TrimPrefix(text, "\n") + "x" }))
+	if schemes, ok := schema.Extensions["x-refused-schemes"].([]any); ok {
+		wrong["x-refused-schemes"] = rapid.Custom(func(t *rapid.T) any {
+			scheme := []rune(fmt.Sprint(rapid.SampledFrom(schemes).Draw(t, "scheme")))
+			at := rapid.IntRange(0, len(scheme)-1).Draw(t, "upper case")
+			scheme[at] = unicode.ToUpper(scheme[at])
+			return rapid.SampledFrom([]string{"", "a:b\n", "a:b\r\nc:d\n"}).Draw(t, "lines before") + string(scheme) + ":x"
+		})
 	}
 	if schema.Type.Is(openapi3.TypeObject) && len(schema.Properties) == 0 {
 		delete(wrong, "type object")

@@ -233,7 +233,7 @@ type OAuth2ProviderRequest struct {
 	// PropertyMappings Property mappings, kept in the order sent. Default: an empty list.
 	PropertyMappings *[]openapi_types.UUID `json:"property_mappings,omitempty"`
 
-	// RedirectUris One URI per line; lines end with LF or CR LF, which is optional on the last line. A line is a scheme, a colon and at least one character, without white space, control characters or "#". The schemes javascript, data and vbscript are refused. Default: an empty string, which means no URIs.
+	// RedirectUris One URI per line; lines end with LF or CR LF, which is optional on the last line. A line is a scheme, a colon and at least one character, without white space, control characters, "#", or U+2000 to U+206F. The schemes javascript, data and vbscript are refused. Default: an empty string, which means no URIs.
 	RedirectUris *string `json:"redirect_uris,omitempty"`
 
 	// RefreshTokenValidity Refresh tokens are invalid on or after current time plus this value. Format as for access_code_validity. Default: days=30.

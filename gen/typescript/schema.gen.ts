@@ -82,7 +82,7 @@ export interface components {
              * @description Key used to sign tokens. Required only when the JWT algorithm is RS256. Default: null.
              */
             signing_key?: string | null;
-            /** @description One URI per line; lines end with LF or CR LF, which is optional on the last line. A line is a scheme, a colon and at least one character, without white space, control characters or "#". The schemes javascript, data and vbscript are refused. Default: an empty string, which means no URIs. */
+            /** @description One URI per line; lines end with LF or CR LF, which is optional on the last line. A line is a scheme, a colon and at least one character, without white space, control characters, "#", or U+2000 to U+206F. The schemes javascript, data and vbscript are refused. Default: an empty string, which means no URIs. */
             redirect_uris?: string;
             sub_mode?: components["schemas"]["SubModeEnum"];
             issuer_mode?: components["schemas"]["IssuerModeEnum"];

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/getkin/kin-openapi/openapi3"
 
@@ -81,8 +82,12 @@ func Parse(ctx context.Context, yaml []byte) (*Document, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parse contract: %w", err)
 	}
-	matchers := openapi3.SetRegexCompiler(pattern.Compiler())
-	if err := document.Validate(ctx, matchers); err != nil {
+	for _, schema := range document.Components.Schemas {
+		for _, property := range schema.Value.Properties {
+			refuseSchemes(property.Value)
+		}
+	}
+	if err := document.Validate(ctx, openapi3.SetRegexCompiler(pattern.Compiler())); err != nil {
 		return nil, fmt.Errorf("validate contract: %w", err)
 	}
 	served := consumersView(yaml)
@@ -101,17 +106,24 @@ func Parse(ctx context.Context, yaml []byte) (*Document, error) {
 	slices.SortFunc(result.operations, func(a, b *Operation) int { return strings.Compare(a.ID, b.ID) })
 	for _, op := range result.operations {
 		op.elsewhere = result.fieldsOfOthers(op)
-		for _, field := range op.fields {
-			if not := field.rules.Not; not != nil {
-				// Validate has compiled this pattern with regexp, because the schema has no type.
-				text := openapi3.NewStringSchema().WithPattern(not.Value.Pattern)
-				if err := text.Validate(ctx, matchers); err != nil {
-					return nil, fmt.Errorf("compile pattern: %w", err)
-				}
-			}
-		}
 	}
 	return result, nil
+}
+
+// refuseSchemes adds the rule that the extension x-refused-schemes states: no line of the text begins with one of these
+// schemes. The contract does not state it with "not", which several generators cannot read.
+func refuseSchemes(schema *openapi3.Schema) {
+	schemes, _ := schema.Extensions["x-refused-schemes"].([]any)
+	if len(schemes) == 0 {
+		return
+	}
+	names := make([]string, len(schemes))
+	for i, scheme := range schemes {
+		for _, letter := range fmt.Sprint(scheme) {
+			names[i] += fmt.Sprintf("[%c%c]", unicode.ToUpper(letter), letter)
+		}
+	}
+	schema.Not = openapi3.NewStringSchema().WithPattern(`(?:^|\n)(?:` + strings.Join(names, "|") + "):").NewRef()
 }
 
 // fieldsOfOthers returns the paths of the operations that have fields which this one does not, by the fields' plain
