@@ -117,7 +117,7 @@ judge: ## Let a third validator judge the exchanges of the server's tests.
 typescript: build gen/typescript/node_modules ## Test the TypeScript SDK against the binary.
 	cd gen/typescript && npm run --silent check && npm test --silent
 
-consumers: build ## Use the binary through the clients of 15 generators, mocks and an import, or of TOOLS.
+consumers: build .ci/node_modules ## Use the binary through the clients of 15 generators, mocks and an import, or of TOOLS.
 	.ci/install java node python
 	cd .ci/consumers && npm ci --no-audit --no-fund $(if $(filter ci,$(TOOLS)),--omit=dev)
 	node .ci/consumers/run.mjs $(TOOLS)

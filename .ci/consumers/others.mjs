@@ -1,11 +1,11 @@
-// Mocks, a validating proxy, an import into Postman, and a linter.
+// Mocks, a validating proxy, an import into Postman, generated tests, and a linter.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
-import { json, npm, yaml } from "./tools.mjs";
+import { execute, json, npm, yaml } from "./tools.mjs";
 
 /** Starts Prism, hands its URL to an action, and ends it. */
 async function prism(args, action) {
@@ -134,6 +134,15 @@ export const others = [
       const answers = run.executions.map(({ response }) => `${response.code} ${response.stream}`);
       const created = answers.filter((answer) => answer.startsWith("201 "));
       if (created.length !== 2) throw new Error(answers.join("\n"));
+    },
+  },
+  {
+    id: "arazzo",
+    name: "Redocly respect, with an Arazzo file",
+    ci: true,
+    use: ({ url, token }) => {
+      const options = ["--input", `token=${token}`, "--server", `providers=${url}/api/v3`];
+      return execute("../node_modules/.bin/redocly", ["respect", "providers.arazzo.yaml", ...options]);
     },
   },
   {
