@@ -59,7 +59,7 @@ func (d *Database) Backup(ctx context.Context, path string, progress Progress, c
 func (d *Database) copyTo(
 	ctx context.Context, draft *files.Draft, progress Progress,
 ) (rows map[string]int64, err error) {
-	if err := d.files.check(); err != nil {
+	if err := d.files.Check(); err != nil {
 		return nil, err
 	}
 	pages := pageCopy{draft: draft, progress: progress}
@@ -81,7 +81,7 @@ func (d *Database) copyTo(
 	if err := pages.copy(ctx); err != nil {
 		return nil, err
 	}
-	return rows, d.files.check()
+	return rows, d.files.Check()
 }
 
 // pageCopy copies the pages of a snapshot.

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"gorm.io/gorm"
+
+	"example.com/providerd/store/sqlite/guard"
 )
 
 // The WAL grows this far before a checkpoint. The longer it grows, the more transactions have changed the same page,
@@ -38,7 +40,9 @@ type checkpointer struct {
 	conn *sql.Conn
 	// writer is the connection that inserts.
 	writer *sql.Conn
-	files  *guard
+	files  *guard.Guard
+	// file is the database file.
+	file   *guard.File
 	logger *slog.Logger
 	counts *checkpointCounts
 	// transactions is the number of commits since the last checkpoint.
@@ -58,29 +62,29 @@ func newCheckpointer(ctx context.Context, writer *sql.Conn, database *Database) 
 		return nil, fmt.Errorf("connect the checkpointer: %w", classify(err))
 	}
 	return &checkpointer{
-		conn: conn, writer: writer, files: database.files, logger: database.logger, counts: &database.checkpoints,
+		conn: conn, writer: writer, files: database.files, file: database.file, logger: database.logger, counts: &database.checkpoints,
 	}, nil
 }
 
 // committed counts a transaction that left the WAL in this state, and runs the checkpoint that is due, if any.
-func (c *checkpointer) committed(ctx context.Context, index walIndex) {
+func (c *checkpointer) committed(ctx context.Context, index guard.WALIndex) {
 	c.transactions++
-	if index.frames < c.remaining {
+	if index.Frames < c.remaining {
 		c.remaining = 0
 	}
-	c.advance(ctx, c.transactions >= walTransactions || index.frames >= c.remaining+maxWALFrames)
+	c.advance(ctx, c.transactions >= walTransactions || index.Frames >= c.remaining+maxWALFrames)
 }
 
 // idle runs a due checkpoint while no creates arrive: other programs may have written, or a reader may have released
 // the WAL.
-func (c *checkpointer) idle(ctx context.Context, index walIndex) {
-	c.advance(ctx, index.frames >= maxWALFrames)
+func (c *checkpointer) idle(ctx context.Context, index guard.WALIndex) {
+	c.advance(ctx, index.Frames >= maxWALFrames)
 }
 
 // makeRoom copies all of the WAL in one pass after a failed batch, so that the next transaction overwrites it from the
 // start. Creates then work again if only the WAL could not grow. They wait for it, because they would fail otherwise.
-func (c *checkpointer) makeRoom(ctx context.Context, index walIndex) {
-	if index.frames == index.backfilled {
+func (c *checkpointer) makeRoom(ctx context.Context, index guard.WALIndex) {
+	if index.Frames == index.Backfilled {
 		return
 	}
 	if c.copied != nil {
@@ -123,7 +127,7 @@ func (c *checkpointer) copy(ctx context.Context) {
 		if err == nil {
 			// SQLite syncs the database only after a pass that leaves no frames, which is the writer's. Syncing here leaves that
 			// pass little to wait for; it syncs again and so notices an error itself.
-			err = c.files.database.Sync()
+			err = c.file.Sync()
 		}
 		if err != nil {
 			c.fail(err)
@@ -144,14 +148,14 @@ func (c *checkpointer) copyRest(ctx context.Context) error {
 	if err := c.checkpoint(ctx, c.writer); err != nil {
 		return err
 	}
-	index, err := c.files.inspect()
+	index, err := c.files.Inspect()
 	if err != nil {
 		return err
 	}
-	grown := index.frames >= c.remaining+maxWALFrames
-	if c.remaining = index.frames; grown && index.frames > index.backfilled {
+	grown := index.Frames >= c.remaining+maxWALFrames
+	if c.remaining = index.Frames; grown && index.Frames > index.Backfilled {
 		c.logger.Warn("WAL cannot be reset while another program reads an old snapshot",
-			slog.Int64("bytes", int64(index.frames)*index.pageSize), slog.String("path", c.files.database.Name()+"-wal"))
+			slog.Int64("bytes", int64(index.Frames)*index.PageSize), slog.String("path", c.file.Name()+"-wal"))
 	}
 	return nil
 }
@@ -160,7 +164,7 @@ func (c *checkpointer) copyRest(ctx context.Context) error {
 // the WAL.
 func (c *checkpointer) checkpoint(ctx context.Context, conn *sql.Conn) error {
 	// If the database file was replaced, copying frames into it would corrupt it.
-	if err := c.files.check(); err != nil {
+	if err := c.files.Check(); err != nil {
 		return err
 	}
 	_, err := copyWAL(ctx, conn, "PASSIVE")

@@ -15,6 +15,7 @@ import (
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/sqlite/guard"
 )
 
 // Database is an open SQLite database.
@@ -26,8 +27,8 @@ type Database struct {
 	// schemaVersion is the latest one that this program knows.
 	schemaVersion int64
 	// file is the database file; files also include the -wal and -shm files.
-	file  *guardedFile
-	files *guard
+	file  *guard.File
+	files *guard.Guard
 	// writers are for batches and checkpoints, changes for other transactions that write.
 	writers database.Pool
 	changes database.Pool
@@ -88,31 +89,42 @@ func (d *Database) beginChange(ctx context.Context) *gorm.DB {
 }
 
 func (d *Database) write(ctx context.Context, statements func(tx *gorm.DB) error) error {
-	if err := d.files.check(); err != nil {
-		return err
-	}
-	tx := d.beginChange(ctx)
-	if tx.Error != nil {
-		return fmt.Errorf("begin: %w", tx.Error)
-	}
+	var tx *gorm.DB
 	// After an error or a panic, the transaction would stay open and block all other writers.
-	defer func() { _ = tx.Rollback() }()
-	if err := d.CheckSchema(tx); err != nil {
-		return err
-	}
-	_, err := d.files.commit(ctx, tx.Statement.ConnPool, func() error {
-		if err := check(tx); err != nil {
-			return err
+	defer func() {
+		if tx != nil {
+			_ = tx.Rollback()
 		}
-		return statements(tx)
-	}, func() error { return tx.Commit().Error })
-	return err
+	}()
+	_, err := d.files.Commit(guard.Transaction{
+		Begin: func() error {
+			begun := d.beginChange(ctx)
+			if begun.Error != nil {
+				return begun.Error
+			}
+			tx = begun
+			return d.CheckSchema(tx)
+		},
+		Run: func(resets bool) error {
+			if resets {
+				if err := incrementGeneration(ctx, tx.Statement.ConnPool); err != nil {
+					return err
+				}
+			}
+			if err := check(tx); err != nil {
+				return err
+			}
+			return statements(tx)
+		},
+		Commit: func() error { return commitError(tx.Commit().Error) },
+	})
+	return err //nolint:wrapcheck // They are wrapped already.
 }
 
 // Read runs statements on connections that cannot write. What is committed is on disk. The context does not interrupt
 // them: with one that can end, the driver starts a goroutine for each statement.
 func (d *Database) Read(ctx context.Context, statements func(tx *gorm.DB) error) error {
-	if err := d.files.checkUnlessRecent(); err != nil {
+	if err := d.files.CheckUnlessRecent(); err != nil {
 		return err
 	}
 	ctx = context.WithoutCancel(ctx)
@@ -123,7 +135,7 @@ func (d *Database) Read(ctx context.Context, statements func(tx *gorm.DB) error)
 		return statements(tx)
 	})
 	// What was read from changed files does not count.
-	return cmp.Or(d.files.check(), err) //nolint:wrapcheck // They are wrapped already.
+	return cmp.Or(d.files.Check(), err) //nolint:wrapcheck // They are wrapped already.
 }
 
 // selectKey selects whether a record has an idempotency key, and selectTaken also whether one has a client_id, and the
@@ -142,7 +154,7 @@ func (d *Database) SeesKey(ctx context.Context, createdBy, kind, key string) boo
 // Find checks the files after the search, because what was read from changed files does not count.
 func (d *Database) Find(ctx context.Context, values database.Unique) (taken database.Taken, err error) {
 	row, err := d.find(ctx, selectTaken, values.CreatedBy, values.Kind, values.IdempotencyKey, values.ClientID)
-	if err := cmp.Or(d.files.check(), err); err != nil {
+	if err := cmp.Or(d.files.Check(), err); err != nil {
 		return taken, err //nolint:wrapcheck // They are wrapped already.
 	}
 	if version, _ := row[2].(int64); version > d.schemaVersion {
@@ -161,7 +173,7 @@ func (d *Database) Find(ctx context.Context, values database.Unique) (taken data
 
 // find returns the row that a statement selects. The context does not interrupt it: see Read.
 func (d *Database) find(ctx context.Context, text string, values ...string) (row []driver.Value, err error) {
-	if err := d.files.checkUnlessRecent(); err != nil {
+	if err := d.files.CheckUnlessRecent(); err != nil {
 		return nil, err
 	}
 	arguments := make([]driver.NamedValue, len(values))
@@ -178,7 +190,7 @@ func (d *Database) find(ctx context.Context, text string, values ...string) (row
 // SettledEvent returns the last event: transactions that write take turns, and their rows are on disk before they are
 // visible.
 func (d *Database) SettledEvent(ctx context.Context, _ func(transaction string)) (end database.LogEnd, err error) {
-	if err := d.files.check(); err != nil {
+	if err := d.files.Check(); err != nil {
 		return end, err
 	}
 	err = d.Reader().WithContext(ctx).Raw("SELECT id, at FROM events ORDER BY id DESC LIMIT 1").Scan(&end).Error
@@ -214,7 +226,7 @@ func (d *Database) close() error {
 	d.inserting.Lock()
 	defer d.inserting.Unlock()
 	if d.files != nil {
-		if err := d.files.check(); err != nil {
+		if err := d.files.Check(); err != nil {
 			return err
 		}
 	}
@@ -228,7 +240,7 @@ func (d *Database) close() error {
 	err = errors.Join(err, database.ClosePools(d.readers, d.changes, d.writers))
 	// Close the files last: closing any of them earlier would release the POSIX locks of SQLite.
 	if d.files != nil {
-		err = errors.Join(err, d.files.close())
+		err = errors.Join(err, d.files.Close())
 	}
 	if d.file != nil {
 		err = errors.Join(err, d.file.Close())

@@ -14,5 +14,5 @@ func (d *Database) Abandon() {
 	if d.inserter != nil {
 		_ = d.inserter.close()
 	}
-	_, _, _ = database.ClosePools(d.readers, d.changes, d.writers), d.files.close(), d.file.Close()
+	_, _, _ = database.ClosePools(d.readers, d.changes, d.writers), d.files.Close(), d.file.Close()
 }

@@ -12,13 +12,11 @@ import (
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/files"
+	"example.com/providerd/store/sqlite/guard"
 )
 
 // applicationID is the application_id in the header of providerd's databases ("pvdd" in ASCII).
 const applicationID = 0x70766464
-
-// magic is what every SQLite database begins with (https://sqlite.org/fileformat.html, section 1.3).
-const magic = "SQLite format 3\x00"
 
 // isBlank reports whether a database file has nothing in it. It reads the header, and so changes nothing. It
 // returns database.ErrForeign for a database of another program, ErrCorrupt if the file is not a database, or a file
@@ -37,7 +35,7 @@ func isBlank(file *os.File) (bool, error) {
 		return true, nil
 	case err != nil && !errors.Is(err, io.EOF):
 		return false, fmt.Errorf("read %s: %w", file.Name(), err)
-	case count < idTill || !bytes.HasPrefix(header, []byte(magic)):
+	case count < idTill || !bytes.HasPrefix(header, []byte(guard.Magic)):
 		return false, fmt.Errorf("%s: %w: file is not a database", file.Name(), database.ErrCorrupt)
 	}
 	// A database without a second page has no tables.
@@ -51,13 +49,13 @@ func isBlank(file *os.File) (bool, error) {
 
 // openDatabaseFile opens a database file that only its owner can write to. It returns ErrUnavailable, ErrInsecureMode
 // or a file system error.
-func openDatabaseFile(path string) (*guardedFile, error) {
-	file, err := openGuarded(path)
+func openDatabaseFile(path string) (*guard.File, error) {
+	file, err := guard.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	const othersMayWrite = 0o022
-	if file.opened.Mode()&othersMayWrite != 0 {
+	if file.Opened.Mode()&othersMayWrite != 0 {
 		err = fmt.Errorf("%w; run chmod 600 %s", database.ErrInsecureMode, path)
 	} else {
 		err = checkDir(filepath.Dir(path))

@@ -14,6 +14,7 @@ import (
 	"github.com/mattn/go-sqlite3"
 
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/sqlite/guard"
 )
 
 // idleInterval is how often a database without creates is maintained.
@@ -41,7 +42,7 @@ func (d *Database) Insert(ctx context.Context, rows database.Insertion) (pks map
 	d.inserting.Lock()
 	defer d.inserting.Unlock()
 	if d.inserter == nil {
-		if err := d.files.check(); err != nil {
+		if err := d.files.Check(); err != nil {
 			return nil, err
 		}
 		if d.inserter, err = newInserter(ctx, d); err != nil {
@@ -89,20 +90,23 @@ func newInserter(ctx context.Context, d *Database) (*inserter, error) {
 
 // insert runs the INSERT in a transaction.
 func (i *inserter) insert(ctx context.Context, rows database.Insertion) (pks map[uuid.UUID]int64, err error) {
-	if err := i.database.files.checkUnlessRecent(); err != nil {
-		return nil, err
-	}
-	if err := i.statements.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
-		return nil, i.database.files.explain(fmt.Errorf("begin: %w", classify(err)))
-	}
-	index, err := i.database.files.commit(ctx, i.statements.conn, func() (err error) {
-		pks, err = i.run(ctx, rows)
-		return err
-	}, func() error { return i.statements.exec(ctx, "COMMIT") })
+	index, err := i.database.files.Commit(guard.Transaction{
+		Begin: func() error { return classify(i.statements.exec(ctx, "BEGIN IMMEDIATE")) },
+		Run: func(resets bool) (err error) {
+			if resets {
+				if err := incrementGeneration(ctx, i.statements.conn); err != nil {
+					return err
+				}
+			}
+			pks, err = i.run(ctx, rows)
+			return err
+		},
+		Commit: func() error { return commitError(i.statements.exec(ctx, "COMMIT")) },
+	})
 	if err != nil {
 		// SQLite may have rolled it back already, or committed it.
 		_ = i.statements.exec(ctx, "ROLLBACK")
-		return nil, err
+		return nil, err //nolint:wrapcheck // They are wrapped already.
 	}
 	i.checkpoints.committed(ctx, index)
 	return pks, nil
@@ -208,7 +212,7 @@ func (i *inserter) idle() {
 
 // maintain runs the checkpoint that is due, if any, when nothing was inserted.
 func (i *inserter) maintain(ctx context.Context) {
-	index, err := i.database.files.inspect()
+	index, err := i.database.files.Inspect()
 	switch {
 	case err != nil:
 	case i.database.failed.Load():

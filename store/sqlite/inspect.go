@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/sqlite/guard"
 )
 
 // inspect checks, before anything is changed, that the file is empty or a database of providerd, and that a WAL which
@@ -14,7 +15,7 @@ import (
 // another connection: when the last one closes, SQLite copies the WAL into the database. If the WAL belongs to another
 // database, the connection is therefore never closed and lasts as long as the process.
 func (d *Database) inspect(ctx context.Context) (io.Closer, error) {
-	if _, err := checkUse(ctx, d.file); err != nil {
+	if _, err := guard.CheckUse(ctx, d.file); err != nil {
 		return nil, err
 	}
 	wal, err := sizeOf(d.file.Name() + "-wal")
@@ -23,7 +24,7 @@ func (d *Database) inspect(ctx context.Context) (io.Closer, error) {
 	}
 	isBlank, err := isBlank(d.file.File)
 	if errors.Is(err, database.ErrCorrupt) && wal > 0 {
-		return nil, changedError{d.file.Name()}
+		return nil, guard.Changed(d.file.Name())
 	}
 	if err != nil {
 		return nil, err
@@ -38,9 +39,9 @@ func (d *Database) inspect(ctx context.Context) (io.Closer, error) {
 		return nil, fmt.Errorf("inspect the database: %w", err)
 	}
 	probe.SetMaxOpenConns(1)
-	err = d.file.checkGeneration(func() (uint32, error) { return readGeneration(ctx, probe) })
+	err = d.file.CheckGeneration(func() (uint32, error) { return readGeneration(ctx, probe) })
 	if errors.Is(err, database.ErrCorrupt) {
-		err = changedError{d.file.Name()}
+		err = guard.Changed(d.file.Name())
 	}
 	return probe, err
 }

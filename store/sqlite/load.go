@@ -10,7 +10,7 @@ import (
 // Snapshot runs statements in a read transaction on a read-only connection. While they run, the WAL
 // grows, because it cannot be reset.
 func (d *Database) Snapshot(ctx context.Context, statements func(tx *gorm.DB) error) error {
-	if err := d.files.check(); err != nil {
+	if err := d.files.Check(); err != nil {
 		return err
 	}
 	tx := begin(ctx, d.readers)
@@ -21,7 +21,7 @@ func (d *Database) Snapshot(ctx context.Context, statements func(tx *gorm.DB) er
 	if err := statements(tx); err != nil {
 		return err
 	}
-	return d.files.check()
+	return d.files.Check()
 }
 
 // loadCache is the page cache of a connection that loads, in KiB. Pages of indexes that do not fit are written often.

@@ -15,6 +15,7 @@ import (
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/files"
+	"example.com/providerd/store/sqlite/guard"
 )
 
 // Restoration replaces a database with a copy of a backup.
@@ -159,11 +160,11 @@ func (r Restoration) checkTarget(target string) (exists bool, err error) {
 
 // checkUnused returns ErrInUse if a program has the database open.
 func checkUnused(path string) error {
-	file, err := openGuarded(path)
+	file, err := guard.Open(path)
 	if err != nil {
 		return err
 	}
-	inUse, err := file.isInUse()
+	inUse, err := file.IsInUse()
 	if err == nil && inUse {
 		err = fmt.Errorf("%w: %s; stop the server and every other program that has it open", database.ErrInUse, path)
 	}

@@ -21,6 +21,7 @@ import (
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/files"
+	"example.com/providerd/store/sqlite/guard"
 )
 
 // Scheme begins the URL of a SQLite database, sqlite:PATH.
@@ -144,7 +145,7 @@ func (d *Database) allowConnection() error {
 	if d.files == nil {
 		return nil
 	}
-	return d.files.check()
+	return d.files.Check()
 }
 
 // immediate makes each transaction begin with the lock of the database.
@@ -165,10 +166,10 @@ func (d *Database) open(ctx context.Context, path string, prepare prepareFunc) (
 	if _, err := readGeneration(ctx, d.writers); err != nil {
 		return wrapPath(path, err)
 	}
-	if d.files, err = watch(d.file); err != nil {
+	if d.files, err = guard.Watch(d.file); err != nil {
 		return err
 	}
-	if err := errors.Join(d.files.check(), probe.Close()); err != nil {
+	if err := errors.Join(d.files.Check(), probe.Close()); err != nil {
 		return err
 	}
 	if err := prepare(ctx, d.writers.DB, path); err != nil {

@@ -11,12 +11,13 @@ import (
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/files"
+	"example.com/providerd/store/sqlite/guard"
 )
 
 // View is a SQLite database opened for inspection. It is never written to.
 type View struct {
 	// file stays open as long as SQLite has it open: closing it would release the locks of SQLite.
-	file    *guardedFile
+	file    *guard.File
 	reader  database.Pool
 	isInUse bool
 }
@@ -40,7 +41,7 @@ func OpenReadOnly(ctx context.Context, path string) (*View, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the database: %w", err)
 	}
-	file, err := openGuarded(path)
+	file, err := guard.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +53,7 @@ func OpenReadOnly(ctx context.Context, path string) (*View, error) {
 }
 
 func (v *View) open(ctx context.Context) (err error) {
-	if v.isInUse, err = checkUse(ctx, v.file); err != nil {
+	if v.isInUse, err = guard.CheckUse(ctx, v.file); err != nil {
 		return err
 	}
 	hasWAL, err := v.hasWAL()
@@ -76,7 +77,7 @@ func (v *View) open(ctx context.Context) (err error) {
 	if !hasWAL || id != applicationID {
 		return nil
 	}
-	return v.file.checkGeneration(func() (uint32, error) { return readGeneration(ctx, v.reader) })
+	return v.file.CheckGeneration(func() (uint32, error) { return readGeneration(ctx, v.reader) })
 }
 
 // hasWAL reports whether there is a WAL to read. It returns ErrUnavailable if its wal-index is missing, which only a

@@ -1,8 +1,11 @@
-package sqlite
+// Package guard protects the files of an open SQLite database against changes by other means than SQLite. It reads the
+// files and their locks, writes nothing, and knows no SQL.
+//
+// Start with Guard: every transaction that writes goes through Commit. The rest says how the files are compared.
+package guard
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -10,20 +13,18 @@ import (
 	"sync"
 	"time"
 
-	"gorm.io/gorm"
-
 	"example.com/providerd/store/database"
 )
 
-// guard detects that the files of an open database were removed, replaced, truncated or overwritten while programs use
+// Guard detects that the files of an open database were removed, replaced, truncated or overwritten while programs use
 // it, which SQLite does not check. It only reads them. What SQLite commits to removed files is lost when the process
 // ends, and what it writes to replaced ones corrupts them. Other processes may legitimately change the files, so it
 // compares them with each other and with the wal-index, in which SQLite records every legitimate change.
-type guard struct {
-	database, wal, index *guardedFile
+type Guard struct {
+	database, wal, index *File
 	mutex                sync.Mutex
 	// seen is the wal-index, and size and generation describe the database file, at the last successful check.
-	seen walIndex
+	seen WALIndex
 	// samples are the samples of seen.
 	samples    []sample
 	checked    time.Time
@@ -33,24 +34,24 @@ type guard struct {
 	changed error
 }
 
-// watch guards the files of a database that SQLite has open. It returns a file system error, or ErrUnavailable if one
+// Watch guards the files of a database that SQLite has open. It returns a file system error, or ErrUnavailable if one
 // of them is not a regular file.
-func watch(file *guardedFile) (*guard, error) {
-	wal, err := openGuarded(file.Name() + "-wal")
+func Watch(file *File) (*Guard, error) {
+	wal, err := Open(file.Name() + "-wal")
 	if err != nil {
 		return nil, err
 	}
-	index, err := openGuarded(file.Name() + "-shm")
+	index, err := Open(file.Name() + "-shm")
 	if err != nil {
 		return nil, errors.Join(err, wal.Close())
 	}
-	return &guard{database: file, wal: wal, index: index}, nil
+	return &Guard{database: file, wal: wal, index: index}, nil
 }
 
-// check returns ErrUnavailable if a file was removed, replaced or changed. Callers check before they write, so that
-// nothing is corrupted, and after, so that nothing is acknowledged that is lost.
-func (g *guard) check() error {
-	_, err := g.inspect()
+// Check returns ErrUnavailable if a file was removed, replaced or changed. What is read counts only
+// if the files are checked after it.
+func (g *Guard) Check() error {
+	_, err := g.Inspect()
 	return err
 }
 
@@ -58,21 +59,21 @@ func (g *guard) check() error {
 // commit.
 const recent = 10 * time.Millisecond
 
-// checkUnlessRecent is check, unless the files were checked very recently. It is for use before a transaction that
+// CheckUnlessRecent is Check, unless the files were checked very recently. It is for use before a transaction that
 // checks them before it commits.
-func (g *guard) checkUnlessRecent() error {
+func (g *Guard) CheckUnlessRecent() error {
 	g.mutex.Lock()
 	isRecent := time.Since(g.checked) < recent
 	g.mutex.Unlock()
 	if isRecent {
 		return nil
 	}
-	return g.check()
+	return g.Check()
 }
 
-// checkBeforeCommit is check at the end of a transaction: what was read through a changed wal-index must not be
+// checkBeforeCommit is Check at the end of a transaction: what was read through a changed wal-index must not be
 // written. Its header shows that, because the transaction itself has not written it yet.
-func (g *guard) checkBeforeCommit() error {
+func (g *Guard) checkBeforeCommit() error {
 	index, isWhole, err := readWALIndex(g.index)
 	g.mutex.Lock()
 	isSame := g.changed == nil && isWhole && err == nil && index.withoutBackfill() == g.seen.withoutBackfill()
@@ -80,27 +81,44 @@ func (g *guard) checkBeforeCommit() error {
 	if isSame {
 		return nil
 	}
-	return g.check()
+	return g.Check()
 }
 
-// commit runs the statements of a transaction, which has begun, and commits it. It checks the files before it commits
-// and after, and returns the wal-index. The caller checks them before the transaction begins.
-func (g *guard) commit(
-	ctx context.Context, tx gorm.ConnPool, statements, commit func() error,
-) (index walIndex, err error) {
-	if err := incrementGeneration(ctx, g, tx); err != nil {
-		return index, g.explain(err)
+// Transaction is a transaction that writes.
+type Transaction struct {
+	// Begin begins it with the write lock.
+	Begin func() error
+	// Run runs its statements. If resets is true, the first that it writes must be another generation, because this
+	// transaction resets the WAL.
+	Run func(resets bool) error
+	// Commit commits it. Its error says whether the outcome is unknown.
+	Commit func() error
+}
+
+// Commit carries out a transaction and returns the wal-index after it. It checks the files before, unless they were
+// checked very recently, so that nothing is corrupted; before it commits; and after, so that nothing is acknowledged
+// that is lost. After an error the caller rolls back what has begun.
+func (g *Guard) Commit(t Transaction) (index WALIndex, err error) {
+	if err := g.CheckUnlessRecent(); err != nil {
+		return index, err
 	}
-	if err := statements(); err != nil {
+	if err := t.Begin(); err != nil {
+		return index, g.explain(fmt.Errorf("begin: %w", err))
+	}
+	before, isWhole, err := readWALIndex(g.index)
+	if err != nil {
+		return index, err
+	}
+	if err := t.Run(isWhole && before.Frames == before.Backfilled); err != nil {
 		return index, g.explain(err)
 	}
 	if err := g.checkBeforeCommit(); err != nil {
 		return index, err
 	}
-	if err := commitError(commit()); err != nil {
+	if err := t.Commit(); err != nil {
 		return index, fmt.Errorf("commit: %w", err)
 	}
-	if index, err = g.inspect(); err != nil {
+	if index, err = g.Inspect(); err != nil {
 		return index, fmt.Errorf("%w: %w", database.ErrOutcomeUnknown, err)
 	}
 	return index, nil
@@ -108,15 +126,15 @@ func (g *guard) commit(
 
 // explain returns the error of check after SQLite has failed: changed files may be the reason, also if they were
 // unchanged before the transaction. Otherwise it returns the error of SQLite.
-func (g *guard) explain(err error) error {
+func (g *Guard) explain(err error) error {
 	if errors.Is(err, database.ErrUnavailable) {
-		return cmp.Or(g.check(), err) //nolint:wrapcheck // They are wrapped already.
+		return cmp.Or(g.Check(), err) //nolint:wrapcheck // They are wrapped already.
 	}
 	return err
 }
 
-// inspect is check that also returns the wal-index.
-func (g *guard) inspect() (index walIndex, err error) {
+// Inspect is Check that also returns the wal-index.
+func (g *Guard) Inspect() (index WALIndex, err error) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	// A failed check must not count as a recent one.
@@ -134,12 +152,12 @@ func (g *guard) inspect() (index walIndex, err error) {
 	return index, err
 }
 
-func (g *guard) inspectFiles() (index walIndex, err error) {
+func (g *Guard) inspectFiles() (index WALIndex, err error) {
 	size, err := g.database.check()
 	if err != nil {
 		return index, err
 	}
-	for _, file := range [...]*guardedFile{g.wal, g.index} {
+	for _, file := range [...]*File{g.wal, g.index} {
 		if _, err := file.check(); err != nil {
 			return index, err
 		}
@@ -154,12 +172,12 @@ func (g *guard) inspectFiles() (index walIndex, err error) {
 // a VACUUM to the size in the wal-index, and raise the generation once per reset of the WAL. SQLite's own file change
 // counter is not updated in WAL mode. A file that is truncated during a checkpoint can have its size again before this
 // reads it.
-func (g *guard) checkDatabase(size int64, index walIndex) error {
+func (g *Guard) checkDatabase(size int64, index WALIndex) error {
 	generation, err := g.database.generation()
 	if err != nil {
 		return err
 	}
-	isShort := size < g.size && size < int64(index.pages)*index.pageSize
+	isShort := size < g.size && size < int64(index.pages)*index.PageSize
 	if isShort || generation < g.generation {
 		return changedError{g.database.Name()}
 	}
@@ -186,7 +204,7 @@ func waitToReread(number int) {
 
 // checkWAL compares the WAL with the wal-index. SQLite updates the wal-index before it resets the WAL, and after it
 // appends to it. A mismatch therefore counts only if the wal-index did not change while both were read.
-func (g *guard) checkWAL() (walIndex, error) {
+func (g *Guard) checkWAL() (WALIndex, error) {
 	for number := range maxReads {
 		index, isWhole, err := readWALIndex(g.index)
 		if err != nil {
@@ -208,19 +226,19 @@ func (g *guard) checkWAL() (walIndex, error) {
 			return index, changedError{changed.Name()}
 		}
 	}
-	return walIndex{}, inconsistentError(g.index)
+	return WALIndex{}, inconsistentError(g.index)
 }
 
 // compare returns samples of the page numbers, or the file that was changed: the WAL must contain the last committed
 // frame and still have the one that was last at the previous check, because a WAL that was truncated and then appended
 // to has a hole there. The wal-index must have the same page numbers as then: after an older copy was written over it,
 // the next commit writes a new header, but each block of the copy lacks the numbers of later frames.
-func (g *guard) compare(index walIndex) (samples []sample, changed *guardedFile, err error) {
+func (g *Guard) compare(index WALIndex) (samples []sample, changed *File, err error) {
 	if begins, err := index.begins(g.wal); err != nil || !begins {
 		return nil, g.wal, err
 	}
 	page, err := index.lastPage(g.wal)
-	if err != nil || page == 0 && index.frames > 0 {
+	if err != nil || page == 0 && index.Frames > 0 {
 		return nil, g.wal, err
 	}
 	samples, err = index.samples(g.index)
@@ -232,11 +250,11 @@ func (g *guard) compare(index walIndex) (samples []sample, changed *guardedFile,
 }
 
 // compareSeen compares what was seen at the previous check.
-func (g *guard) compareSeen(index walIndex, samples []sample) (changed *guardedFile, err error) {
-	if g.seen.salts != index.salts || g.seen.frames == 0 {
+func (g *Guard) compareSeen(index WALIndex, samples []sample) (changed *File, err error) {
+	if g.seen.salts != index.salts || g.seen.Frames == 0 {
 		return nil, nil
 	}
-	if index.frames < g.seen.frames {
+	if index.Frames < g.seen.Frames {
 		return g.index, nil
 	}
 	if page, err := g.seen.lastPage(g.wal); err != nil || page == 0 {
@@ -253,19 +271,12 @@ func (g *guard) compareSeen(index walIndex, samples []sample) (changed *guardedF
 	return nil, nil
 }
 
-// isBackfilled reports whether a checkpoint has copied all frames of the WAL. The caller must hold the write lock, so
-// that the WAL does not change. It returns ErrUnavailable.
-func (g *guard) isBackfilled() (bool, error) {
-	index, isWhole, err := readWALIndex(g.index)
-	return isWhole && index.frames == index.backfilled, err
-}
-
-func inconsistentError(file *guardedFile) error {
+func inconsistentError(file *File) error {
 	return fmt.Errorf("%w: cannot get a consistent read of %s; try again", database.ErrUnavailable, file.Name())
 }
 
-// close closes the -wal and -shm files. It leaves the database file open, which the caller opened.
-func (g *guard) close() error {
+// Close closes the -wal and -shm files. It leaves the database file open, which the caller opened.
+func (g *Guard) Close() error {
 	if err := errors.Join(g.index.Close(), g.wal.Close()); err != nil {
 		return fmt.Errorf("close the WAL files: %w", err)
 	}

@@ -1,4 +1,4 @@
-package sqlite
+package guard
 
 import (
 	"context"
@@ -16,9 +16,9 @@ import (
 // joinTimeout is how long files may look damaged while another program opens or closes the database.
 const joinTimeout = time.Second
 
-// checkUse checks, before SQLite touches the files, whether other programs have a database open, which can then be
+// CheckUse checks, before SQLite touches the files, whether other programs have a database open, which can then be
 // joined. It returns ErrUnavailable if they have other files open than those at its path, or if a file was changed.
-func checkUse(ctx context.Context, file *guardedFile) (isInUse bool, err error) {
+func CheckUse(ctx context.Context, file *File) (isInUse bool, err error) {
 	for begun := time.Now(); ; {
 		isInUse, err = checkUseNow(file)
 		if !errors.Is(err, database.ErrUnavailable) || time.Since(begun) > joinTimeout {
@@ -34,9 +34,9 @@ func checkUse(ctx context.Context, file *guardedFile) (isInUse bool, err error) 
 
 // checkUseNow compares the locks of both files. If others use another wal-index than the one on disk, SQLite would
 // create a second one, and both would write to the WAL independently.
-func checkUseNow(file *guardedFile) (isInUse bool, err error) {
+func checkUseNow(file *File) (isInUse bool, err error) {
 	index := file.Name() + "-shm"
-	if isInUse, err = file.isInUse(); err != nil {
+	if isInUse, err = file.IsInUse(); err != nil {
 		return false, err
 	}
 	isIndexInUse, err := isIndexLocked(index)
@@ -50,14 +50,14 @@ func checkUseNow(file *guardedFile) (isInUse bool, err error) {
 	case !isInUse:
 		return false, nil
 	}
-	files, err := watch(file)
+	files, err := Watch(file)
 	if missing, ok := errors.AsType[*fs.PathError](err); ok && errors.Is(err, fs.ErrNotExist) {
 		return false, movedError(missing.Path)
 	}
 	if err != nil {
 		return false, err
 	}
-	return true, errors.Join(files.check(), files.close())
+	return true, errors.Join(files.Check(), files.Close())
 }
 
 // The byte ranges that SQLite locks (https://sqlite.org/src/file/src/os_unix.c). In WAL mode, every connection holds a
@@ -68,8 +68,8 @@ const (
 	deadMansSwitch   = 128
 )
 
-// isInUse reports whether another program has the database open. It returns a file system error.
-func (f *guardedFile) isInUse() (bool, error) { return isLocked(f.File, sharedBytes, sharedBytesCount) }
+// IsInUse reports whether another program has the database open. It returns a file system error.
+func (f *File) IsInUse() (bool, error) { return isLocked(f.File, sharedBytes, sharedBytesCount) }
 
 func isIndexLocked(path string) (bool, error) {
 	// Do not wait for the writer of a FIFO.

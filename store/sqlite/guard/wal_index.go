@@ -1,21 +1,21 @@
-package sqlite
+package guard
 
 import (
 	"bytes"
 	"encoding/binary"
 )
 
-// walIndex is what SQLite records about the WAL in the header of the wal-index (-shm), which all connections share
+// WALIndex is what SQLite records about the WAL in the header of the wal-index (-shm), which all connections share
 // (https://sqlite.org/walformat.html).
-type walIndex struct {
-	// pageSize is the page size of the database in bytes.
-	pageSize int64
-	// frames is mxFrame, the number of the last committed frame.
-	frames uint32
+type WALIndex struct {
+	// PageSize is the page size of the database in bytes.
+	PageSize int64
+	// Frames is mxFrame, the number of the last committed frame.
+	Frames uint32
 	// pages is the size of the database in pages after that commit.
 	pages uint32
-	// backfilled is nBackfill, the number of frames that checkpoints have copied into the database.
-	backfilled uint32
+	// Backfilled is nBackfill, the number of frames that checkpoints have copied into the database.
+	Backfilled uint32
 	// checksum is the cumulative checksum of the frames up to the last one.
 	checksum [8]byte
 	// salts are copied into every frame. SQLite changes them each time it resets the WAL.
@@ -23,13 +23,13 @@ type walIndex struct {
 }
 
 // withoutBackfill returns the wal-index as it is before checkpoints.
-func (i walIndex) withoutBackfill() walIndex {
-	i.backfilled = 0
+func (i WALIndex) withoutBackfill() WALIndex {
+	i.Backfilled = 0
 	return i
 }
 
 // readWALIndex reads the header of a wal-index. It is not whole while SQLite writes it: another read may succeed.
-func readWALIndex(file *guardedFile) (index walIndex, isWhole bool, err error) {
+func readWALIndex(file *File) (index WALIndex, isWhole bool, err error) {
 	const size = 48
 	var content [2*size + 4]byte
 	isLong, err := file.read(content[:], 0)
@@ -38,12 +38,12 @@ func readWALIndex(file *guardedFile) (index walIndex, isWhole bool, err error) {
 	if !isLong || err != nil || !bytes.Equal(header, content[size:2*size]) || header[initialized] == 0 {
 		return index, false, err
 	}
-	index = walIndex{
-		pageSize: int64(native.Uint16(header[14:])), frames: native.Uint32(header[16:]), pages: native.Uint32(header[20:]),
-		backfilled: native.Uint32(content[2*size:]), salts: [8]byte(header[32:40]),
+	index = WALIndex{
+		PageSize: int64(native.Uint16(header[14:])), Frames: native.Uint32(header[16:]), pages: native.Uint32(header[20:]),
+		Backfilled: native.Uint32(content[2*size:]), salts: [8]byte(header[32:40]),
 	}
-	if index.pageSize == 1 {
-		index.pageSize = 1 << 16
+	if index.PageSize == 1 {
+		index.PageSize = 1 << 16
 	}
 	// The wal-index has checksums in native byte order, the WAL in big-endian.
 	binary.BigEndian.PutUint32(index.checksum[:4], native.Uint32(header[24:]))
@@ -64,14 +64,14 @@ const (
 type sample [16]uint32
 
 // lastPlace returns the block of the last frame's page number, and how many numbers the block has then.
-func (i walIndex) lastPlace() (block, count int64) {
-	position := int64(i.frames) - 1 + headerNumbers
+func (i WALIndex) lastPlace() (block, count int64) {
+	position := int64(i.Frames) - 1 + headerNumbers
 	return position / blockNumbers, position%blockNumbers + 1
 }
 
 // samples reads the sample of each block up to the block of the last frame.
-func (i walIndex) samples(file *guardedFile) ([]sample, error) {
-	if i.frames == 0 {
+func (i WALIndex) samples(file *File) ([]sample, error) {
+	if i.Frames == 0 {
 		return nil, nil
 	}
 	last, count := i.lastPlace()
@@ -85,7 +85,7 @@ func (i walIndex) samples(file *guardedFile) ([]sample, error) {
 }
 
 // read reads the last of the numbers of a block, which are so many.
-func (s *sample) read(file *guardedFile, block, count int64) error {
+func (s *sample) read(file *File, block, count int64) error {
 	length := min(int64(len(s)), count)
 	if block == 0 {
 		length = min(length, count-headerNumbers)
@@ -107,8 +107,8 @@ const (
 )
 
 // begins reports whether a file begins as the WAL that the wal-index describes, if there is one.
-func (i walIndex) begins(wal *guardedFile) (bool, error) {
-	if i.frames == 0 {
+func (i WALIndex) begins(wal *File) (bool, error) {
+	if i.Frames == 0 {
 		return true, nil
 	}
 	var salts [8]byte
@@ -118,12 +118,12 @@ func (i walIndex) begins(wal *guardedFile) (bool, error) {
 }
 
 // lastPage returns the page number of the last frame in such a file, or 0 if there is no such frame.
-func (i walIndex) lastPage(wal *guardedFile) (uint32, error) {
-	if i.frames == 0 {
+func (i WALIndex) lastPage(wal *File) (uint32, error) {
+	if i.Frames == 0 {
 		return 0, nil
 	}
 	var frame [frameHeaderSize]byte
-	isLong, err := wal.read(frame[:], walHeaderSize+int64(i.frames-1)*(frameHeaderSize+i.pageSize))
+	isLong, err := wal.read(frame[:], walHeaderSize+int64(i.Frames-1)*(frameHeaderSize+i.PageSize))
 	if !isLong || [8]byte(frame[8:16]) != i.salts || [8]byte(frame[16:24]) != i.checksum {
 		return 0, err
 	}
