@@ -30,16 +30,13 @@ func ClosePools(pools ...Pool) error {
 	return errors.Join(errs...)
 }
 
-// maxPrepared is the number of statements that GORM keeps prepared. Statements with lists have many variants.
-const maxPrepared = 128
-
 // OpenGORM returns a GORM handle for the connections of a dialector. Its errors come from the driver, translated by
-// the dialector and then by classify. If prepares is set, GORM prepares statements, for a driver that does not.
-func OpenGORM(dialector gorm.Dialector, classify func(error) error, prepares bool) (*gorm.DB, error) {
+// the dialector and then by classify. GORM keeps no prepared
+// statements, which drivers can do: its statements wait for connections that transactions hold, while these wait for it.
+func OpenGORM(dialector gorm.Dialector, classify func(error) error) (*gorm.DB, error) {
 	db, err := gorm.Open(translator{dialector, classify}, &gorm.Config{
 		// A log of statements would contain their values.
 		Logger: logger.Discard, SkipDefaultTransaction: true, TranslateError: true, DisableAutomaticPing: true,
-		PrepareStmt: prepares, PrepareStmtMaxSize: maxPrepared,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", classify(err))

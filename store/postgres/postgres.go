@@ -126,5 +126,5 @@ func (d *Database) connect(url URL, connections int) *sql.DB {
 }
 
 func openGORM(pool gorm.ConnPool) (*gorm.DB, error) {
-	return database.OpenGORM(gormpostgres.Dialector{Config: &gormpostgres.Config{Conn: pool}}, classify, false)
+	return database.OpenGORM(gormpostgres.Dialector{Config: &gormpostgres.Config{Conn: pool}}, classify)
 }

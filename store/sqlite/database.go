@@ -67,20 +67,12 @@ func (d *Database) Write(ctx context.Context, statements func(tx *gorm.DB) error
 	return withoutStop(func() error { return d.write(ctx, statements) })
 }
 
-// begin begins a transaction of any length, whose statements are not prepared: most would be prepared again on its
-// connection, and all of these kept until it ends.
-func begin(ctx context.Context, pool database.Pool) *gorm.DB {
-	plain := pool.GORM.Session(&gorm.Session{NewDB: true, Context: ctx})
-	plain.Statement.ConnPool = pool.DB
-	return plain.Begin()
-}
-
 // beginChange begins a transaction that writes. It waits for the lock of the database in short rounds: in a long one,
 // SQLite soon tries only every 100 ms, and would rarely hit a gap between the transactions of a busy server.
 func (d *Database) beginChange(ctx context.Context) *gorm.DB {
 	begun := time.Now()
 	for {
-		tx := begin(ctx, d.changes)
+		tx := d.changes.GORM.WithContext(ctx).Begin()
 		native, ok := errors.AsType[sqlite3.Error](tx.Error)
 		if !ok || native.Code != sqlite3.ErrBusy || time.Since(begun) >= busyTimeout {
 			return tx

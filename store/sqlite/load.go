@@ -13,7 +13,7 @@ func (d *Database) Snapshot(ctx context.Context, statements func(tx *gorm.DB) er
 	if err := d.files.Check(); err != nil {
 		return err
 	}
-	tx := begin(ctx, d.readers)
+	tx := d.Reader().WithContext(ctx).Begin()
 	if tx.Error != nil {
 		return fmt.Errorf("begin: %w", tx.Error)
 	}

@@ -22,6 +22,8 @@ const (
 	maxWriters = 2
 	// busyTimeout is how long a statement waits for a lock of another program.
 	busyTimeout = 5 * time.Second
+	// maxPrepared is how many statements each connection keeps prepared.
+	maxPrepared = 64
 	// busyRound is how long SQLite waits in each of the attempts of beginChange.
 	busyRound = 20 * time.Millisecond
 )
@@ -52,8 +54,8 @@ func (c *connector) Driver() driver.Driver { return &c.SQLiteDriver }
 // goroutines simultaneously.
 func connect(path, setting string, busy time.Duration, connections int, allow func() error) (database.Pool, error) {
 	return poolOf(sql.OpenDB(&connector{dsn: dsn(path, fmt.Sprintf(
-		"mode=rw&_journal_mode=WAL&_synchronous=FULL&_busy_timeout=%d&_foreign_keys=on&_mutex=no&%s",
-		busy.Milliseconds(), setting)), allow: allow}), connections)
+		"mode=rw&_journal_mode=WAL&_synchronous=FULL&_busy_timeout=%d&_foreign_keys=on&_mutex=no&_stmt_cache_size=%d&%s",
+		busy.Milliseconds(), maxPrepared, setting)), allow: allow}), connections)
 }
 
 // connectImmutable opens a file that no program changes. SQLite takes no locks and creates no files next to it.
@@ -88,7 +90,7 @@ func poolOf(opened *sql.DB, connections int) (pool database.Pool, err error) {
 	pool.DB = opened
 	pool.SetMaxOpenConns(connections)
 	pool.SetMaxIdleConns(connections)
-	pool.GORM, err = database.OpenGORM(gormsqlite.Dialector{Conn: pool.DB}, classify, true)
+	pool.GORM, err = database.OpenGORM(gormsqlite.Dialector{Conn: pool.DB}, classify)
 	if err != nil {
 		return pool, errors.Join(err, pool.Close())
 	}
