@@ -18,6 +18,7 @@ import (
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/event"
 	"example.com/providerd/store/postgres"
+	"example.com/providerd/store/postgres/link"
 	"example.com/providerd/store/postgres/postgrestest"
 	"example.com/providerd/store/sqlite"
 	"example.com/providerd/store/storetest"
@@ -135,7 +136,7 @@ func newSQLite(t *testing.T) database.Database {
 
 func newPostgres(t *testing.T, cluster *postgrestest.Cluster) database.Database {
 	t.Helper()
-	url, err := postgres.ParseURL(cluster.CreateDatabase(t))
+	url, err := link.ParseURL(cluster.CreateDatabase(t))
 	processtest.Must(t, err)
 	opened, err := postgres.Create(t.Context(), url, slog.New(slog.DiscardHandler))
 	return processtest.Closing(t, opened, err)

@@ -16,6 +16,7 @@ import (
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/postgres/link"
 )
 
 const (
@@ -31,7 +32,7 @@ type Database struct {
 	logger *slog.Logger
 	// schemaVersion is the schema version of this program.
 	schemaVersion int64
-	servers       servers
+	servers       link.Servers
 	writers       database.Pool
 	readers       database.Pool
 	// mustProve is set by a commit with an unknown outcome and by a failed hint, and cleared when a commit succeeds.
@@ -229,7 +230,7 @@ func (d *Database) connection(ctx context.Context, pool database.Pool) (*transac
 	}
 	tx := &transaction{database: d, conn: conn}
 	err = raw(conn, func(native *pgx.Conn) error {
-		tx.native, tx.link = native, linkOf(native.PgConn().Conn())
+		tx.native, tx.link = native, link.Of(native.PgConn().Conn())
 		return nil
 	})
 	if err != nil {
@@ -246,12 +247,12 @@ func (d *Database) connection(ctx context.Context, pool database.Pool) (*transac
 func (d *Database) prove(ctx context.Context, tx *transaction) error {
 	if _, err := tx.probe(ctx); err != nil {
 		if ctx.Err() == nil {
-			d.servers.avoid(tx.link)
+			d.servers.Avoid(tx.link)
 		}
 		tx.discard()
 		return err
 	}
-	d.servers.prefer(tx.link.host)
+	d.servers.Prefer(tx.link)
 	d.mustProve.Store(false)
 	return nil
 }
@@ -259,7 +260,7 @@ func (d *Database) prove(ctx context.Context, tx *transaction) error {
 // noteUnknownCommit avoids a server that failed or did not respond during COMMIT.
 func (d *Database) noteUnknownCommit(tx *transaction) {
 	d.mustProve.Store(true)
-	d.servers.avoid(tx.link)
+	d.servers.Avoid(tx.link)
 }
 
 // avoidFailed avoids a server that accepts no writes or did not respond in time, unless the context of the caller had
@@ -267,7 +268,7 @@ func (d *Database) noteUnknownCommit(tx *transaction) {
 func (d *Database) avoidFailed(ctx context.Context, tx *transaction, err error) {
 	isSilent := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil
 	if isSilent || errors.Is(err, errReadOnly) || hasCode(err, readOnly) {
-		d.servers.avoid(tx.link)
+		d.servers.Avoid(tx.link)
 	}
 }
 

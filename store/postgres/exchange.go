@@ -23,7 +23,7 @@ var errNotSent = fmt.Errorf("%w: connection lost", database.ErrUnavailable)
 // parsed only once those before it have run: parsing waits for locks, for as long as the lock_timeout that an earlier
 // statement set. Only a warning of the last statement is kept.
 func (t *transaction) exchange(ctx context.Context, statements ...statement) (results []*pgconn.Result, err error) {
-	prepared := t.link.prepared
+	prepared := t.link.Prepared
 	pipeline := t.native.PgConn().StartPipeline(ctx)
 	added := queue(pipeline, prepared, statements)
 	if err := pipeline.Sync(); err != nil {
@@ -31,7 +31,7 @@ func (t *transaction) exchange(ctx context.Context, statements ...statement) (re
 	}
 	for err == nil && len(results) < len(statements) {
 		var found any
-		t.link.warning = nil
+		t.link.Warning = nil
 		found, err = pipeline.GetResults()
 		switch found := found.(type) {
 		case *pgconn.StatementDescription:

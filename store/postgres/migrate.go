@@ -14,6 +14,7 @@ import (
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/postgres/link"
 )
 
 //go:embed migrations/*.sql
@@ -43,7 +44,7 @@ const (
 
 // Migrate migrates the database of a URL to the schema version of this program, as Create does, and returns the errors
 // of Create.
-func Migrate(ctx context.Context, url URL, logger *slog.Logger) error {
+func Migrate(ctx context.Context, url link.URL, logger *slog.Logger) error {
 	opened, err := open(ctx, url, logger, migrator(logger))
 	if err != nil {
 		return err
@@ -200,7 +201,7 @@ func checkCopied(ctx context.Context, db *sql.DB) error {
 
 // CreateAlone is Create, except that it also returns ErrForeign if a database without providerd's tables has any other
 // table.
-func CreateAlone(ctx context.Context, url URL, logger *slog.Logger) (*Database, error) {
+func CreateAlone(ctx context.Context, url link.URL, logger *slog.Logger) (*Database, error) {
 	return open(ctx, url, logger, func(ctx context.Context, db *sql.DB) error {
 		_, err := readSchema(ctx, db)
 		if errors.Is(err, database.ErrNoDatabase) {

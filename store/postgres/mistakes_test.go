@@ -19,7 +19,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"example.com/providerd/store"
-	"example.com/providerd/store/postgres"
+	"example.com/providerd/store/postgres/link"
 	"example.com/providerd/store/postgres/postgrestest"
 	"example.com/providerd/store/records"
 	"example.com/providerd/store/seal"
@@ -59,7 +59,7 @@ func TestMistakes(t *testing.T) {
 		t.Helper()
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			_, err := postgres.ParseURL(url)
+			_, err := link.ParseURL(url)
 			if err == nil {
 				err = openError(t, url)
 			}

@@ -220,7 +220,7 @@ func TestBusyPrimary(t *testing.T) {
 			location, err := url.Parse(r.url)
 			processtest.Must(t, err)
 			server := location.Host
-			location.Host = answering(t, func(caller net.Conn) { link(caller, server, delays) }) + "," + r.standby.Address()
+			location.Host = answering(t, func(caller net.Conn) { relay(caller, server, delays) }) + "," + r.standby.Address()
 			if err := openError(t, location.String()); err != nil {
 				t.Error(err)
 			}
@@ -249,8 +249,8 @@ func answering(t *testing.T, answer func(caller net.Conn)) string {
 	return listener.Addr().String()
 }
 
-// link connects a caller to a server. It delays the first parts that the server sends, each by one of the delays.
-func link(caller net.Conn, server string, delays []time.Duration) {
+// relay connects a caller to a server. It delays the first parts that the server sends, each by one of the delays.
+func relay(caller net.Conn, server string, delays []time.Duration) {
 	conn, err := net.Dial("tcp", server)
 	if err != nil {
 		return

@@ -13,13 +13,12 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"time"
 
-	"github.com/jackc/pgx/v5/stdlib"
 	gormpostgres "gorm.io/driver/postgres"
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/postgres/link"
 )
 
 const (
@@ -27,8 +26,6 @@ const (
 	maxReaders = 8
 	// maxWriters limits the connections for writing: creates, other changes, and commits that no caller waits for anymore.
 	maxWriters = 16
-	// maxIdleTime is how long an idle connection stays open. It is short because other replicas may need the connection.
-	maxIdleTime = 10 * time.Second
 )
 
 // Create opens the database of a URL for a server and migrates it to the schema version of this program. Programs that
@@ -36,8 +33,8 @@ const (
 // providerd's. Errors outside of callers' statements go to logger.
 //
 // It returns database.ErrNewer, ErrForeign, ErrUnsafe or ErrUnavailable.
-func Create(ctx context.Context, url URL, logger *slog.Logger) (*Database, error) {
-	opened, err := open(ctx, url.forServer(), logger, migrator(logger))
+func Create(ctx context.Context, url link.URL, logger *slog.Logger) (*Database, error) {
+	opened, err := open(ctx, url.ForServer(), logger, migrator(logger))
 	if err != nil {
 		return nil, err
 	}
@@ -58,20 +55,20 @@ func (d *Database) warnWithoutStandby(ctx context.Context) {
 // Open opens the database of a URL without migrating it. Errors outside of callers' statements go to logger.
 //
 // It returns database.ErrNoDatabase, ErrOlder, ErrNewer, ErrForeign, ErrUnsafe or ErrUnavailable.
-func Open(ctx context.Context, url URL, logger *slog.Logger) (*Database, error) {
+func Open(ctx context.Context, url link.URL, logger *slog.Logger) (*Database, error) {
 	return open(ctx, url, logger, checkSchema)
 }
 
 // prepareFunc migrates or checks the schema of a database.
 type prepareFunc func(ctx context.Context, db *sql.DB) error
 
-func open(ctx context.Context, url URL, logger *slog.Logger, prepare prepareFunc) (*Database, error) {
+func open(ctx context.Context, url link.URL, logger *slog.Logger, prepare prepareFunc) (*Database, error) {
 	version, err := SchemaVersion()
 	if err != nil {
 		return nil, err
 	}
 	opened := &Database{
-		logger: logger, schemaVersion: version, servers: servers{ranks: map[string]int{}}, abandonTimeout: abandonTimeout,
+		logger: logger, schemaVersion: version, abandonTimeout: abandonTimeout,
 	}
 	err = opened.open(ctx, url, prepare)
 	if err != nil {
@@ -80,8 +77,8 @@ func open(ctx context.Context, url URL, logger *slog.Logger, prepare prepareFunc
 	return opened, nil
 }
 
-func (d *Database) open(ctx context.Context, url URL, prepare prepareFunc) (err error) {
-	d.writers.DB = d.connect(url, maxWriters)
+func (d *Database) open(ctx context.Context, url link.URL, prepare prepareFunc) (err error) {
+	d.writers.DB = d.servers.Open(url, maxWriters, prepareConnection)
 	if d.writers.GORM, err = openGORM(d.writers.DB); err != nil {
 		return err
 	}
@@ -94,7 +91,7 @@ func (d *Database) open(ctx context.Context, url URL, prepare prepareFunc) (err 
 	if d.columns, err = readColumnTypes(ctx, d.writers.GORM); err != nil {
 		return err
 	}
-	d.readers.DB = d.connect(url, maxReaders)
+	d.readers.DB = d.servers.Open(url, maxReaders, prepareConnection)
 	d.readers.GORM, err = openGORM(readPool{DB: d.readers.DB, database: d})
 	return err
 }
@@ -109,20 +106,6 @@ func (d *Database) ping(ctx context.Context, pool *sql.DB) error {
 		isBusy = errors.Is(err, os.ErrDeadlineExceeded) || hasCode(err, tooManyConnections)
 		return isBusy, err //nolint:wrapcheck // The caller wraps it.
 	})
-}
-
-// connect opens a pool. Each connection goes to the server that servers selects, and is checked when it opens.
-func (d *Database) connect(url URL, connections int) *sql.DB {
-	pool := stdlib.OpenDB(*url.config,
-		d.servers.configures(url),
-		stdlib.OptionAfterConnect(prepareConnection),
-		stdlib.OptionResetSession(d.servers.check),
-		// A frozen server never responds to a ping.
-		stdlib.OptionShouldPing(func(context.Context, stdlib.ShouldPingParams) bool { return false }))
-	pool.SetMaxOpenConns(connections)
-	pool.SetMaxIdleConns(connections)
-	pool.SetConnMaxIdleTime(maxIdleTime)
-	return pool
 }
 
 func openGORM(pool gorm.ConnPool) (*gorm.DB, error) {

@@ -18,6 +18,7 @@ import (
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/postgres"
+	"example.com/providerd/store/postgres/link"
 	"example.com/providerd/store/postgres/postgrestest"
 	"example.com/providerd/store/storetest"
 	"example.com/providerd/store/storetest/processtest"
@@ -37,9 +38,9 @@ func newDatabase(t *testing.T) (*postgrestest.Cluster, string) {
 }
 
 // parse parses a valid URL.
-func parse(t *testing.T, url string) postgres.URL {
+func parse(t *testing.T, url string) link.URL {
 	t.Helper()
-	parsed, err := postgres.ParseURL(url)
+	parsed, err := link.ParseURL(url)
 	processtest.Must(t, err)
 	return parsed
 }

@@ -10,6 +10,7 @@ import (
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/postgres/link"
 )
 
 // slowRead is how long a read may take before its server is checked.
@@ -43,25 +44,23 @@ func (p readPool) QueryContext(ctx context.Context, query string, arguments ...a
 
 // query is QueryContext without retries.
 func (p readPool) query(ctx context.Context, query string, arguments []any) (*sql.Rows, error) {
-	servers := &p.database.servers
-	avoided := servers.avoided.Load()
 	conn, err := p.Conn(ctx)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // The dialector translates it.
 	}
 	// It waits until the caller has read the rows.
 	defer func() { go func() { _ = conn.Close() }() }()
-	var used *link
+	var used *link.Link
 	err = raw(conn, func(conn *pgx.Conn) error {
-		used = linkOf(conn.PgConn().Conn())
+		used = link.Of(conn.PgConn().Conn())
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	check := time.AfterFunc(slowRead, func() {
-		if p.database.Check(context.WithoutCancel(ctx)) != nil || servers.avoided.Load() != avoided {
-			used.end()
+		if p.database.Check(context.WithoutCancel(ctx)) != nil || p.database.servers.IsStale(used) {
+			used.End()
 		}
 	})
 	defer check.Stop()
@@ -75,7 +74,7 @@ func (d *Database) CheckUnserved(ctx context.Context) error {
 	const query = `SELECT EXISTS (SELECT FROM pg_stat_activity
 		WHERE datname = current_database() AND application_name = ?)`
 	var isServed bool
-	if err := d.Reader().WithContext(ctx).Raw(query, serverName).Scan(&isServed).Error; err != nil {
+	if err := d.Reader().WithContext(ctx).Raw(query, link.ServerName).Scan(&isServed).Error; err != nil {
 		return fmt.Errorf("find connections of servers: %w", err)
 	}
 	if isServed {

@@ -2,15 +2,14 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/postgres/link"
 )
 
 // losesCreates ends the description of a setting, before the value that it must have.
@@ -52,7 +51,7 @@ const selectRefusals = `SELECT is_unsafe, text FROM (VALUES
 // readRefusals returns the reasons to refuse a server, each a database.ErrUnsafe or ErrUnavailable. It returns
 // database.ErrUnavailable if they cannot be read.
 func readRefusals(ctx context.Context, conn *pgx.Conn) (faults []error, err error) {
-	rows, err := conn.Query(ctx, selectRefusals, !preparesStatements(conn))
+	rows, err := conn.Query(ctx, selectRefusals, link.Of(conn.PgConn().Conn()).Prepared == nil)
 	if err == nil {
 		var isUnsafe bool
 		var text string
@@ -76,9 +75,6 @@ func readRefusals(ctx context.Context, conn *pgx.Conn) (faults []error, err erro
 // It returns database.ErrUnsafe or ErrUnavailable.
 func prepareConnection(ctx context.Context, conn *pgx.Conn) error {
 	_ = readTimesInUTC(ctx, conn)
-	if preparesStatements(conn) {
-		linkOf(conn.PgConn().Conn()).prepared = map[string]string{}
-	}
 	faults, err := readRefusals(ctx, conn)
 	if len(faults) > 0 {
 		err = faults[0]
@@ -95,19 +91,4 @@ func readTimesInUTC(_ context.Context, conn *pgx.Conn) error {
 		Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC},
 	})
 	return nil
-}
-
-// preparesStatements reports whether the URL lets the driver prepare statements. Behind a pooler, each transaction may
-// have another connection.
-func preparesStatements(conn *pgx.Conn) bool {
-	return conn.Config().DefaultQueryExecMode == pgx.QueryExecModeCacheStatement
-}
-
-// keepNotice keeps a warning. The only sign that a commit was not replicated is a warning of COMMIT, which may be
-// translated; other statements warn of what does not affect the outcome, such as transaction ids that run out. Poolers
-// may leave out the severity that is never translated.
-func keepNotice(conn *pgconn.PgConn, notice *pgconn.Notice) {
-	if severity := notice.SeverityUnlocalized; severity == "WARNING" || severity == "" {
-		linkOf(conn.Conn()).warning = errors.New(notice.Message)
-	}
 }

@@ -16,6 +16,7 @@ import (
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/postgres/link"
 )
 
 const (
@@ -63,7 +64,7 @@ type transaction struct {
 	database *Database
 	conn     *sql.Conn
 	native   *pgx.Conn
-	link     *link
+	link     *link.Link
 }
 
 // begin begins the transaction, and runs more statements. It returns database.ErrUnavailable if that fails.
@@ -86,8 +87,8 @@ func (t *transaction) begin(
 // database.ErrUnavailable if that fails or takes too long.
 func (t *transaction) probe(ctx context.Context, statements ...statement) (results []*pgconn.Result, err error) {
 	results, err = t.begin(ctx, beginStatement, append(statements, statement{text: commitStatement})...)
-	if err == nil && t.link.warning != nil {
-		err = fmt.Errorf("commit: %w", unavailable(t.link.warning))
+	if err == nil && t.link.Warning != nil {
+		err = fmt.Errorf("commit: %w", unavailable(t.link.Warning))
 	}
 	return results, err
 }
@@ -136,7 +137,7 @@ func (t *transaction) commit(limit time.Duration, statements ...statement) ([]*p
 	var results []*pgconn.Result
 	var err error
 	ended := make(chan struct{})
-	abandonment := time.AfterFunc(limit+t.database.abandonTimeout, t.link.abandon)
+	abandonment := time.AfterFunc(limit+t.database.abandonTimeout, t.link.Abandon)
 	go func() {
 		results, err = t.sendCommit(statements)
 		abandonment.Stop()
@@ -146,7 +147,7 @@ func (t *transaction) commit(limit time.Duration, statements ...statement) ([]*p
 	case <-ended:
 		switch {
 		case err == nil:
-			t.database.servers.prefer(t.link.host)
+			t.database.servers.Prefer(t.link)
 			t.release()
 		case errors.Is(err, database.ErrOutcomeUnknown):
 			t.database.noteUnknownCommit(t)
@@ -174,7 +175,7 @@ func (t *transaction) sendCommit(statements []statement) ([]*pgconn.Result, erro
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", database.ErrOutcomeUnknown, err)
 	}
-	if err := t.link.warning; err != nil {
+	if err := t.link.Warning; err != nil {
 		return nil, fmt.Errorf("%w: %w", database.ErrOutcomeUnknown, err)
 	}
 	if results[len(results)-1].CommandTag.String() != commitStatement {

@@ -6,10 +6,10 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/stdlib"
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/postgres/link"
 )
 
 // View is a PostgreSQL database opened for inspection.
@@ -21,10 +21,8 @@ var _ database.View = (*View)(nil)
 
 // OpenReadOnly opens the database of a URL for reading, regardless of its server's settings. It returns
 // database.ErrUnavailable.
-func OpenReadOnly(ctx context.Context, url URL) (*View, error) {
-	servers := servers{ranks: map[string]int{}}
-	connections := stdlib.OpenDB(*url.config, servers.configures(url), stdlib.OptionAfterConnect(readTimesInUTC))
-	connections.SetMaxOpenConns(1)
+func OpenReadOnly(ctx context.Context, url link.URL) (*View, error) {
+	connections := new(link.Servers).Open(url, 1, readTimesInUTC)
 	view := &View{pool: database.Pool{DB: connections}}
 	if err := connections.PingContext(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("connect to the database: %w", unavailable(err)), view.Close())

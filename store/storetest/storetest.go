@@ -24,6 +24,7 @@ import (
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/postgres"
+	"example.com/providerd/store/postgres/link"
 	"example.com/providerd/store/records"
 	"example.com/providerd/store/seal"
 	"example.com/providerd/store/sqlite"
@@ -199,7 +200,7 @@ func Execute(t testing.TB, path, statements string) {
 // CreatePostgres opens a store over the PostgreSQL database at a URL, as a replica does. It creates the keyset file if
 // there is none. It returns the errors of postgres.Create and store.Create.
 func CreatePostgres(ctx context.Context, url, keyset string) (*store.Store, error) {
-	parsed, err := postgres.ParseURL(url)
+	parsed, err := link.ParseURL(url)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/postgres"
+	"example.com/providerd/store/postgres/link"
 	"example.com/providerd/store/sqlite"
 )
 
@@ -20,14 +21,14 @@ type DatabaseURL struct {
 	// Path is the path of a SQLite database; "" for a database on a server.
 	Path string
 	// Postgres is the URL of a database on a server.
-	Postgres postgres.URL
+	Postgres link.URL
 }
 
 // UnmarshalText parses the URL, or the path of a SQLite database such as data/x.db.
 func (u *DatabaseURL) UnmarshalText(text []byte) (err error) {
 	u.Text = string(text)
-	if postgres.IsURL(u.Text) {
-		u.Postgres, err = postgres.ParseURL(u.Text)
+	if link.IsURL(u.Text) {
+		u.Postgres, err = link.ParseURL(u.Text)
 		return err
 	}
 	if !strings.Contains(u.Text, ":") && !strings.Contains(u.Text, "//") && filepath.Ext(u.Text) == ".db" {

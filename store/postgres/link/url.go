@@ -1,4 +1,4 @@
-package postgres
+package link
 
 import (
 	"errors"
@@ -14,9 +14,12 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// commandName and serverName are the names of connections in pg_stat_activity, unless the URL or the environment sets
-// another one.
-const commandName, serverName = "providerd", "providerd serve"
+// ServerName is the name of a server's connections in pg_stat_activity, unless the URL or the environment sets another
+// one, and commandName that of other programs'.
+const (
+	ServerName  = "providerd serve"
+	commandName = "providerd"
+)
 
 // connectTimeout limits how long a connection may take to open, unless the URL sets connect_timeout.
 const connectTimeout = 5 * time.Second
@@ -80,11 +83,11 @@ func ParseURL(text string) (URL, error) {
 	return URL{config: config, hasTimeout: hasTimeout, hasPassword: hasPassword}, nil
 }
 
-// forServer returns the URL for a server.
-func (u URL) forServer() URL {
+// ForServer returns the URL for a server.
+func (u URL) ForServer() URL {
 	if u.config.RuntimeParams["application_name"] == commandName {
 		u.config = u.config.Copy()
-		u.config.RuntimeParams["application_name"] = serverName
+		u.config.RuntimeParams["application_name"] = ServerName
 	}
 	return u
 }

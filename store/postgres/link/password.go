@@ -1,4 +1,4 @@
-package postgres
+package link
 
 import (
 	"cmp"
@@ -47,7 +47,7 @@ func findPasswordFile(place string) (passwordFile, error) {
 // may have been changed, and each server has its own line.
 func (f passwordFile) setPassword(_ context.Context, config *pgconn.Config, conn net.Conn) (net.Conn, error) {
 	// The name of a socket ends with a period and the port.
-	server := linkOf(conn).host
+	server := Of(conn).host
 	at := strings.LastIndexAny(server, ":.")
 	config.Password = f.password(server[:at], server[at+1:], config)
 	return conn, nil

@@ -1,4 +1,8 @@
-package postgres
+// Package link finds the PostgreSQL server of a URL that commits, and watches the connections to it. A frozen server or
+// an old primary is left for another one.
+//
+// Start with Servers in servers.go. link.go has the connections, and url.go and password.go what operators configure.
+package link
 
 import (
 	"context"
@@ -22,6 +26,9 @@ type dialer struct {
 	// last is the host that is tried last, and isPatient is set if hosts may be silent until the connect timeout.
 	last      string
 	isPatient bool
+	// prepares is set if the URL lets the driver prepare statements. Behind a pooler, each transaction may have another
+	// connection.
+	prepares bool
 	// putLast is called for a silent host.
 	putLast func(host string)
 	// avoided is the count of servers before the connection was opened.
@@ -78,54 +85,58 @@ func (d *dialer) open(ctx context.Context, network, address string) (net.Conn, e
 		}
 		return nil, err
 	}
-	l := &link{Conn: conn, host: host, dialer: d}
+	l := &Link{Conn: conn, host: host, dialer: d}
+	if d.prepares {
+		l.Prepared = map[string]string{}
+	}
 	l.silence = time.AfterFunc(limit, func() {
-		if l.end() {
+		if l.End() {
 			d.putLast(host)
 		}
 	})
 	return l, nil
 }
 
-// link is the network connection of a connection, below TLS.
-type link struct {
+// Link is the network connection of a connection, below TLS.
+type Link struct {
 	net.Conn
 	host   string
 	dialer *dialer
 	// silence ends the link unless something is read before.
 	silence *time.Timer
-	// warning is the last warning of the last statement that exchange has sent, and prepared has the names of prepared
-	// statements, by text; nil if none are prepared.
-	warning  error
-	prepared map[string]string
+	// Warning is the last warning since it was reset.
+	Warning error
+	// Prepared has the names of prepared statements, by text; nil if none are prepared.
+	Prepared map[string]string
 }
 
-func linkOf(conn net.Conn) *link {
+// Of returns the link of a network connection of the driver, which may be encrypted.
+func Of(conn net.Conn) *Link {
 	if encrypted, ok := conn.(*tls.Conn); ok {
-		return encrypted.NetConn().(*link)
+		return encrypted.NetConn().(*Link)
 	}
-	return conn.(*link)
+	return conn.(*Link)
 }
 
 // Read implements net.Conn.
-func (l *link) Read(into []byte) (int, error) {
+func (l *Link) Read(into []byte) (int, error) {
 	count, err := l.Conn.Read(into)
 	l.silence.Stop()
 	return count, err //nolint:wrapcheck // It is the error of the connection.
 }
 
-// end makes all reads and writes fail, and reports whether the link was open.
-func (l *link) end() bool { return l.SetDeadline(time.Unix(1, 0)) == nil }
+// End makes all reads and writes fail, and reports whether the link was open.
+func (l *Link) End() bool { return l.SetDeadline(time.Unix(1, 0)) == nil }
 
-// abandon ends the link without canceling its statement on the server.
-func (l *link) abandon() {
+// Abandon ends the link without canceling its statement on the server.
+func (l *Link) Abandon() {
 	l.dialer.isAbandoned.Store(true)
-	l.end()
+	l.End()
 }
 
 // isQuiet reports whether the server has sent nothing more. A server that is shut down reports it before it closes an
 // idle connection. Anything sent on such a connection would have an unknown outcome.
-func (l *link) isQuiet() bool {
+func (l *Link) isQuiet() bool {
 	raw, err := l.Conn.(syscall.Conn).SyscallConn()
 	if err != nil {
 		return false
@@ -136,4 +147,13 @@ func (l *link) isQuiet() bool {
 		_, _, peekErr = syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
 	})
 	return err == nil && errors.Is(peekErr, syscall.EAGAIN)
+}
+
+// keepNotice keeps a warning. The only sign that a commit was not replicated is a warning of COMMIT, which may be
+// translated; other statements warn of what does not affect the outcome, such as transaction ids that run out. Poolers
+// may leave out the severity that is never translated.
+func keepNotice(conn *pgconn.PgConn, notice *pgconn.Notice) {
+	if severity := notice.SeverityUnlocalized; severity == "WARNING" || severity == "" {
+		Of(conn.Conn()).Warning = errors.New(notice.Message)
+	}
 }
