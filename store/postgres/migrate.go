@@ -14,7 +14,6 @@ import (
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
-	"example.com/providerd/store/postgres/link"
 )
 
 //go:embed migrations/*.sql
@@ -42,15 +41,8 @@ const (
 	announceDelay = time.Second
 )
 
-// Migrate migrates the database of a URL to the schema version of this program, as Create does, and returns the errors
-// of Create.
-func Migrate(ctx context.Context, url link.URL, logger *slog.Logger) error {
-	opened, err := open(ctx, url, logger, migrator(logger))
-	if err != nil {
-		return err
-	}
-	return opened.Close()
-}
+// prepareFunc migrates or checks the schema of a database.
+type prepareFunc func(ctx context.Context, db *sql.DB) error
 
 // migrator returns a function that migrates a database to the schema version of this program and logs if it did.
 func migrator(logger *slog.Logger) prepareFunc {
@@ -197,21 +189,6 @@ func checkCopied(ctx context.Context, db *sql.DB) error {
 	}
 	return fmt.Errorf("%w: %s: the database was not copied completely; follow the manual's page on upgrading, with an "+
 		"empty database", database.ErrUnavailable, sign)
-}
-
-// CreateAlone is Create, except that it also returns ErrForeign if a database without providerd's tables has any other
-// table.
-func CreateAlone(ctx context.Context, url link.URL, logger *slog.Logger) (*Database, error) {
-	return open(ctx, url, logger, func(ctx context.Context, db *sql.DB) error {
-		_, err := readSchema(ctx, db)
-		if errors.Is(err, database.ErrNoDatabase) {
-			err = checkTables(ctx, db, nil)
-		}
-		if err != nil {
-			return err
-		}
-		return migrator(logger)(ctx, db)
-	})
 }
 
 // selectOthers selects the first few tables and views in the current schema that have one of the names, if there are

@@ -59,8 +59,30 @@ func Open(ctx context.Context, url link.URL, logger *slog.Logger) (*Database, er
 	return open(ctx, url, logger, checkSchema)
 }
 
-// prepareFunc migrates or checks the schema of a database.
-type prepareFunc func(ctx context.Context, db *sql.DB) error
+// CreateAlone is Create, except that it also returns ErrForeign if a database without providerd's tables has any other
+// table.
+func CreateAlone(ctx context.Context, url link.URL, logger *slog.Logger) (*Database, error) {
+	return open(ctx, url, logger, func(ctx context.Context, db *sql.DB) error {
+		_, err := readSchema(ctx, db)
+		if errors.Is(err, database.ErrNoDatabase) {
+			err = checkTables(ctx, db, nil)
+		}
+		if err != nil {
+			return err
+		}
+		return migrator(logger)(ctx, db)
+	})
+}
+
+// Migrate migrates the database of a URL to the schema version of this program, as Create does, and returns the errors
+// of Create.
+func Migrate(ctx context.Context, url link.URL, logger *slog.Logger) error {
+	opened, err := open(ctx, url, logger, migrator(logger))
+	if err != nil {
+		return err
+	}
+	return opened.Close()
+}
 
 func open(ctx context.Context, url link.URL, logger *slog.Logger, prepare prepareFunc) (*Database, error) {
 	version, err := SchemaVersion()
