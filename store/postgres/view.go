@@ -46,6 +46,12 @@ func (v *View) Schema(ctx context.Context) (database.Schema, error) {
 	return schema, err
 }
 
+// Check reports whether Prepare has sequences to move, and returns its errors.
+func (v *View) Check(ctx context.Context) (isBehind bool, err error) {
+	behind, err := check(v.Reader().WithContext(ctx))
+	return len(behind) > 0, err
+}
+
 // Faults returns the reasons why Create and Open refuse the server, each a database.ErrUnsafe or ErrUnavailable that
 // says what to do. It returns database.ErrUnavailable if the settings cannot be read.
 func (v *View) Faults(ctx context.Context) (faults []error, err error) {
