@@ -3,6 +3,7 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,7 +12,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
 	"golang.org/x/sync/singleflight"
 	"gorm.io/gorm"
 
@@ -85,58 +86,6 @@ func (d *Database) inspect(ctx context.Context, statements func(tx *gorm.DB) err
 	return err
 }
 
-const selectTaken = `SELECT EXISTS (SELECT FROM providers WHERE created_by = $1 AND kind = $2 AND idempotency_key = $3),
-	EXISTS (SELECT FROM providers WHERE client_id = $4)`
-
-// SeesKey sends one statement. After it fails, the server must prove that it commits, so that no insert is sent to one
-// that does not respond.
-func (d *Database) SeesKey(ctx context.Context, createdBy, kind, key string) bool {
-	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
-	defer cancel()
-	values := database.Unique{CreatedBy: createdBy, Kind: kind, IdempotencyKey: key}
-	taken, _, err := d.find(ctx, d.readers, (*transaction).exchange, values)
-	if err != nil {
-		d.mustProve.Store(true)
-	}
-	return taken.IdempotencyKey
-}
-
-// Find searches in a transaction whose COMMIT waits for the standbys, so that what was found is not lost.
-func (d *Database) Find(ctx context.Context, values database.Unique) (taken database.Taken, err error) {
-	limited, cancel := context.WithTimeout(ctx, transactTimeout)
-	defer cancel()
-	err = retry(limited, func() (again bool, err error) {
-		taken, again, err = d.find(limited, d.writers, (*transaction).probe, values)
-		return again, err
-	})
-	if err != nil || taken.IdempotencyKey {
-		return taken, err
-	}
-	return taken, d.Check(ctx)
-}
-
-// find sends selectTaken, and reports whether another attempt may succeed.
-func (d *Database) find(
-	ctx context.Context, pool database.Pool,
-	send func(*transaction, context.Context, ...statement) ([]*pgconn.Result, error), values database.Unique,
-) (taken database.Taken, again bool, err error) {
-	tx, err := d.connection(ctx, pool)
-	if err != nil {
-		return taken, !errors.Is(err, database.ErrNewer), err
-	}
-	results, err := send(tx, ctx, statement{selectTaken, [][]byte{
-		[]byte(values.CreatedBy), []byte(values.Kind), []byte(values.IdempotencyKey), []byte(values.ClientID),
-	}})
-	if err != nil {
-		d.avoidFailed(ctx, tx, err)
-		tx.discard()
-		return taken, isRetryable(err), err
-	}
-	tx.release()
-	row := results[0].Rows[0]
-	return database.Taken{IdempotencyKey: string(row[0]) == "t", ClientID: string(row[1]) == "t"}, false, nil
-}
-
 // Write runs statements in a transaction. Writes take turns.
 func (d *Database) Write(ctx context.Context, statements func(tx *gorm.DB) error) error {
 	if err := d.Prepare(ctx); err != nil {
@@ -153,6 +102,15 @@ func (d *Database) change(ctx context.Context, statements func(tx *gorm.DB) erro
 		}
 		return statements(tx)
 	})
+}
+
+// CheckSchema returns database.ErrNewer if a later program has migrated the database, so that this one must not use it.
+func (d *Database) CheckSchema(tx *gorm.DB) error {
+	var level int64
+	if err := tx.Raw("SELECT max(oldest_level) FROM schema_support").Scan(&level).Error; err != nil {
+		return fmt.Errorf("read the schema version: %w", err)
+	}
+	return d.checkLevel(level)
 }
 
 // terms are how a transaction begins, and how long its statements and its commit may take.
@@ -243,6 +201,13 @@ func (d *Database) connection(ctx context.Context, pool database.Pool) (*transac
 	return tx, nil
 }
 
+// raw gives access to the driver's own connection.
+func raw(conn *sql.Conn, do func(conn *pgx.Conn) error) error {
+	return conn.Raw(func(native any) error { //nolint:wrapcheck // It is the error of do.
+		return do(native.(*stdlib.Conn).Conn())
+	})
+}
+
 // prove commits a transaction without rows. If that fails, it avoids the server and closes the connection.
 func (d *Database) prove(ctx context.Context, tx *transaction) error {
 	if _, err := tx.probe(ctx); err != nil {
@@ -255,12 +220,6 @@ func (d *Database) prove(ctx context.Context, tx *transaction) error {
 	d.servers.Prefer(tx.link)
 	d.mustProve.Store(false)
 	return nil
-}
-
-// noteUnknownCommit avoids a server that failed or did not respond during COMMIT.
-func (d *Database) noteUnknownCommit(tx *transaction) {
-	d.mustProve.Store(true)
-	d.servers.Avoid(tx.link)
 }
 
 // avoidFailed avoids a server that accepts no writes or did not respond in time, unless the context of the caller had

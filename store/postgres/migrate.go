@@ -11,7 +11,6 @@ import (
 
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
-	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
 )
@@ -119,25 +118,6 @@ func checkSchema(ctx context.Context, db *sql.DB) error {
 		return err
 	}
 	return schema.Check()
-}
-
-// CheckSchema returns database.ErrNewer if a later program has migrated the database, so that this one must not use it.
-func (d *Database) CheckSchema(tx *gorm.DB) error {
-	var level int64
-	if err := tx.Raw("SELECT max(oldest_level) FROM schema_support").Scan(&level).Error; err != nil {
-		return fmt.Errorf("read the schema version: %w", err)
-	}
-	return d.checkLevel(level)
-}
-
-// checkLevel checks the lowest schema version of a program that can use the database.
-func (d *Database) checkLevel(lowest int64) error {
-	if lowest <= d.schemaVersion {
-		return nil
-	}
-	return fmt.Errorf(
-		"%w: %w: its schema requires a program that supports version %d; this one supports up to %d; use a newer providerd",
-		database.ErrUnavailable, database.ErrNewer, lowest, d.schemaVersion)
 }
 
 // readSchema returns the schema version of the database. It returns ErrNoDatabase, together with the version of this

@@ -2,7 +2,7 @@
 // specific to PostgreSQL: connections, failover, commits with an unknown outcome, readiness and migrations. Creates
 // themselves are in package store.
 //
-// Start with Create, then read insert.go, transaction.go and exchange.go, which follow a create. README.md has
+// Start with Create, then read insert.go and transaction.go, which follow a create. README.md has
 // measurements of failovers.
 package postgres
 

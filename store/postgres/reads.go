@@ -3,10 +3,12 @@ package postgres
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
@@ -66,6 +68,58 @@ func (p readPool) query(ctx context.Context, query string, arguments []any) (*sq
 	defer check.Stop()
 	//nolint:wrapcheck,sqlclosecheck // The dialector translates the error; the caller closes the rows.
 	return conn.QueryContext(ctx, query, arguments...)
+}
+
+const selectTaken = `SELECT EXISTS (SELECT FROM providers WHERE created_by = $1 AND kind = $2 AND idempotency_key = $3),
+	EXISTS (SELECT FROM providers WHERE client_id = $4)`
+
+// SeesKey sends one statement. After it fails, the server must prove that it commits, so that no insert is sent to one
+// that does not respond.
+func (d *Database) SeesKey(ctx context.Context, createdBy, kind, key string) bool {
+	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
+	defer cancel()
+	values := database.Unique{CreatedBy: createdBy, Kind: kind, IdempotencyKey: key}
+	taken, _, err := d.find(ctx, d.readers, (*transaction).exchange, values)
+	if err != nil {
+		d.mustProve.Store(true)
+	}
+	return taken.IdempotencyKey
+}
+
+// Find searches in a transaction whose COMMIT waits for the standbys, so that what was found is not lost.
+func (d *Database) Find(ctx context.Context, values database.Unique) (taken database.Taken, err error) {
+	limited, cancel := context.WithTimeout(ctx, transactTimeout)
+	defer cancel()
+	err = retry(limited, func() (again bool, err error) {
+		taken, again, err = d.find(limited, d.writers, (*transaction).probe, values)
+		return again, err
+	})
+	if err != nil || taken.IdempotencyKey {
+		return taken, err
+	}
+	return taken, d.Check(ctx)
+}
+
+// find sends selectTaken, and reports whether another attempt may succeed.
+func (d *Database) find(
+	ctx context.Context, pool database.Pool,
+	send func(*transaction, context.Context, ...statement) ([]*pgconn.Result, error), values database.Unique,
+) (taken database.Taken, again bool, err error) {
+	tx, err := d.connection(ctx, pool)
+	if err != nil {
+		return taken, !errors.Is(err, database.ErrNewer), err
+	}
+	results, err := send(tx, ctx, statement{selectTaken, [][]byte{
+		[]byte(values.CreatedBy), []byte(values.Kind), []byte(values.IdempotencyKey), []byte(values.ClientID),
+	}})
+	if err != nil {
+		d.avoidFailed(ctx, tx, err)
+		tx.discard()
+		return taken, isRetryable(err), err
+	}
+	tx.release()
+	row := results[0].Rows[0]
+	return database.Taken{IdempotencyKey: string(row[0]) == "t", ClientID: string(row[1]) == "t"}, false, nil
 }
 
 // CheckUnserved returns database.ErrInUse if a server has a connection to the database, or ErrUnavailable. A server

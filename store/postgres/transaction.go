@@ -12,7 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/jackc/pgx/v5/pgtype"
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
@@ -110,6 +110,16 @@ func (t *transaction) checkServer(result *pgconn.Result) error {
 	return t.database.checkLevel(level)
 }
 
+// checkLevel checks the lowest schema version of a program that can use the database.
+func (d *Database) checkLevel(lowest int64) error {
+	if lowest <= d.schemaVersion {
+		return nil
+	}
+	return fmt.Errorf(
+		"%w: %w: its schema requires a program that supports version %d; this one supports up to %d; use a newer providerd",
+		database.ErrUnavailable, database.ErrNewer, lowest, d.schemaVersion)
+}
+
 // run runs the statements. It returns a panic in them as an error, so that one caller's panic does not fail the whole
 // program.
 func (t *transaction) run(
@@ -184,6 +194,12 @@ func (t *transaction) sendCommit(statements []statement) ([]*pgconn.Result, erro
 	return results, nil
 }
 
+// noteUnknownCommit avoids a server that failed or did not respond during COMMIT.
+func (d *Database) noteUnknownCommit(tx *transaction) {
+	d.mustProve.Store(true)
+	d.servers.Avoid(tx.link)
+}
+
 // rollBack rolls the transaction back and releases the connection.
 func (t *transaction) rollBack(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), beginTimeout)
@@ -204,9 +220,65 @@ func (t *transaction) discard() {
 	_ = t.conn.Close()
 }
 
-// raw gives access to the driver's own connection.
-func raw(conn *sql.Conn, do func(conn *pgx.Conn) error) error {
-	return conn.Raw(func(native any) error { //nolint:wrapcheck // It is the error of do.
-		return do(native.(*stdlib.Conn).Conn())
-	})
+// statement is a statement of an exchange, with its values in binary.
+type statement struct {
+	text   string
+	values [][]byte
 }
+
+// errNotSent means that the server cannot have received all statements.
+var errNotSent = fmt.Errorf("%w: connection lost", database.ErrUnavailable)
+
+// exchange sends statements in one message and returns their results, as text. After one that fails, none runs. Each is
+// parsed only once those before it have run: parsing waits for locks, for as long as the lock_timeout that an earlier
+// statement set. Only a warning of the last statement is kept.
+func (t *transaction) exchange(ctx context.Context, statements ...statement) (results []*pgconn.Result, err error) {
+	prepared := t.link.Prepared
+	pipeline := t.native.PgConn().StartPipeline(ctx)
+	added := queue(pipeline, prepared, statements)
+	if err := pipeline.Sync(); err != nil {
+		return nil, fmt.Errorf("%w: %w", errNotSent, err)
+	}
+	for err == nil && len(results) < len(statements) {
+		var found any
+		t.link.Warning = nil
+		found, err = pipeline.GetResults()
+		switch found := found.(type) {
+		case *pgconn.StatementDescription:
+			prepared[added[0]] = nameOf(len(prepared))
+			added = added[1:]
+		case *pgconn.ResultReader:
+			result := found.Read()
+			results, err = append(results, result), result.Err
+		case *pgconn.PipelineSync:
+			err = fmt.Errorf("the server ran %d of %d statements", len(results), len(statements))
+		}
+	}
+	if closeErr := pipeline.Close(); err == nil {
+		err = closeErr
+	}
+	return results, err
+}
+
+// queue adds statements to a pipeline, and returns the texts of the statements that must be prepared. prepared has the
+// names of the statements that the connection has prepared, by text; nil to prepare none.
+func queue(pipeline *pgconn.Pipeline, prepared map[string]string, statements []statement) (added []string) {
+	binary := []int16{pgtype.BinaryFormatCode}
+	for _, s := range statements {
+		if prepared == nil {
+			pipeline.SendQueryParams(s.text, s.values, nil, binary, nil)
+			continue
+		}
+		name, ok := prepared[s.text]
+		if !ok {
+			name = nameOf(len(prepared) + len(added))
+			added = append(added, s.text)
+			pipeline.SendPrepare(name, s.text, nil)
+		}
+		pipeline.SendQueryPrepared(name, s.values, binary, nil)
+	}
+	return added
+}
+
+// nameOf returns the name of a prepared statement.
+func nameOf(number int) string { return fmt.Sprint("providerd", number) }
