@@ -64,26 +64,19 @@ func isUnavailable(err error) bool {
 	if native, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return isUnavailableCode(native.Code)
 	}
-	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
-		return true
-	}
 	var network net.Error
-	return errors.As(err, &network) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) ||
-		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, context.DeadlineExceeded) ||
-		errors.Is(err, pgconn.ErrConnClosed) || pgconn.Timeout(err)
+	_, isConnecting := errors.AsType[*pgconn.ConnectError](err)
+	return isConnecting || errors.As(err, &network) || errors.Is(err, driver.ErrBadConn) ||
+		errors.Is(err, sql.ErrConnDone) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) ||
+		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, pgconn.ErrConnClosed) || pgconn.Timeout(err)
 }
 
 // isUnavailableCode reports whether an error code means the same.
 func isUnavailableCode(code string) bool {
-	// A pooler may send none.
+	// Their classes: connection, authorization, transaction rollback, resources, state of objects (locks), intervention of
+	// operators, and system. A pooler may send no code.
 	switch code[:min(len(code), 2)] {
-	case "08", // connection exception
-		"28", // invalid authorization
-		"40", // transaction rollback: serialization failure, deadlock
-		"53", // insufficient resources
-		"55", // object not in prerequisite state: lock not available
-		"57", // operator intervention: canceled, shut down
-		"58": // system error
+	case "08", "28", "40", "53", "55", "57", "58":
 		return true
 	}
 	switch code {
@@ -127,51 +120,46 @@ func (e explained) Unwrap() error { return e.error }
 
 // Error returns the text. It has neither the user nor the password of a connection.
 func (e explained) Error() string {
-	connect, isConnecting := errors.AsType[*pgconn.ConnectError](e.error)
-	if isConnecting {
-		remedy, attempt := attemptOf(connect)
-		cause := strings.ReplaceAll(causeOf(attempt), fmt.Sprintf("user %q", connect.Config.User),
-			"the user in the URL")
-		cause = strings.ReplaceAll(cause, fmt.Sprintf("role %q", connect.Config.User), "the role in the URL")
-		if address, _, ok := strings.Cut(attempt.Error(), " ("); ok {
-			cause = address + ": " + cause
-		}
-		if hasCode(attempt, invalidPassword) && connect.Config.AfterNetConnect != nil && connect.Config.Password == "" {
-			cause, remedy = cause+": no line of PGPASSFILE matches HOST:PORT:DATABASE:USER", "add one, or correct the URL"
-		}
-		return withRemedy(cause, remedy)
+	cause, remedy := strings.Join(strings.Fields(e.error.Error()), " "), ""
+	if connect, ok := errors.AsType[*pgconn.ConnectError](e.error); ok {
+		cause, remedy = explainConnect(connect)
+	} else if native, ok := errors.AsType[*pgconn.PgError](e.error); ok {
+		cause, remedy = native.Error(), remedyOfCode(native.Code)
 	}
-	if native, ok := errors.AsType[*pgconn.PgError](e.error); ok {
-		return withRemedy(native.Error(), remedyOfCode(native.Code))
-	}
-	return strings.Join(strings.Fields(e.error.Error()), " ")
-}
-
-func withRemedy(cause, remedy string) string {
 	if remedy == "" {
 		return cause
 	}
 	return cause + "; " + remedy
 }
 
+func explainConnect(err *pgconn.ConnectError) (cause, remedy string) {
+	remedy, attempt := attemptOf(err)
+	cause = causeOf(attempt)
+	for _, word := range []string{"user", "role"} {
+		cause = strings.ReplaceAll(cause, fmt.Sprintf("%s %q", word, err.Config.User), "the "+word+" in the URL")
+	}
+	if address, _, ok := strings.Cut(attempt.Error(), " ("); ok {
+		cause = address + ": " + cause
+	}
+	if hasCode(attempt, invalidPassword) && err.Config.AfterNetConnect != nil && err.Config.Password == "" {
+		return cause + ": no line of PGPASSFILE matches HOST:PORT:DATABASE:USER", "add one, or correct the URL"
+	}
+	return cause, remedy
+}
+
 // attemptOf returns the error of the last attempt that got furthest, and its remedy.
 func attemptOf(err *pgconn.ConnectError) (remedy string, found error) {
-	attempts, ok := err.Unwrap().(interface{ Unwrap() []error })
-	if !ok {
-		_, remedy = diagnose(err.Unwrap())
-		return remedy, err.Unwrap() //nolint:wrapcheck // It is explained.
+	attempts := []error{err.Unwrap()}
+	if joined, ok := attempts[0].(interface{ Unwrap() []error }); ok {
+		attempts = joined.Unwrap()
 	}
 	furthest := 0
-	for _, attempt := range attempts.Unwrap() {
+	for _, attempt := range attempts {
 		if distance, advice := diagnose(attempt); distance >= furthest {
 			furthest, remedy, found = distance, advice, attempt
 		}
 	}
 	return remedy, found
-}
-
-func refusesTLS(err error) bool {
-	return strings.HasSuffix(err.Error(), "server refused TLS connection")
 }
 
 // causeOf returns the text of the innermost error, on one line.
@@ -214,7 +202,10 @@ func diagnose(err error) (distance int, remedy string) {
 			"set sslrootcert in the URL to the server's CA certificate, and use a host name that the server's certificate " +
 				"contains",
 		},
-		{refusesTLS(err), plain, "turn ssl on in the server, or set sslmode=disable in the URL if the network is safe"},
+		{
+			strings.HasSuffix(err.Error(), "server refused TLS connection"), plain,
+			"turn ssl on in the server, or set sslmode=disable in the URL if the network is safe",
+		},
 		{isName, unreached, "correct the host in the URL"},
 		{errors.Is(err, pgconn.ErrReadOnlyConnection), reached, "start the primary, or list all servers in the URL"},
 		{isSilence(err), unreached, "start the primary, or allow connections to it through the firewall"},
