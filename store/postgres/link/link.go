@@ -26,9 +26,9 @@ type dialer struct {
 	// last is the host that is tried last, and isPatient is set if hosts may be silent until the connect timeout.
 	last      string
 	isPatient bool
-	// prepares is set if the URL lets the driver prepare statements. Behind a pooler, each transaction may have another
+	// prepared is nil if the URL forbids to prepare statements: behind a pooler, each transaction may have another
 	// connection.
-	prepares bool
+	prepared map[string]string
 	// putLast is called for a silent host.
 	putLast func(host string)
 	// avoided is the count of servers before the connection was opened.
@@ -64,12 +64,10 @@ func (d *dialer) limit(host string) time.Duration {
 	}
 }
 
-var errAbandoned = errors.New("connection was abandoned")
-
 // open opens a link, which ends if its server is silent for too long.
 func (d *dialer) open(ctx context.Context, network, address string) (net.Conn, error) {
 	if d.isAbandoned.Load() {
-		return nil, errAbandoned
+		return nil, errors.New("connection was abandoned")
 	}
 	host := address
 	if ip, port, err := net.SplitHostPort(address); err == nil {
@@ -85,10 +83,7 @@ func (d *dialer) open(ctx context.Context, network, address string) (net.Conn, e
 		}
 		return nil, err
 	}
-	l := &Link{Conn: conn, host: host, dialer: d}
-	if d.prepares {
-		l.Prepared = map[string]string{}
-	}
+	l := &Link{Conn: conn, host: host, dialer: d, Prepared: d.prepared}
 	l.silence = time.AfterFunc(limit, func() {
 		if l.End() {
 			d.putLast(host)
@@ -113,7 +108,7 @@ type Link struct {
 // Of returns the link of a network connection of the driver, which may be encrypted.
 func Of(conn net.Conn) *Link {
 	if encrypted, ok := conn.(*tls.Conn); ok {
-		return encrypted.NetConn().(*Link)
+		conn = encrypted.NetConn()
 	}
 	return conn.(*Link)
 }

@@ -106,8 +106,10 @@ func (s *Servers) configure(config *pgx.ConnConfig, isPatient bool) {
 	last := hostOf(hosts[len(hosts)-1])
 	d := &dialer{
 		dial: config.DialFunc, lookUp: config.LookupFunc, names: map[string]string{}, putLast: s.putLast,
-		prepares: config.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement,
-		last:     last, isPatient: isPatient || last == hostOf(hosts[0]), avoided: s.avoided.Load(),
+		last: last, isPatient: isPatient || last == hostOf(hosts[0]), avoided: s.avoided.Load(),
+	}
+	if config.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement {
+		d.prepared = map[string]string{}
 	}
 	config.DialFunc, config.LookupFunc, config.OnNotice = d.open, d.resolve, keepNotice
 }

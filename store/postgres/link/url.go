@@ -123,17 +123,14 @@ func (u URL) HasPassword() bool { return u.hasPassword }
 
 // String returns the URL with servers and database only, without user and password.
 func (u URL) String() string {
-	return fmt.Sprintf("postgres://%s/%s", strings.Join(hostsOf(u.config), ","), u.config.Database)
-}
-
-// hostsOf returns each server once. In the config, a server may occur several times, with TLS and without.
-func hostsOf(config *pgx.ConnConfig) (hosts []string) {
-	for _, attempt := range attemptsOf(config) {
+	var hosts []string
+	for _, attempt := range attemptsOf(u.config) {
+		// A server may occur several times, with TLS and without.
 		if host := hostOf(attempt); !slices.Contains(hosts, host) {
 			hosts = append(hosts, host)
 		}
 	}
-	return hosts
+	return fmt.Sprintf("postgres://%s/%s", strings.Join(hosts, ","), u.config.Database)
 }
 
 // attemptsOf returns what a connection tries, in order.
