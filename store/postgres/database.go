@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -30,8 +29,7 @@ const (
 
 // Database is an open PostgreSQL database.
 type Database struct {
-	logger *slog.Logger
-	// schemaVersion is the schema version of this program.
+	logger        *slog.Logger
 	schemaVersion int64
 	servers       link.Servers
 	writers       database.Pool
@@ -42,8 +40,7 @@ type Database struct {
 	isInsertFailing atomic.Bool
 	readiness       readiness
 	// columns are the types of the columns that Insert writes.
-	columns map[string]columnType
-	// preparing runs Prepare.
+	columns   map[string]columnType
 	preparing singleflight.Group
 	// abandonTimeout is the constant of this name, except in tests.
 	abandonTimeout time.Duration
@@ -64,24 +61,13 @@ func (d *Database) Stats() database.Stats {
 
 // Read runs statements in a transaction whose COMMIT waits for the standbys, so that what they have read is not lost.
 func (d *Database) Read(ctx context.Context, statements func(tx *gorm.DB) error) error {
-	err := d.transact(ctx, terms{beginSnapshot, readTimeout, commitTimeout}, statements)
-	if errors.Is(err, database.ErrOutcomeUnknown) {
-		// Nothing was written.
-		return fmt.Errorf("%w: %s", database.ErrUnavailable, err.Error())
-	}
-	return err
+	return unwritten(d.transact(ctx, terms{beginSnapshot, readTimeout, commitTimeout}, statements))
 }
 
-// errRollback ends a transaction without an error.
-var errRollback = errors.New("roll back")
-
-// inspect is Read, but needs no standby.
-func (d *Database) inspect(ctx context.Context, statements func(tx *gorm.DB) error) error {
-	err := d.transact(ctx, terms{beginSnapshot, readTimeout, 0}, func(tx *gorm.DB) error {
-		return cmp.Or(statements(tx), errRollback)
-	})
-	if errors.Is(err, errRollback) {
-		return nil
+// unwritten returns the error of a transaction without rows, whose outcome does not matter.
+func unwritten(err error) error {
+	if errors.Is(err, database.ErrOutcomeUnknown) {
+		return fmt.Errorf("%w: %s", database.ErrUnavailable, err.Error())
 	}
 	return err
 }
@@ -91,17 +77,20 @@ func (d *Database) Write(ctx context.Context, statements func(tx *gorm.DB) error
 	if err := d.Prepare(ctx); err != nil {
 		return err
 	}
-	return d.change(ctx, statements)
-}
-
-// change is Write, without Prepare.
-func (d *Database) change(ctx context.Context, statements func(tx *gorm.DB) error) error {
 	return d.transact(ctx, terms{beginStatement, transactTimeout, commitTimeout}, func(tx *gorm.DB) error {
-		if err := tx.Exec(changeLock).Error; err != nil {
-			return fmt.Errorf("wait for other changes: %w", err)
+		if err := takeTurn(tx); err != nil {
+			return err
 		}
 		return statements(tx)
 	})
+}
+
+// takeTurn waits until no other process makes changes other than creates.
+func takeTurn(tx *gorm.DB) error {
+	if err := tx.Exec("SELECT pg_advisory_xact_lock(7811069)").Error; err != nil {
+		return fmt.Errorf("wait for other changes: %w", err)
+	}
+	return nil
 }
 
 // CheckSchema returns database.ErrNewer if a later program has migrated the database, so that this one must not use it.
@@ -129,11 +118,11 @@ func (d *Database) transact(ctx context.Context, terms terms, statements func(tx
 
 // reserving returns a context that ends a while before the caller's, or before transactTimeout.
 func reserving(ctx context.Context, while time.Duration) (context.Context, context.CancelFunc) {
-	deadline := time.Now().Add(transactTimeout)
-	if earlier, ok := ctx.Deadline(); ok && earlier.Before(deadline) {
-		deadline = earlier
+	limit := transactTimeout
+	if deadline, ok := ctx.Deadline(); ok {
+		limit = min(limit, time.Until(deadline))
 	}
-	return context.WithDeadline(ctx, deadline.Add(-while))
+	return context.WithTimeout(ctx, limit-while)
 }
 
 // retry calls try until it reports that another attempt cannot succeed, or until the context ends. It then returns the
@@ -168,8 +157,7 @@ func (d *Database) try(
 		err = tx.run(ctx, d.writers.GORM, terms.statements, statements)
 	}
 	if err != nil {
-		d.avoidFailed(ctx, tx, err)
-		tx.rollBack(ctx)
+		d.fail(ctx, tx, err)
 		return isRetryable(err), classify(err)
 	}
 	if _, err = tx.commit(terms.commit); err == nil || errors.Is(err, database.ErrOutcomeUnknown) {
@@ -182,30 +170,26 @@ func (d *Database) try(
 // connection returns a connection of a pool. After a commit with an unknown outcome, the server must first prove that
 // it commits, because each commit that hangs leaves a connection waiting on the server.
 func (d *Database) connection(ctx context.Context, pool database.Pool) (*transaction, error) {
-	conn, err := pool.Conn(ctx)
+	conn, native, err := connect(ctx, pool.DB)
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", unavailable(err))
 	}
-	tx := &transaction{database: d, conn: conn}
-	err = raw(conn, func(native *pgx.Conn) error {
-		tx.native, tx.link = native, link.Of(native.PgConn().Conn())
-		return nil
-	})
-	if err != nil {
-		tx.discard()
-		return nil, fmt.Errorf("connect: %w", unavailable(err))
-	}
+	tx := &transaction{database: d, conn: conn, native: native, link: link.Of(native.PgConn().Conn())}
 	if d.mustProve.Load() {
 		return tx, d.prove(ctx, tx)
 	}
 	return tx, nil
 }
 
-// raw gives access to the driver's own connection.
-func raw(conn *sql.Conn, do func(conn *pgx.Conn) error) error {
-	return conn.Raw(func(native any) error { //nolint:wrapcheck // It is the error of do.
-		return do(native.(*stdlib.Conn).Conn())
-	})
+// connect returns a connection of a pool, and the driver's own.
+func connect(ctx context.Context, pool *sql.DB) (conn *sql.Conn, native *pgx.Conn, err error) {
+	if conn, err = pool.Conn(ctx); err == nil {
+		err = conn.Raw(func(driver any) error {
+			native = driver.(*stdlib.Conn).Conn()
+			return nil
+		})
+	}
+	return conn, native, err //nolint:wrapcheck // The caller wraps it.
 }
 
 // prove commits a transaction without rows. If that fails, it avoids the server and closes the connection.
@@ -222,13 +206,14 @@ func (d *Database) prove(ctx context.Context, tx *transaction) error {
 	return nil
 }
 
-// avoidFailed avoids a server that accepts no writes or did not respond in time, unless the context of the caller had
-// expired.
-func (d *Database) avoidFailed(ctx context.Context, tx *transaction, err error) {
+// fail rolls a transaction back. It avoids a server that accepts no writes or did not respond in time, unless the
+// caller's context had expired.
+func (d *Database) fail(ctx context.Context, tx *transaction, err error) {
 	isSilent := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil
 	if isSilent || errors.Is(err, errReadOnly) || hasCode(err, readOnly) {
 		d.servers.Avoid(tx.link)
 	}
+	tx.rollBack(ctx)
 }
 
 // Close waits for running statements, then closes the connections.

@@ -84,8 +84,7 @@ func (d *Database) tryInsert(
 		}
 		return nil, true, unavailable(err)
 	case err != nil:
-		tx.rollBack(ctx)
-		d.avoidFailed(ctx, tx, err)
+		d.fail(ctx, tx, err)
 		classified := insertError(err)
 		return nil, isRetryable(err) && !errors.Is(classified, database.ErrInsertApart), classified
 	}
@@ -120,17 +119,14 @@ func insertError(err error) error {
 
 // columnType is the type of a column, and that of arrays of its values.
 type columnType struct {
-	name         string
-	value, array uint32
+	Column, Name string
+	Value, Array uint32
 }
 
 // readColumnTypes returns the types of the columns of the table of providers.
 func readColumnTypes(ctx context.Context, db *gorm.DB) (map[string]columnType, error) {
-	var columns []struct {
-		Name, Type   string
-		Value, Array uint32
-	}
-	err := db.WithContext(ctx).Raw(`SELECT attname AS name, atttypid::regtype::text AS type, atttypid AS value,
+	var columns []columnType
+	err := db.WithContext(ctx).Raw(`SELECT attname AS column, atttypid::regtype::text AS name, atttypid AS value,
 		typarray AS array FROM pg_attribute JOIN pg_type ON pg_type.oid = atttypid
 		WHERE attrelid = to_regclass('providers') AND attnum > 0`).Scan(&columns).Error
 	if err != nil {
@@ -138,7 +134,7 @@ func readColumnTypes(ctx context.Context, db *gorm.DB) (map[string]columnType, e
 	}
 	types := map[string]columnType{}
 	for _, column := range columns {
-		types[column.Name] = columnType{column.Type, column.Value, column.Array}
+		types[column.Column] = column
 	}
 	return types, nil
 }
@@ -148,31 +144,27 @@ func readColumnTypes(ctx context.Context, db *gorm.DB) (map[string]columnType, e
 func (d *Database) insertStatement(types *pgtype.Map, rows database.Insertion) (insert statement, err error) {
 	selected, values := make([]string, len(rows.Columns)), make(pgtype.FlatArray[any], len(rows.Rows))
 	insert.values = make([][]byte, len(rows.Columns), len(rows.Columns)+1)
+	buffer := make([]byte, 0, len(rows.Rows)<<10) // A row usually needs less than 1 KiB.
 	for n, column := range rows.Columns {
-		// The sizes of the head of an array and of an element.
-		const head, element = 20, 4
-		size := head
 		for i, row := range rows.Rows {
 			values[i] = row[n]
-			switch value := row[n].(type) {
-			case []byte:
-				size += element + len(value)
-			case uuid.UUID:
+			if uid, ok := row[n].(uuid.UUID); ok {
 				// The driver would format and parse it.
-				values[i] = pgtype.UUID{Bytes: value, Valid: true}
+				values[i] = pgtype.UUID{Bytes: uid, Valid: true}
 			}
 		}
-		kind, into := d.columns[column], make([]byte, 0, size)
-		place := "$" + strconv.Itoa(n+1) + "::" + kind.name
+		kind, place := d.columns[column], "$"+strconv.Itoa(n+1)+"::"
+		id, value := kind.Array, any(values)
+		selected[n] = "unnest(" + place + kind.Name + "[])"
 		if len(values) == 1 {
-			selected[n] = place
-			insert.values[n], err = types.Encode(kind.value, pgtype.BinaryFormatCode, values[0], into)
-		} else {
-			selected[n] = "unnest(" + place + "[])"
-			insert.values[n], err = types.Encode(kind.array, pgtype.BinaryFormatCode, values, into)
+			id, value, selected[n] = kind.Value, values[0], place+kind.Name
 		}
+		encoded, err := types.Encode(id, pgtype.BinaryFormatCode, value, buffer)
 		if err != nil {
 			return insert, fmt.Errorf("write values of %s: %w", column, err)
+		}
+		if encoded != nil {
+			insert.values[n], buffer = encoded[len(buffer):], encoded
 		}
 	}
 	insert.text = "INSERT INTO " + rows.Table + " (" + strings.Join(rows.Columns, ", ") + ") SELECT " +

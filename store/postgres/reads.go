@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"gorm.io/gorm"
 
@@ -15,22 +14,20 @@ import (
 	"example.com/providerd/store/postgres/link"
 )
 
-// slowRead is how long a read may take before its server is checked.
-const slowRead = time.Second
+const (
+	// slowRead is how long a read may take before its server is checked.
+	slowRead = time.Second
+	// settleInterval is the time between two checks for open transactions.
+	settleInterval = 50 * time.Millisecond
+	// longTransaction is how long a transaction can be open before that is reported.
+	longTransaction = 10 * time.Second
+)
 
 // readPool runs reading statements. If their server fails, it runs them again on the new primary.
 type readPool struct {
 	*sql.DB
 	database *Database
 }
-
-var (
-	_ gorm.ConnPool       = readPool{}
-	_ gorm.GetDBConnector = readPool{}
-)
-
-// GetDBConn returns the pool.
-func (p readPool) GetDBConn() (*sql.DB, error) { return p.DB, nil }
 
 // QueryContext retries for up to transactTimeout until a server responds. A read that takes long ends if its server
 // does not commit, or was avoided since; otherwise it is only slow.
@@ -46,20 +43,13 @@ func (p readPool) QueryContext(ctx context.Context, query string, arguments ...a
 
 // query is QueryContext without retries.
 func (p readPool) query(ctx context.Context, query string, arguments []any) (*sql.Rows, error) {
-	conn, err := p.Conn(ctx)
-	if err != nil {
-		return nil, err //nolint:wrapcheck // The dialector translates it.
-	}
-	// It waits until the caller has read the rows.
-	defer func() { go func() { _ = conn.Close() }() }()
-	var used *link.Link
-	err = raw(conn, func(conn *pgx.Conn) error {
-		used = link.Of(conn.PgConn().Conn())
-		return nil
-	})
+	conn, native, err := connect(ctx, p.DB)
 	if err != nil {
 		return nil, err
 	}
+	// It waits until the caller has closed the rows, which keep a connection until then in any case.
+	defer func() { go func() { _ = conn.Close() }() }()
+	used := link.Of(native.PgConn().Conn())
 	check := time.AfterFunc(slowRead, func() {
 		if p.database.Check(context.WithoutCancel(ctx)) != nil || p.database.servers.IsStale(used) {
 			used.End()
@@ -94,10 +84,10 @@ func (d *Database) Find(ctx context.Context, values database.Unique) (taken data
 		taken, again, err = d.find(limited, d.writers, (*transaction).probe, values)
 		return again, err
 	})
-	if err != nil || taken.IdempotencyKey {
-		return taken, err
+	if err == nil && !taken.IdempotencyKey {
+		err = d.Check(ctx)
 	}
-	return taken, d.Check(ctx)
+	return taken, err
 }
 
 // find sends selectTaken, and reports whether another attempt may succeed.
@@ -113,8 +103,7 @@ func (d *Database) find(
 		[]byte(values.CreatedBy), []byte(values.Kind), []byte(values.IdempotencyKey), []byte(values.ClientID),
 	}})
 	if err != nil {
-		d.avoidFailed(ctx, tx, err)
-		tx.discard()
+		d.fail(ctx, tx, err)
 		return taken, isRetryable(err), err
 	}
 	tx.release()
@@ -137,32 +126,21 @@ func (d *Database) CheckUnserved(ctx context.Context) error {
 	return nil
 }
 
-// snapshotStatement turns timeouts off for a snapshot.
-const snapshotStatement = `SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0`
-
 // Snapshot runs statements in a read-only transaction. Until it ends, the server cannot vacuum rows that are visible
 // to it.
 func (d *Database) Snapshot(ctx context.Context, statements func(tx *gorm.DB) error) error {
-	tx := d.readers.GORM.WithContext(ctx).Begin(&sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
-	if tx.Error != nil {
-		return fmt.Errorf("begin: %w", unavailable(tx.Error))
-	}
-	defer func() { _ = tx.Rollback() }()
-	if err := tx.Exec(snapshotStatement).Error; err != nil {
-		return fmt.Errorf("begin: %w", unavailable(err))
-	}
-	return classify(statements(tx))
+	return classify(d.Reader().WithContext(ctx).Transaction(func(tx *gorm.DB) error {
+		const withoutTimeouts = "SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0"
+		if err := tx.Exec(withoutTimeouts).Error; err != nil {
+			return fmt.Errorf("begin: %w", unavailable(err))
+		}
+		return statements(tx)
+	}, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}))
 }
-
-// loadTimeout limits the statements of Load, and loadCommitTimeout its commit.
-const (
-	loadTimeout       = 24 * time.Hour
-	loadCommitTimeout = time.Minute
-)
 
 // Load runs statements in one transaction, without waiting for other changes.
 func (d *Database) Load(ctx context.Context, statements func(tx *gorm.DB) error) error {
-	_, err := d.try(ctx, terms{beginStatement, loadTimeout, loadCommitTimeout}, func(tx *gorm.DB) error {
+	_, err := d.try(ctx, terms{beginStatement, 24 * time.Hour, time.Minute}, func(tx *gorm.DB) error {
 		err := statements(tx)
 		for isBehind := true; isBehind && err == nil; {
 			isBehind, err = d.advance(tx)
@@ -172,21 +150,14 @@ func (d *Database) Load(ctx context.Context, statements func(tx *gorm.DB) error)
 	return err
 }
 
-const (
-	// settleInterval is the time between two checks for open transactions.
-	settleInterval = 50 * time.Millisecond
-	// longTransaction is how long a transaction can be open before that is reported.
-	longTransaction = 10 * time.Second
-)
-
 const selectInstance = "extract(epoch FROM pg_postmaster_start_time())::text"
 
 // Instance returns when the server started, which no other server shares.
 func (d *Database) Instance(tx *gorm.DB) (start string, err error) {
-	if err := tx.Raw("SELECT " + selectInstance).Scan(&start).Error; err != nil {
-		return "", fmt.Errorf("identify the server: %w", err)
+	if err = tx.Raw("SELECT " + selectInstance).Scan(&start).Error; err != nil {
+		err = fmt.Errorf("identify the server: %w", err)
 	}
-	return start, nil
+	return start, err
 }
 
 // SettledEvent reads the last event, and then waits until every transaction that has an id has ended. All transactions
@@ -205,21 +176,19 @@ func (d *Database) SettledEvent(ctx context.Context, waiting func(transaction st
 	if err != nil {
 		return end, fmt.Errorf("find the last event: %w", err)
 	}
-	report := time.After(longTransaction)
-	for {
+	for report := time.After(longTransaction); ; {
 		var now struct {
 			IsSettled bool
 			Instance  string
 		}
 		err := reader.Raw("SELECT pg_snapshot_xmin(pg_current_snapshot()) > ?::text::xid8 AS is_settled, "+selectInstance+
 			" AS instance", start.Xid).Scan(&now).Error
-		if err != nil {
+		switch {
+		case err != nil:
 			return end, fmt.Errorf("find open transactions: %w", err)
-		}
-		if now.Instance != end.Instance {
+		case now.Instance != end.Instance:
 			return end, fmt.Errorf("%w: another server has become the primary", database.ErrUnavailable)
-		}
-		if now.IsSettled {
+		case now.IsSettled:
 			return end, nil
 		}
 		select {

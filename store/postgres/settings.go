@@ -3,10 +3,8 @@ package postgres
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/postgres/link"
@@ -51,30 +49,24 @@ const selectRefusals = `SELECT is_unsafe, text FROM (VALUES
 // readRefusals returns the reasons to refuse a server, each a database.ErrUnsafe or ErrUnavailable. It returns
 // database.ErrUnavailable if they cannot be read.
 func readRefusals(ctx context.Context, conn *pgx.Conn) (faults []error, err error) {
-	rows, err := conn.Query(ctx, selectRefusals, link.Of(conn.PgConn().Conn()).Prepared == nil)
-	if err == nil {
+	rows, _ := conn.Query(ctx, selectRefusals, link.Of(conn.PgConn().Conn()).Prepared == nil) // CollectRows has its error.
+	faults, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (fault, err error) {
 		var isUnsafe bool
 		var text string
-		_, err = pgx.ForEachRow(rows, []any{&isUnsafe, &text}, func() error {
-			kind := database.ErrUnavailable
-			if isUnsafe {
-				kind = database.ErrUnsafe
-			}
-			faults = append(faults, fmt.Errorf("%w: %s", kind, text))
-			return nil
-		})
-	}
+		kind := database.ErrUnavailable
+		if err = row.Scan(&isUnsafe, &text); isUnsafe {
+			kind = database.ErrUnsafe
+		}
+		return fmt.Errorf("%w: %s", kind, text), err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("read the settings of the database: %w", unavailable(err))
 	}
 	return faults, nil
 }
 
-// prepareConnection refuses a server that could lose an acknowledged create, and makes the driver return times in UTC.
-//
-// It returns database.ErrUnsafe or ErrUnavailable.
+// prepareConnection returns the first reason to refuse a server.
 func prepareConnection(ctx context.Context, conn *pgx.Conn) error {
-	_ = readTimesInUTC(ctx, conn)
 	faults, err := readRefusals(ctx, conn)
 	if len(faults) > 0 {
 		err = faults[0]
@@ -84,11 +76,4 @@ func prepareConnection(ctx context.Context, conn *pgx.Conn) error {
 		_ = conn.Close(ctx)
 	}
 	return err
-}
-
-func readTimesInUTC(_ context.Context, conn *pgx.Conn) error {
-	conn.TypeMap().RegisterType(&pgtype.Type{
-		Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC},
-	})
-	return nil
 }

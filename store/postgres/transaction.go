@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -34,14 +35,14 @@ const (
 	abandonTimeout = 30 * time.Second
 )
 
-// beginStatement sets the level of isolation, because the role or the database may have another default. At a higher
-// level, a statement would not see what was committed while it waited for a lock.
-const beginStatement = "BEGIN ISOLATION LEVEL READ COMMITTED"
-
-// beginSnapshot is beginStatement for a transaction that only reads.
-const beginSnapshot = "BEGIN ISOLATION LEVEL REPEATABLE READ"
-
-const commitStatement = "COMMIT"
+const (
+	// beginStatement sets the level of isolation, because the role or the database may have another default. At a higher
+	// level, a statement would not see what was committed while it waited for a lock.
+	beginStatement = "BEGIN ISOLATION LEVEL READ COMMITTED"
+	// beginSnapshot is beginStatement for a transaction that only reads.
+	beginSnapshot   = "BEGIN ISOLATION LEVEL REPEATABLE READ"
+	commitStatement = "COMMIT"
+)
 
 // secureSettings makes COMMIT wait until the transaction is on the disks of this server and its synchronous standbys,
 // or visible on them if the role or the database asks for that. It makes the server warn if a standby lacks it.
@@ -55,9 +56,6 @@ const secureStatement = `SELECT (SELECT max(oldest_level) FROM schema_support),
 	current_setting('transaction_read_only'), ` + unsafeSettings + `, ` + secureSettings + `,
 	set_config('lock_timeout', '2s', true), set_config('idle_in_transaction_session_timeout', '10s', true),
 	pg_logical_emit_message(true, 'providerd', '')::text`
-
-// changeLock makes changes other than creates take turns, across all processes.
-const changeLock = `SELECT pg_advisory_xact_lock(7811069)`
 
 // transaction is one transaction on a connection of its own.
 type transaction struct {
@@ -254,10 +252,7 @@ func (t *transaction) exchange(ctx context.Context, statements ...statement) (re
 			err = fmt.Errorf("the server ran %d of %d statements", len(results), len(statements))
 		}
 	}
-	if closeErr := pipeline.Close(); err == nil {
-		err = closeErr
-	}
-	return results, err
+	return results, cmp.Or(err, pipeline.Close()) //nolint:wrapcheck // The caller wraps it.
 }
 
 // queue adds statements to a pipeline, and returns the texts of the statements that must be prepared. prepared has the

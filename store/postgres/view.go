@@ -22,13 +22,15 @@ var _ database.View = (*View)(nil)
 // OpenReadOnly opens the database of a URL for reading, regardless of its server's settings. It returns
 // database.ErrUnavailable.
 func OpenReadOnly(ctx context.Context, url link.URL) (*View, error) {
-	connections := new(link.Servers).Open(url, 1, readTimesInUTC)
-	view := &View{pool: database.Pool{DB: connections}}
-	if err := connections.PingContext(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("connect to the database: %w", unavailable(err)), view.Close())
+	accept := func(context.Context, *pgx.Conn) error { return nil }
+	view := &View{pool: database.Pool{DB: new(link.Servers).Open(url, 1, accept)}}
+	err := view.pool.PingContext(ctx)
+	if err != nil {
+		err = fmt.Errorf("connect to the database: %w", unavailable(err))
+	} else {
+		view.pool.GORM, err = openGORM(view.pool.DB)
 	}
-	var err error
-	if view.pool.GORM, err = openGORM(connections); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, view.Close())
 	}
 	return view, nil
@@ -55,16 +57,12 @@ func (v *View) Check(ctx context.Context) (isBehind bool, err error) {
 // Faults returns the reasons why Create and Open refuse the server, each a database.ErrUnsafe or ErrUnavailable that
 // says what to do. It returns database.ErrUnavailable if the settings cannot be read.
 func (v *View) Faults(ctx context.Context) (faults []error, err error) {
-	conn, err := v.pool.Conn(ctx)
+	conn, native, err := connect(ctx, v.pool.DB)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the database: %w", unavailable(err))
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	err = raw(conn, func(conn *pgx.Conn) error {
-		faults, err = readRefusals(ctx, conn)
-		return err
-	})
-	return faults, err
+	return readRefusals(ctx, native)
 }
 
 // Safeguards describes how the database is protected against the loss of its server, and what else limits replicas.
@@ -87,25 +85,25 @@ type Safeguards struct {
 // MaxConnectionsPerReplica is the most connections that a replica opens.
 const MaxConnectionsPerReplica = maxReaders + maxWriters
 
-const selectSafeguards = `SELECT current_setting('synchronous_standby_names'), current_setting('archive_mode'),
-	current_setting('archive_command') NOT IN ('', '(disabled)') OR current_setting('archive_library') <> '',
-	(SELECT coalesce(last_failed_time > coalesce(last_archived_time, '-infinity'), false) FROM pg_stat_archiver),
+const selectSafeguards = `SELECT current_setting('synchronous_standby_names') AS standbys,
+	current_setting('archive_mode') AS archiving, current_setting('archive_command') NOT IN ('', '(disabled)')
+		OR current_setting('archive_library') <> '' AS has_archive,
+	(SELECT coalesce(last_failed_time > coalesce(last_archived_time, '-infinity'), false) FROM pg_stat_archiver)
+		AS is_archive_failing,
 	(SELECT least(current_setting('max_connections')::integer -
 			CASE WHEN rolsuper THEN 0 ELSE current_setting('superuser_reserved_connections')::integer +
 			coalesce(current_setting('reserved_connections', true)::integer, 0) END,
 		nullif(rolconnlimit, -1), nullif(datconnlimit, -1))
-		FROM pg_roles, pg_database WHERE rolname = current_user AND datname = current_database()),
+		FROM pg_roles, pg_database WHERE rolname = current_user AND datname = current_database())
+		AS max_connections,
 	coalesce((SELECT datname FROM pg_database
 		WHERE age(datfrozenxid) > least(2 * current_setting('autovacuum_freeze_max_age')::bigint, 1500000000)
-		ORDER BY age(datfrozenxid) DESC LIMIT 1), '')`
+		ORDER BY age(datfrozenxid) DESC LIMIT 1), '') AS aging_database`
 
 // Safeguards reads the settings of the server. It returns database.ErrUnavailable if that fails.
 func (v *View) Safeguards(ctx context.Context) (safeguards Safeguards, err error) {
-	err = v.pool.QueryRowContext(ctx, selectSafeguards).
-		Scan(&safeguards.Standbys, &safeguards.Archiving, &safeguards.HasArchive, &safeguards.IsArchiveFailing,
-			&safeguards.MaxConnections, &safeguards.AgingDatabase)
-	if err != nil {
-		return Safeguards{}, fmt.Errorf("read the settings of the database: %w", unavailable(err))
+	if err := v.Reader().WithContext(ctx).Raw(selectSafeguards).Scan(&safeguards).Error; err != nil {
+		return safeguards, fmt.Errorf("read the settings of the database: %w", unavailable(err))
 	}
 	return safeguards, nil
 }
