@@ -18,12 +18,9 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// supportTable is created by the first migration, in the same transaction as the other tables.
-const supportTable = "schema_support"
-
 // migratedTables returns the names of the tables that the migrations create.
 func migratedTables() []string {
-	return []string{"providers", "applications", "backchannels", "tokens", "keyset", "events", supportTable}
+	return []string{"providers", "applications", "backchannels", "tokens", "keyset", "events", "schema_support"}
 }
 
 // SchemaVersion returns the schema version of this program.
@@ -40,47 +37,42 @@ const (
 	announceDelay = time.Second
 )
 
-// prepareFunc migrates or checks the schema of a database.
-type prepareFunc func(ctx context.Context, db *sql.DB) error
-
-// migrator returns a function that migrates a database to the schema version of this program and logs if it did.
-func migrator(logger *slog.Logger) prepareFunc {
-	return func(ctx context.Context, db *sql.DB) error {
-		schema, err := readSchema(ctx, db)
-		if err == nil {
-			err = checkCopied(ctx, db)
-		}
-		if err == nil {
-			err = schema.Check()
-		}
-		if err == nil || !errors.Is(err, database.ErrNoDatabase) && !errors.Is(err, database.ErrOlder) {
-			return err
-		}
-		isDone, err := migrateUp(ctx, db, logger)
-		if err != nil {
-			return err
-		}
-		if isDone {
-			logger.Info("migrated the database", slog.Int64("version", schema.Program))
-		}
-		return checkSchema(ctx, db)
+// migrate migrates a database to the schema version of this program and logs if it did. Programs that do so at the same
+// time take turns by locking a row in a table, because a pooler breaks session locks.
+func migrate(ctx context.Context, db *sql.DB, logger *slog.Logger) error {
+	schema, err := readCopied(ctx, db)
+	if err == nil {
+		err = schema.Check()
 	}
-}
-
-// migrateUp applies the pending migrations, and reports whether there were any. Programs that do so at the same time
-// take turns by locking a row in a table, because a pooler breaks session locks.
-func migrateUp(ctx context.Context, db *sql.DB, logger *slog.Logger) (isDone bool, err error) {
+	if err == nil || !errors.Is(err, database.ErrNoDatabase) && !errors.Is(err, database.ErrOlder) {
+		return err
+	}
 	locker, err := lock.NewPostgresTableLocker(lock.WithTableLockTimeout(lockInterval, lockAttempts),
 		lock.WithTableLeaseDuration(lockLease), lock.WithTableHeartbeatInterval(heartbeatInterval))
 	if err != nil {
-		return false, fmt.Errorf("lock the schema: %w", err)
+		return fmt.Errorf("lock the schema: %w", err)
 	}
-	isDone, err = database.MigrateUp(ctx, goose.DialectPostgres, db, migrations,
+	isDone, err := database.MigrateUp(ctx, goose.DialectPostgres, db, migrations,
 		goose.WithLocker(announcingLocker{locker, logger}))
 	if err != nil {
-		return false, fmt.Errorf("migrate database: %w", unavailable(err))
+		return fmt.Errorf("migrate database: %w", unavailable(err))
 	}
-	return isDone, nil
+	if isDone {
+		logger.Info("migrated the database", slog.Int64("version", schema.Program))
+	}
+	return checkSchema(ctx, db, logger)
+}
+
+// migrateAlone is migrate, but returns ErrForeign if a database without providerd's tables has any other table.
+func migrateAlone(ctx context.Context, db *sql.DB, logger *slog.Logger) error {
+	_, err := readSchema(ctx, db)
+	if errors.Is(err, database.ErrNoDatabase) {
+		err = checkTables(ctx, db, nil)
+	}
+	if err == nil {
+		err = migrate(ctx, db, logger)
+	}
+	return err
 }
 
 // announcingLocker logs which program it waits for.
@@ -91,7 +83,15 @@ type announcingLocker struct {
 
 // Lock waits until no other program migrates.
 func (l announcingLocker) Lock(ctx context.Context, db *sql.DB) error {
-	timer := time.AfterFunc(announceDelay, func() { l.announce(ctx, db) })
+	timer := time.AfterFunc(announceDelay, func() {
+		const holder = "SELECT locked_by, lease_expires_at FROM " + lock.DefaultLockTableName + " WHERE locked"
+		var program string
+		var until time.Time
+		if db.QueryRowContext(ctx, holder).Scan(&program, &until) == nil {
+			l.logger.Warn("waiting for another program to migrate the database; if that program was killed, its lock expires",
+				slog.String("program", program), slog.Time("until", until.UTC()))
+		}
+	})
 	defer timer.Stop()
 	if err := l.Locker.Lock(ctx, db); err != nil {
 		return fmt.Errorf("wait for the program that migrates: %w", err)
@@ -99,42 +99,28 @@ func (l announcingLocker) Lock(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-func (l announcingLocker) announce(ctx context.Context, db *sql.DB) {
-	const holder = "SELECT locked_by, lease_expires_at FROM " + lock.DefaultLockTableName + " WHERE locked"
-	var program string
-	var until time.Time
-	if err := db.QueryRowContext(ctx, holder).Scan(&program, &until); err != nil {
-		return
-	}
-	l.logger.Warn("waiting for another program to migrate the database; if that program was killed, its lock expires",
-		slog.String("program", program), slog.Time("until", until))
-}
-
 // checkSchema checks that the database has the schema version of this program. It returns ErrNoDatabase for a database
 // without tables, ErrForeign, ErrOlder, ErrNewer or ErrUnavailable.
-func checkSchema(ctx context.Context, db *sql.DB) error {
+func checkSchema(ctx context.Context, db *sql.DB, _ *slog.Logger) error {
 	schema, err := readSchema(ctx, db)
-	if err != nil {
-		return err
+	if err == nil {
+		err = schema.Check()
 	}
-	return schema.Check()
+	return err
 }
 
 // readSchema returns the schema version of the database. It returns ErrNoDatabase, together with the version of this
 // program, if providerd's tables do not exist, ErrForeign if other programs use their names, or ErrUnavailable.
-func readSchema(ctx context.Context, db *sql.DB) (database.Schema, error) {
-	program, err := SchemaVersion()
-	schema := database.Schema{Program: program}
-	if err != nil {
+func readSchema(ctx context.Context, db *sql.DB) (schema database.Schema, err error) {
+	if schema.Program, err = SchemaVersion(); err != nil {
 		return schema, err
 	}
-	const query = "SELECT to_regclass($1) IS NOT NULL, to_regclass($2) IS NOT NULL"
-	var hasSupport, hasVersion bool
-	err = db.QueryRowContext(ctx, query, supportTable, goose.DefaultTablename).Scan(&hasSupport, &hasVersion)
-	if err != nil {
+	const query = "SELECT to_regclass('schema_support') IS NOT NULL AND to_regclass($1) IS NOT NULL"
+	var isMigrated bool
+	if err := db.QueryRowContext(ctx, query, goose.DefaultTablename).Scan(&isMigrated); err != nil {
 		return schema, fmt.Errorf("read the schema: %w", unavailable(err))
 	}
-	if !hasVersion || !hasSupport {
+	if !isMigrated {
 		// Other tables are fine: programs may share a database.
 		if err := checkTables(ctx, db, migratedTables()); err != nil {
 			return schema, err
@@ -161,14 +147,17 @@ const selectUncopied = `SELECT coalesce(
 	(SELECT 'table events has no event of a key' FROM keyset
 		WHERE NOT EXISTS (SELECT FROM events WHERE event <> 'provider created')), '')`
 
-// checkCopied returns database.ErrUnavailable if selectUncopied selects a sign.
-func checkCopied(ctx context.Context, db *sql.DB) error {
+// readCopied is readSchema, but also returns database.ErrUnavailable if selectUncopied selects a sign.
+func readCopied(ctx context.Context, db *sql.DB) (schema database.Schema, err error) {
+	if schema, err = readSchema(ctx, db); err != nil {
+		return schema, err
+	}
 	var sign string
 	if err := db.QueryRowContext(ctx, selectUncopied).Scan(&sign); err != nil || sign == "" {
-		return classify(err)
+		return schema, classify(err)
 	}
-	return fmt.Errorf("%w: %s: the database was not copied completely; follow the manual's page on upgrading, with an "+
-		"empty database", database.ErrUnavailable, sign)
+	return schema, fmt.Errorf("%w: %s: the database was not copied completely; follow the manual's page on upgrading, "+
+		"with an empty database", database.ErrUnavailable, sign)
 }
 
 // selectOthers selects the first few tables and views in the current schema that have one of the names, if there are
@@ -180,7 +169,7 @@ const selectOthers = `WITH relations AS (
 		SELECT relname FROM relations r WHERE ($1::text[] IS NULL OR relname = ANY ($1))
 			AND relname NOT IN ('` + goose.DefaultTablename + `', '` + lock.DefaultLockTableName + `') AND NOT EXISTS (
 				SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = r.oid AND d.deptype = 'e')
-			AND NOT EXISTS (SELECT FROM relations WHERE relname = '` + supportTable + `')
+			AND NOT EXISTS (SELECT FROM relations WHERE relname = 'schema_support')
 		ORDER BY 1 LIMIT 5
 	) SELECT coalesce(json_agg(relname), '[]')::text FROM others`
 

@@ -41,11 +41,7 @@ func (v *View) Reader() *gorm.DB { return v.pool.GORM }
 
 // Schema returns the schema version of the database and the migrations that this program knows.
 func (v *View) Schema(ctx context.Context) (database.Schema, error) {
-	schema, err := readSchema(ctx, v.pool.DB)
-	if err == nil {
-		err = checkCopied(ctx, v.pool.DB)
-	}
-	return schema, err
+	return readCopied(ctx, v.pool.DB)
 }
 
 // Check reports whether Prepare has sequences to move, and returns its errors.
