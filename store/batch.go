@@ -41,8 +41,9 @@ type create struct {
 	timing *Timing
 	// deadline is when its caller gives up; the zero time for a database without deadlines.
 	deadline time.Time
-	// lockedAt is when it first waited for another transaction after its batch was split; the zero time if it has not.
-	lockedAt time.Time
+	state    state
+	// blockedAt is when it was first blocked; the zero time if it has not been.
+	blockedAt time.Time
 	// claimed is set by the first of the batcher, which starts it, and the caller, which cancels it.
 	claimed atomic.Bool
 	// done is closed once err is set; nil if the caller inserts the create.
@@ -107,7 +108,11 @@ func (b *batcher) submit(ctx context.Context, c *create) error {
 	if b.leastTime > 0 {
 		c.deadline, _ = ctx.Deadline()
 	}
-	if err := b.seal(ctx, c); err != nil {
+	keys, err := b.keys.Fresh(ctx)
+	if err == nil {
+		err = b.seal(c, keys)
+	}
+	if err != nil {
 		return err
 	}
 	if c.timing != nil {

@@ -178,7 +178,7 @@ func (c changing) write(changes []Change, chunk []int, pks []int64) error {
 	for _, i := range chunk {
 		common := written(changes[i], at)
 		row := &create{requested: changes[i].Requested, common: &common}
-		if err := c.sealWith(row, c.keys); err != nil {
+		if err := c.seal(row, c.keys); err != nil {
 			return err
 		}
 		// SQLite stores a time as an integer.

@@ -66,29 +66,29 @@ const maxTries = 4
 // It returns ErrClientIDTaken, a KeyReusedError, ErrOverloaded, ErrUnavailable, the error of Reserve, or ErrDamaged if
 // the record of the key cannot be read; nothing is stored then. It returns ErrOutcomeUnknown if the record may have
 // been stored.
-func (s *Providers) CreateOAuth2(
+func (p *Providers) CreateOAuth2(
 	ctx context.Context, request CreateRequest, settings records.OAuth2Settings,
 ) (record records.OAuth2Provider, replayed bool, err error) {
 	requested := records.OAuth2Provider{Provider: request.provider(records.KindOAuth2), OAuth2Settings: settings}
-	return createAs(ctx, s, request, &requested, &requested.Provider)
+	return createAs(ctx, p, request, &requested, &requested.Provider)
 }
 
 // CreateWorkspaceDirectory is like CreateOAuth2. It never returns ErrClientIDTaken, because this kind has no unique
 // field.
-func (s *Providers) CreateWorkspaceDirectory(
+func (p *Providers) CreateWorkspaceDirectory(
 	ctx context.Context, request CreateRequest, settings records.WorkspaceDirectorySettings,
 ) (record records.WorkspaceDirectoryProvider, replayed bool, err error) {
 	requested := records.WorkspaceDirectoryProvider{
 		Provider: request.provider(records.KindWorkspaceDirectory), WorkspaceDirectorySettings: settings,
 	}
-	return createAs(ctx, s, request, &requested, &requested.Provider)
+	return createAs(ctx, p, request, &requested, &requested.Provider)
 }
 
 // createAs stores a record of a kind, or returns the one that the idempotency key already created.
 func createAs[R records.Record](
-	ctx context.Context, s *Providers, request CreateRequest, requested *R, common *records.Provider,
+	ctx context.Context, p *Providers, request CreateRequest, requested *R, common *records.Provider,
 ) (record R, replayed bool, err error) {
-	prior, err := s.create(ctx, request, any(requested).(records.Record), common)
+	prior, err := p.create(ctx, request, any(requested).(records.Record), common)
 	if err != nil {
 		return record, false, fmt.Errorf("create %s provider: %w", common.Kind, err)
 	}
@@ -108,25 +108,24 @@ func (r CreateRequest) provider(kind records.Kind) records.Provider {
 
 // create stores a record, and fills in what the records of both kinds have in common. If the idempotency key
 // already created a record, it returns that one instead.
-func (s *Providers) create(
+func (p *Providers) create(
 	ctx context.Context, request CreateRequest, requested records.Record, common *records.Provider,
 ) (prior records.Record, err error) {
-	submit := s.batcher.submit
-	if request.ValidateOnly {
-		submit = s.validate
-	}
 	// What this hint misses, the insert finds.
 	isKnown := common.IdempotencyKey != nil && !request.ValidateOnly &&
-		s.database.SeesKey(ctx, common.CreatedBy, string(common.Kind), *common.IdempotencyKey)
+		p.database.SeesKey(ctx, common.CreatedBy, string(common.Kind), *common.IdempotencyKey)
 	for range maxTries {
 		if isKnown {
-			if prior, err = s.replay(ctx, requested, request); prior != nil || err != nil {
+			if prior, err = p.replay(ctx, requested, request); prior != nil || err != nil {
 				return prior, err
 			}
 		}
-		err = submit(ctx, &create{
-			requested: requested, common: common, clientID: requested.UniqueClientID(), timing: request.Timing,
-		})
+		c := &create{requested: requested, common: common, clientID: requested.UniqueClientID(), timing: request.Timing}
+		if request.ValidateOnly {
+			err = p.validate(ctx, c)
+		} else {
+			err = p.batcher.submit(ctx, c)
+		}
 		if !errors.Is(err, errKeyExists) {
 			return nil, err
 		}
@@ -138,17 +137,17 @@ func (s *Providers) create(
 
 // replay returns the record that the idempotency key of a request already created, or nil. It returns a KeyReusedError
 // if the request differs from it.
-func (s *Providers) replay(
+func (p *Providers) replay(
 	ctx context.Context, requested records.Record, request CreateRequest,
 ) (record records.Record, err error) {
 	common := requested.Common()
 	const ofKey = "created_by = ? AND kind = ? AND idempotency_key = ?"
 	key := []any{common.CreatedBy, common.Kind, *common.IdempotencyKey}
-	err = s.database.Read(ctx, func(tx *gorm.DB) error {
+	err = p.database.Read(ctx, func(tx *gorm.DB) error {
 		if err := request.reserve(tx.Where(ofKey, key...), requested); err != nil {
 			return err
 		}
-		record, err = s.openedIn(tx.Where(ofKey, key...))
+		record, err = p.openedIn(tx.Where(ofKey, key...))
 		return err
 	})
 	if errors.Is(err, ErrNotFound) {
@@ -157,7 +156,7 @@ func (s *Providers) replay(
 	if err != nil {
 		return nil, fmt.Errorf("read the record of the idempotency key: %w", err)
 	}
-	fields, err := s.differing(ctx, record, requested)
+	fields, err := p.differing(ctx, record, requested)
 	if err != nil {
 		return nil, err
 	}
@@ -185,26 +184,28 @@ func (r CreateRequest) reserve(query *gorm.DB, requested records.Record) error {
 }
 
 // differing is Differing within the memory of the server.
-func (s *Providers) differing(ctx context.Context, stored, requested records.Record) (fields []string, err error) {
+func (p *Providers) differing(ctx context.Context, stored, requested records.Record) (fields []string, err error) {
 	if records.MustNormalize(stored, requested) {
-		if err := s.normalizing.Acquire(ctx, 1); err != nil {
+		if err := p.normalizing.Acquire(ctx, 1); err != nil {
 			return nil, gaveUp(err)
 		}
-		defer s.normalizing.Release(1)
+		defer p.normalizing.Release(1)
 	}
 	return records.Differing(stored, requested)
 }
 
 // validate returns the error that an insert of the create would return.
-func (s *Providers) validate(ctx context.Context, c *create) error {
-	taken, err := s.database.Find(ctx, database.Unique{
+func (p *Providers) validate(ctx context.Context, c *create) error {
+	taken, err := p.database.Find(ctx, database.Unique{
 		CreatedBy: c.common.CreatedBy, Kind: string(c.common.Kind),
 		IdempotencyKey: *cmp.Or(c.common.IdempotencyKey, new("")), ClientID: *cmp.Or(c.clientID, new("")),
 	})
 	if taken.IdempotencyKey {
 		return errKeyExists
 	}
-	err = errors.Join(err, s.batcher.seal(ctx, c))
+	if err == nil {
+		_, err = p.keys.Fresh(ctx)
+	}
 	if err == nil && taken.ClientID {
 		err = ErrClientIDTaken
 	}

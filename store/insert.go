@@ -29,9 +29,25 @@ type inserter struct {
 	leastTime time.Duration
 }
 
-// maxLocked is how long a create of a split batch is tried again because it waits for another transaction, such as the
-// one in which another server stores the same key. It is short because the creates behind it wait too.
-const maxLocked = 500 * time.Millisecond
+const (
+	// maxBlocked is how long a create of a split batch is tried again because it waits for another transaction, such as
+	// the one in which another server stores the same key. It is short because the creates behind it wait too.
+	maxBlocked = 500 * time.Millisecond
+	// leastTime is enough for an insert over the network, including its commit.
+	leastTime = 1500 * time.Millisecond
+)
+
+// state is what remains to be done for a create.
+type state int
+
+const (
+	// waiting creates are inserted together with others.
+	waiting state = iota
+	// blocked creates have waited for another transaction, and are inserted alone.
+	blocked
+	// settled creates have their outcome.
+	settled
+)
 
 func newInserter(db database.Database, keys *keyset.Keys) inserter {
 	i := inserter{database: db, keys: keys}
@@ -53,15 +69,7 @@ func newInserter(db database.Database, keys *keyset.Keys) inserter {
 }
 
 // seal seals the secret of a create and makes its row.
-func (i inserter) seal(ctx context.Context, c *create) error {
-	keys, err := i.keys.Fresh(ctx)
-	if err != nil {
-		return err
-	}
-	return i.sealWith(c, keys)
-}
-
-func (i inserter) sealWith(c *create, keys *keyset.Loaded) (err error) {
+func (i inserter) seal(c *create, keys *keyset.Loaded) (err error) {
 	if c.common.Sealed, err = records.Seal(keys.Keys, c.requested, *c.common); err != nil {
 		return err
 	}
@@ -76,23 +84,18 @@ func (i inserter) sealWith(c *create, keys *keyset.Loaded) (err error) {
 	return nil
 }
 
-// insertAll inserts creates and sets the outcome of each. What a statement does not store is looked up after its
-// commit, so that some order of single creates has the same outcomes. Those that others need not wait for are
-// finished early; it returns the last.
+// insertAll inserts creates and settles each. What a statement does not store is looked up after its commit, so that
+// some order of single creates has the same outcomes. Those that others need not wait for are finished early; it
+// returns the last.
 func (i inserter) insertAll(creates []*create, finish func(*create)) (last []*create) {
-	for try := 0; try < maxTries || slices.ContainsFunc(creates, isLocked); try++ {
-		again := i.inTime(creates)
-		switch {
-		case slices.ContainsFunc(again, isLocked):
-			again = i.insertApart(again, 1)
-		case len(again) > 0:
-			again = i.insertOnce(again, false)
-		}
+	for try := 0; try < maxTries || slices.ContainsFunc(creates, isBlocked); try++ {
+		i.insertOnce(creates)
+		again := i.unsettled(creates)
 		if len(again) == 0 {
 			return creates
 		}
 		for _, c := range creates {
-			if !slices.Contains(again, c) {
+			if isSettled(c) {
 				finish(c)
 			}
 		}
@@ -106,92 +109,120 @@ func (i inserter) insertAll(creates []*create, finish func(*create)) (last []*cr
 	return creates
 }
 
-// insertApart inserts creates in parts of a size, so that only the causes are refused. Those that wait for other
-// transactions are tried again after the others. If the server fails, it does so for all.
-func (i inserter) insertApart(creates []*create, size int) (again []*create) {
-	for {
-		if creates = i.inTime(creates); len(creates) == 0 {
-			return again
-		}
-		part := creates[:min(size, len(creates))]
-		creates = creates[len(part):]
-		left := i.insertOnce(part, true)
-		again = append(again, left...)
-		hasFailed := func(c *create) bool {
-			isFailure := errors.Is(c.err, ErrUnavailable) || errors.Is(c.err, ErrOutcomeUnknown)
-			return isFailure && !errors.Is(c.err, database.ErrLocked) && !i.isLate(c) && !slices.Contains(left, c)
-		}
-		if slices.ContainsFunc(part, hasFailed) {
-			fail(creates, fmt.Errorf("%w: an earlier create failed", ErrUnavailable))
-			return again
+// insertOnce inserts creates with one statement, or one by one if some are blocked. What must be inserted apart is
+// halved, so that only the causes are refused. If the server fails, it does so for all. Creates that stay unsettled must
+// be inserted again.
+func (i inserter) insertOnce(creates []*create) {
+	parts, isApart := [][]*create{creates}, slices.ContainsFunc(creates, isBlocked)
+	if isApart {
+		parts = slices.Collect(slices.Chunk(creates, 1))
+	}
+	for len(parts) > 0 {
+		part := i.unsettled(parts[0])
+		parts = parts[1:]
+		err := i.insertPart(part, isApart)
+		if errors.Is(err, database.ErrInsertApart) && (!isApart || len(part) > 1) {
+			half := (len(part) + 1) / 2
+			parts, isApart = slices.Insert(parts, 0, part[:half], part[half:]), true
+		} else if err != nil && i.notStored(part, isApart, err) {
+			for _, c := range slices.Concat(parts...) {
+				c.fail(fmt.Errorf("%w: an earlier create failed", ErrUnavailable))
+			}
+			return
 		}
 	}
 }
 
-// insertOnce inserts creates with one statement and returns the creates that must be inserted again. After an unknown
-// outcome they can be, because their uids are unique.
-func (i inserter) insertOnce(creates []*create, isApart bool) (again []*create) {
-	pks, err := i.statement(creates, isApart)
-	switch {
-	case errors.Is(err, database.ErrInsertApart) && (!isApart || len(creates) > 1):
-		return i.insertApart(creates, (len(creates)+1)/2)
-	case errors.Is(err, ErrOutcomeUnknown):
-		fail(creates, err)
-	case err != nil:
-		return i.notStored(creates, isApart, err)
-	}
-	var left []*create
-	for _, c := range creates {
-		if pk, ok := pks[c.common.UID]; ok {
-			c.common.PK, c.err = pk, nil
-		} else {
-			left = append(left, c)
-		}
-	}
-	if left = i.inTime(left); len(left) == 0 {
+// insertPart inserts creates with one statement, and settles them unless it returns an error. After an unknown outcome
+// they can be inserted again, because their uids are unique.
+func (i inserter) insertPart(creates []*create, isApart bool) error {
+	if len(creates) == 0 {
 		return nil
 	}
-	again, err = i.lookUp(left)
-	if err == nil {
-		return again
+	pks, err := i.statement(creates, isApart)
+	if err != nil && !errors.Is(err, ErrOutcomeUnknown) {
+		return err
 	}
-	fail(left, err)
-	if errors.Is(err, ErrUnavailable) && slices.ContainsFunc(left, i.isLate) {
-		// The deadline of a late create ended the lookup of all.
-		return left
+	for _, c := range creates {
+		if pk, ok := pks[c.common.UID]; ok {
+			c.common.PK, c.err, c.state = pk, nil, settled
+		} else {
+			c.err, c.state = cmp.Or(err, c.err), waiting
+		}
+	}
+	if left := i.unsettled(creates); len(left) > 0 {
+		return i.lookUp(left)
 	}
 	return nil
 }
 
-// notStored sets the outcome of creates of which a statement has stored none, and returns those that must be tried
-// again: those that have not waited long for others, or that the deadline of another one has cut short.
-func (i inserter) notStored(creates []*create, isApart bool, err error) (again []*create) {
-	fail(creates, err)
-	if isApart && errors.Is(err, database.ErrLocked) {
-		for _, c := range creates {
-			if c.lockedAt.IsZero() {
-				c.lockedAt = time.Now()
-			}
+// notStored settles the creates that an error has left, except those that have not been blocked for long, and those that
+// the deadline of another one has cut short. It reports whether the server has failed, and would do so for others.
+func (i inserter) notStored(creates []*create, isApart bool, err error) (hasFailed bool) {
+	left := slices.DeleteFunc(slices.Clone(creates), isSettled)
+	isLocked, isCutShort := errors.Is(err, database.ErrLocked), slices.ContainsFunc(left, i.isLate)
+	hasFailed = errors.Is(err, ErrUnavailable)
+	for _, c := range left {
+		c.fail(err)
+		if isLocked && isApart && c.blockedAt.IsZero() {
+			c.blockedAt = time.Now()
+		}
+		if isLocked && time.Since(c.blockedAt) < maxBlocked {
+			c.state = blocked
+		} else if hasFailed && isCutShort {
+			c.state = waiting
 		}
 	}
-	if errors.Is(err, ErrUnavailable) && slices.ContainsFunc(creates, i.isLate) {
+	return hasFailed && !isLocked && !isCutShort
+}
+
+// fail settles a create with an error, unless an earlier statement may have stored it.
+func (c *create) fail(err error) {
+	if c.state = settled; !errors.Is(c.err, ErrOutcomeUnknown) {
+		c.err = err
+	}
+}
+
+func isBlocked(c *create) bool { return c.state == blocked }
+
+func isSettled(c *create) bool { return c.state == settled }
+
+// isLate reports whether too little time is left to insert a create.
+func (i inserter) isLate(c *create) bool {
+	return !c.deadline.IsZero() && time.Until(c.deadline) < i.leastTime
+}
+
+// unsettled returns the creates that have no outcome yet. It refuses those that are late, so that a deadline does not
+// cut a statement short and the creates behind do not wait. The error of an earlier statement, which says more, stays.
+func (i inserter) unsettled(creates []*create) (left []*create) {
+	for _, c := range creates {
+		if !isSettled(c) && i.isLate(c) {
+			c.fail(cmp.Or(c.err, fmt.Errorf("%w: no time left for a transaction", ErrUnavailable)))
+		}
+	}
+	if !slices.ContainsFunc(creates, isSettled) {
 		return creates
 	}
-	return slices.DeleteFunc(slices.Clone(creates), func(c *create) bool { return !isLocked(c) })
-}
-
-// isLocked reports whether a create of a split batch waits for another transaction, and may wait longer.
-func isLocked(c *create) bool {
-	return errors.Is(c.err, database.ErrLocked) && time.Since(c.lockedAt) < maxLocked
-}
-
-// fail sets the outcome of creates, unless an earlier statement may have stored them.
-func fail(creates []*create, err error) {
 	for _, c := range creates {
-		if !errors.Is(c.err, ErrOutcomeUnknown) {
-			c.err = err
+		if !isSettled(c) {
+			left = append(left, c)
 		}
 	}
+	return left
+}
+
+// untilDeadline returns a context that ends at the earliest deadline.
+func untilDeadline(creates []*create) (context.Context, context.CancelFunc) {
+	var first time.Time
+	for _, c := range creates {
+		if !c.deadline.IsZero() && (first.IsZero() || c.deadline.Before(first)) {
+			first = c.deadline
+		}
+	}
+	if first.IsZero() {
+		return context.Background(), func() {}
+	}
+	return context.WithDeadline(context.Background(), first)
 }
 
 // statement inserts the rows of creates. They are in the order of their unique values, so that concurrent statements
@@ -225,40 +256,34 @@ func compareCreates(a, b *create) int {
 	)
 }
 
-// lookUp sets the outcome of creates that were not stored. It returns those that nothing explains, sealed with the
-// latest keys: the keys were changed, what they met was deleted, or they got pks that are in use.
-func (i inserter) lookUp(creates []*create) (again []*create, err error) {
+// lookUp settles creates that were not stored, except those that nothing explains, which it seals with the latest keys:
+// the keys were changed, what they met was deleted, or they got pks that are in use.
+func (i inserter) lookUp(creates []*create) error {
 	ctx, cancel := untilDeadline(creates)
 	defer cancel()
 	var keys *keyset.Loaded
 	var found []met
-	err = i.database.Read(ctx, func(tx *gorm.DB) (err error) {
+	err := i.database.Read(ctx, func(tx *gorm.DB) (err error) {
 		if keys, err = i.keys.Latest(tx); err == nil {
 			found, err = findMet(tx, creates)
 		}
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("find conflicting records: %w", err)
+		return fmt.Errorf("find conflicting records: %w", err)
 	}
 	isExplained := true
 	for _, c := range creates {
-		if outcome(c, found) {
+		if c.settle(found); isSettled(c) {
 			continue
 		}
 		isExplained = isExplained && !bytes.Equal(c.version, keys.Version)
-		if err := i.sealWith(c, keys); err != nil {
-			fail([]*create{c}, err)
-			continue
+		if err := i.seal(c, keys); err != nil {
+			c.fail(err)
 		}
-		again = append(again, c)
 	}
 	if isExplained {
-		return again, nil
+		return nil
 	}
-	if err := i.database.Prepare(ctx); err != nil {
-		fail(again, err)
-		return nil, nil
-	}
-	return again, nil
+	return i.database.Prepare(ctx)
 }

@@ -39,26 +39,21 @@ func findMet(tx *gorm.DB, creates []*create) (found []met, err error) {
 	return found, nil
 }
 
-// outcome sets the outcome of a create that was not inserted, and reports whether there is one.
-func outcome(c *create, found []met) bool {
-	isTaken, isKeyTaken := false, false
+// settle settles a create that was not inserted, unless none of the records explains why.
+func (c *create) settle(found []met) {
 	isSame := func(wanted, other *string) bool { return wanted != nil && comparePointers(wanted, other) == 0 }
 	for _, other := range found {
-		if other.UID == c.common.UID {
-			c.common.PK, c.common.CreatedAt, c.err = other.PK, other.CreatedAt, nil
-			return true
+		switch {
+		case other.UID == c.common.UID:
+			c.common.PK, c.common.CreatedAt, c.err, c.state = other.PK, other.CreatedAt, nil, settled
+			return
+		case isSame(c.common.IdempotencyKey, other.IdempotencyKey) &&
+			c.common.CreatedBy == other.CreatedBy && c.common.Kind == other.Kind:
+			c.err, c.state = errKeyExists, settled
+		case isSame(c.clientID, other.ClientID) && !errors.Is(c.err, errKeyExists):
+			c.err, c.state = ErrClientIDTaken, settled
 		}
-		isTaken = isTaken || isSame(c.clientID, other.ClientID)
-		isKeyTaken = isKeyTaken || isSame(c.common.IdempotencyKey, other.IdempotencyKey) &&
-			c.common.CreatedBy == other.CreatedBy && c.common.Kind == other.Kind
 	}
-	switch {
-	case isKeyTaken:
-		c.err = errKeyExists
-	case isTaken:
-		c.err = ErrClientIDTaken
-	}
-	return isTaken || isKeyTaken
 }
 
 func comparePointers(a, b *string) int {
