@@ -47,28 +47,28 @@ func (c Change) replacesClientID() bool {
 
 // ChangePlanned makes changes of different stored providers as Change does. It returns ErrChanged if one is not the
 // planned one.
-func (s *Providers) ChangePlanned(ctx context.Context, changes []Change) error {
-	_, err := s.Change(ctx, func(in *Providers) ([]Change, error) { return changes, in.checkPlanned(ctx, changes) })
+func (p *Providers) ChangePlanned(ctx context.Context, changes []Change) error {
+	_, err := p.Change(ctx, func(in Reader) ([]Change, error) { return changes, in.checkPlanned(ctx, changes) })
 	return err
 }
 
-// Change makes changes of different providers, all or none, in one transaction. It gets them from plan, which reads
-// from the store of that transaction, where no other program changes a provider, though some may be created. If plan
-// returns an error, nothing is changed. It may be called again. Any number of providers can exchange their client_ids.
-// The pk, the creation and the links to applications stay. The log gets an event of each change. Change returns the pks
-// of the changed providers, in the order of the changes.
+// Change makes changes of different providers, all or none, in one transaction. It gets them from plan, which reads in
+// that transaction, where no other program changes a provider, though some may be created. If plan returns an error,
+// nothing is changed. It may be called again. Any number of providers can exchange their client_ids. The pk, the creation
+// and the links to applications stay. The log gets an event of each change. Change returns the pks of the changed
+// providers, in the order of the changes.
 //
 // It returns the error of plan, ErrClientIDTaken, ErrKeyTaken, ErrProviderInUse, ErrNotFound, seal.ErrNoKeyset,
 // seal.ErrKeysetUnusable or ErrUnavailable; nothing is changed then. It can also return ErrOutcomeUnknown.
-func (s *Providers) Change(ctx context.Context, plan func(in *Providers) ([]Change, error)) (pks []int64, err error) {
-	err = s.database.Write(ctx, func(tx *gorm.DB) error {
-		keys, err := s.keys.Latest(tx)
+func (p *Providers) Change(ctx context.Context, plan func(in Reader) ([]Change, error)) (pks []int64, err error) {
+	err = p.database.Write(ctx, func(tx *gorm.DB) error {
+		keys, err := p.keys.Latest(tx)
 		if err != nil {
 			return err
 		}
-		changes, err := plan(&Providers{database: s.database, keys: s.keys, transaction: tx})
+		changes, err := plan(Reader{p.database, p.keys, tx})
 		if err == nil {
-			pks, err = changing{tx, keys, newInserter(s.database, s.keys)}.apply(changes)
+			pks, err = changing{tx, keys, newInserter(p.database, p.keys)}.apply(changes)
 		}
 		return err
 	})
@@ -79,10 +79,10 @@ func (s *Providers) Change(ctx context.Context, plan func(in *Providers) ([]Chan
 }
 
 // checkPlanned returns ErrChanged unless each stored record is the planned one.
-func (s *Providers) checkPlanned(ctx context.Context, changes []Change) error {
+func (r Reader) checkPlanned(ctx context.Context, changes []Change) error {
 	for _, change := range changes {
 		pk := change.Planned.Common().PK
-		record, err := s.Get(ctx, pk)
+		record, err := r.Get(ctx, pk)
 		switch {
 		case errors.Is(err, ErrNotFound), err == nil && !records.IsSame(record, change.Planned):
 			return fmt.Errorf("provider %d: %w", pk, ErrChanged)

@@ -15,8 +15,8 @@ import (
 
 // Deletable returns the providers with these pks, ordered by pk, without their settings, which may be damaged. It
 // returns the errors of Delete.
-func (s *Providers) Deletable(ctx context.Context, pks []int64) ([]records.Provider, error) {
-	return deletable(s.reader(ctx), pks)
+func (r Reader) Deletable(ctx context.Context, pks []int64) ([]records.Provider, error) {
+	return deletable(r.reader(ctx), pks)
 }
 
 // Delete deletes providers, all or none, in one transaction; pass at most a few thousand. Their idempotency
@@ -24,8 +24,8 @@ func (s *Providers) Deletable(ctx context.Context, pks []int64) ([]records.Provi
 //
 // It returns ErrNotFound for each provider that does not exist, ErrProviderInUse for each that is linked to an
 // application, or ErrUnavailable; nothing is deleted then. It can also return ErrOutcomeUnknown.
-func (s *Providers) Delete(ctx context.Context, pks []int64) error {
-	err := s.database.Write(ctx, func(tx *gorm.DB) error { return deleteProviders(tx, pks) })
+func (p *Providers) Delete(ctx context.Context, pks []int64) error {
+	err := p.database.Write(ctx, func(tx *gorm.DB) error { return deleteProviders(tx, pks) })
 	if err != nil {
 		return fmt.Errorf("delete providers: %w", err)
 	}

@@ -13,33 +13,42 @@ import (
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/keyset"
 	"example.com/providerd/store/records"
 	"example.com/providerd/store/rows"
 )
 
+// Reader reads the providers of a database, or of a transaction.
+type Reader struct {
+	database database.Database
+	keys     *keyset.Keys
+	// transaction is nil outside of Change.
+	transaction *gorm.DB
+}
+
 // Open returns the record with its secret. If the secret does not open, it reads the record and the keys again: the
 // secret may have been sealed with a key that is newer than those in memory, or resealed and its key removed in the
 // meantime. It returns ErrDamaged or ErrUnavailable.
-func (s *Providers) Open(ctx context.Context, record records.Record) (records.Record, error) {
-	reader := s.reader(ctx)
-	keys, err := s.keys.Current(reader)
+func (r Reader) Open(ctx context.Context, record records.Record) (records.Record, error) {
+	reader := r.reader(ctx)
+	keys, err := r.keys.Current(reader)
 	if err != nil {
 		return nil, err
 	}
 	if opened, err := records.Unseal(keys.Keys, record); err == nil {
 		return opened, nil
 	}
-	return s.openedIn(reader.Where("pk = ?", record.Common().PK))
+	return r.openedIn(reader.Where("pk = ?", record.Common().PK))
 }
 
 // Opened returns records with their secrets. For one that does not open it yields ErrDamaged.
-func (s *Providers) Opened(
+func (r Reader) Opened(
 	ctx context.Context, sealed iter.Seq2[records.Record, error],
 ) iter.Seq2[records.Record, error] {
 	return func(yield func(records.Record, error) bool) {
 		for record, err := range sealed {
 			if err == nil {
-				record, err = s.Open(ctx, record)
+				record, err = r.Open(ctx, record)
 			}
 			if !yield(record, err) {
 				return
@@ -50,15 +59,15 @@ func (s *Providers) Opened(
 
 // List returns the selected providers whose pk is greater than after, ordered by pk, without their secrets.
 // For a damaged one it yields ErrDamaged and continues. On ErrUnavailable the sequence ends.
-func (s *Providers) List(ctx context.Context, filter Filter, after int64) iter.Seq2[records.Record, error] {
+func (r Reader) List(ctx context.Context, filter Filter, after int64) iter.Seq2[records.Record, error] {
 	return rows.Values(rows.Pages(after, records.KeyOf, func(after int64) ([]rows.Row[records.Record], error) {
-		return records.Read(filter.where(s.reader(ctx)).Where("pk > ?", after).Order("pk").Limit(rows.PageSize))
+		return records.Read(filter.where(r.reader(ctx)).Where("pk > ?", after).Order("pk").Limit(rows.PageSize))
 	}))
 }
 
 // Get returns the provider with this pk, with its secret. It returns ErrNotFound, ErrDamaged or ErrUnavailable.
-func (s *Providers) Get(ctx context.Context, pk int64) (records.Record, error) {
-	record, err := s.openedIn(s.reader(ctx).Where("pk = ?", pk))
+func (r Reader) Get(ctx context.Context, pk int64) (records.Record, error) {
+	record, err := r.openedIn(r.reader(ctx).Where("pk = ?", pk))
 	if errors.Is(err, ErrNotFound) {
 		return nil, fmt.Errorf("provider %d: %w", pk, err)
 	}
@@ -66,8 +75,8 @@ func (s *Providers) Get(ctx context.Context, pk int64) (records.Record, error) {
 }
 
 // ByClientID returns the OAuth2 provider with exactly this client_id. It returns the errors of Get.
-func (s *Providers) ByClientID(ctx context.Context, clientID string) (records.Record, error) {
-	record, err := s.openedIn(s.reader(ctx).Where("client_id = ?", clientID))
+func (r Reader) ByClientID(ctx context.Context, clientID string) (records.Record, error) {
+	record, err := r.openedIn(r.reader(ctx).Where("client_id = ?", clientID))
 	if errors.Is(err, ErrNotFound) {
 		return nil, fmt.Errorf("provider with client_id %q: %w", clientID, err)
 	}
@@ -84,8 +93,8 @@ type Identity struct {
 
 // Identities returns the identities of the providers that the filter selects, in any order, and at most limit. It
 // returns ErrUnavailable.
-func (s *Providers) Identities(ctx context.Context, filter Filter, limit int) (list []Identity, err error) {
-	query := filter.where(s.reader(ctx).Table(records.Table)).Limit(limit)
+func (r Reader) Identities(ctx context.Context, filter Filter, limit int) (list []Identity, err error) {
+	query := filter.where(r.reader(ctx).Table(records.Table)).Limit(limit)
 	query = query.Select("pk, kind, name, created_by, idempotency_key, client_id")
 	if err := query.Scan(&list).Error; err != nil {
 		return nil, fmt.Errorf("read providers: %w", err)
@@ -95,10 +104,10 @@ func (s *Providers) Identities(ctx context.Context, filter Filter, limit int) (l
 
 // Versions returns the versions of providers by pk. A version changes when a provider does, or is resealed. It returns
 // ErrUnavailable.
-func (s *Providers) Versions(ctx context.Context, pks []int64) (map[int64]string, error) {
+func (r Reader) Versions(ctx context.Context, pks []int64) (map[int64]string, error) {
 	versions := make(map[int64]string, len(pks))
 	for chunk := range slices.Chunk(pks, rows.PageSize) {
-		if err := addVersions(s.reader(ctx).Where("pk IN ?", chunk), versions); err != nil {
+		if err := addVersions(r.reader(ctx).Where("pk IN ?", chunk), versions); err != nil {
 			return nil, fmt.Errorf("read versions: %w", err)
 		}
 	}
@@ -124,8 +133,8 @@ func addVersions(query *gorm.DB, versions map[int64]string) error {
 // openedIn returns the record that a query selects, with its secret. If the secret does not open, it reads record and
 // keys again: a reseal can end between the two statements, but hardly twice in a row. It returns ErrNotFound,
 // ErrDamaged or ErrUnavailable.
-func (s *Providers) openedIn(query *gorm.DB) (records.Record, error) {
-	newest := s.keys.Current
+func (r Reader) openedIn(query *gorm.DB) (records.Record, error) {
+	newest := r.keys.Current
 	for try := 0; ; try++ {
 		found, err := records.Read(query.Session(&gorm.Session{}).Limit(1))
 		switch {
@@ -143,15 +152,15 @@ func (s *Providers) openedIn(query *gorm.DB) (records.Record, error) {
 		if record, err := records.Unseal(keys.Keys, found[0].Value); err == nil || try == 3 {
 			return record, err
 		}
-		newest = s.keys.Latest
+		newest = r.keys.Latest
 	}
 }
 
-func (s *Providers) reader(ctx context.Context) *gorm.DB {
-	if s.transaction != nil {
-		return s.transaction
+func (r Reader) reader(ctx context.Context) *gorm.DB {
+	if r.transaction != nil {
+		return r.transaction
 	}
-	return s.database.Reader().WithContext(ctx)
+	return r.database.Reader().WithContext(ctx)
 }
 
 // Filter selects providers. The zero value selects all.

@@ -75,7 +75,7 @@ func createByCommand(t *testing.T, opened *store.Store) (pk int64, err error) {
 	requested := records.WorkspaceDirectoryProvider{
 		Provider: records.Provider{Name: "any", Kind: records.KindWorkspaceDirectory}, WorkspaceDirectorySettings: storetest.FullWorkspaceDirectory(),
 	}
-	pks, err := opened.Providers.Change(t.Context(), func(*store.Providers) ([]store.Change, error) {
+	pks, err := opened.Providers.Change(t.Context(), func(store.Reader) ([]store.Change, error) {
 		return []store.Change{{Requested: requested}}, nil
 	})
 	return slices.Concat(pks, []int64{0})[0], err

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
-	"gorm.io/gorm"
 
 	"example.com/providerd/store/application"
 	"example.com/providerd/store/audit"
@@ -39,13 +38,10 @@ type Store struct {
 
 // Providers are the providers of a database.
 type Providers struct {
-	database database.Database
-	keys     *keyset.Keys
-	batcher  *batcher
+	Reader
+	batcher *batcher
 	// normalizing bounds the records that are brought into the same form to be compared with requests.
 	normalizing *semaphore.Weighted
-	// transaction is what they are read from during Change; nil otherwise.
-	transaction *gorm.DB
 }
 
 // maxNormalizing is 1 because the most expensive credentials take 47 MB.
@@ -77,7 +73,8 @@ func Open(ctx context.Context, db database.Database, keysetPath string) (*Store,
 	}
 	return &Store{
 		Providers: &Providers{
-			database: db, keys: keys, batcher: startBatcher(db, keys), normalizing: semaphore.NewWeighted(maxNormalizing),
+			Reader: Reader{database: db, keys: keys}, batcher: startBatcher(db, keys),
+			normalizing: semaphore.NewWeighted(maxNormalizing),
 		},
 		Applications: application.New(db), Tokens: token.New(db), Events: event.New(db),
 		Log: audit.New(db, keys, loaded), Keys: keys, database: db,

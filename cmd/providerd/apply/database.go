@@ -136,7 +136,7 @@ func (p *plan) write(ctx context.Context) error {
 	for i, a := range changed {
 		changes[i] = a.change
 	}
-	pks, err := p.database.Providers.Change(ctx, func(in *store.Providers) ([]store.Change, error) {
+	pks, err := p.database.Providers.Change(ctx, func(in store.Reader) ([]store.Change, error) {
 		found, err := p.find(ctx, in)
 		if err == nil && !reflect.DeepEqual(found, p.found) {
 			err = errPlanChanged

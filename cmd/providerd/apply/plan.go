@@ -47,7 +47,7 @@ const (
 )
 
 // find finds what the plan depends on.
-func (p *plan) find(ctx context.Context, in *store.Providers) (f found, err error) {
+func (p *plan) find(ctx context.Context, in store.Reader) (f found, err error) {
 	key := func(record store.Identity) *string { return record.IdempotencyKey }
 	applied, err := identities(ctx, in, p.appliedFilters(), key)
 	if err != nil {
@@ -64,7 +64,7 @@ func (p *plan) find(ctx context.Context, in *store.Providers) (f found, err erro
 
 // identities returns the records that one of the filters selects, by key.
 func identities(
-	ctx context.Context, in *store.Providers, filters []store.Filter, key func(store.Identity) *string,
+	ctx context.Context, in store.Reader, filters []store.Filter, key func(store.Identity) *string,
 ) (map[string]store.Identity, error) {
 	records := map[string]store.Identity{}
 	for _, filter := range filters {
@@ -145,7 +145,7 @@ func (p *plan) match(records, holders map[string]store.Identity) (pks []int64, o
 
 // decide sets the outcome of each entry and adds the orphans.
 func (p *plan) decide(ctx context.Context) (err error) {
-	if p.found, err = p.find(ctx, p.database.Providers); err != nil {
+	if p.found, err = p.find(ctx, p.database.Providers.Reader); err != nil {
 		return err
 	}
 	if err := p.compareAll(ctx); err != nil {

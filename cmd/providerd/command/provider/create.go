@@ -37,7 +37,7 @@ func (c *createCommand) Run(
 	}
 	return c.WithStore(ctx, func(database *store.Store) error {
 		changes := []store.Change{{Requested: requested}}
-		pks, err := database.Providers.Change(ctx, func(*store.Providers) ([]store.Change, error) { return changes, nil })
+		pks, err := database.Providers.Change(ctx, func(store.Reader) ([]store.Change, error) { return changes, nil })
 		if err != nil {
 			return err
 		}
