@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -118,16 +119,18 @@ func (r Reader) Versions(ctx context.Context, pks []int64) (map[int64]string, er
 func addVersions(query *gorm.DB, versions map[int64]string) error {
 	columns := append([]string{records.PKColumn}, newInserter(nil, nil).columns...)
 	query = query.Table(records.Table).Select(columns)
+	var invalid error
 	_, err := rows.Read(query, func(into func(any) error) (none struct{}, err error) {
-		row, sum := map[string]any{}, sha256.New()
+		row := map[string]any{}
 		err = into(&row)
-		// Maps are printed in the order of their keys.
-		_, _ = fmt.Fprintf(sum, "%q", row)
+		// JSON has the columns in the order of their names.
+		text, failed := json.Marshal(row)
+		sum := sha256.Sum256(text)
 		pk, _ := row[records.PKColumn].(int64)
-		versions[pk] = string(sum.Sum(nil))
+		versions[pk], invalid = string(sum[:]), errors.Join(invalid, failed)
 		return none, err
 	})
-	return err
+	return errors.Join(err, invalid)
 }
 
 // openedIn returns the record that a query selects, with its secret. If the secret does not open, it reads record and

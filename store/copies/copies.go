@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"database/sql/driver"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash"
@@ -272,7 +273,7 @@ func (c *copying) add(rows reflect.Value) (last int64, err error) {
 	return last, nil
 }
 
-// addValue adds a value to the hash, in the form that it has in Go.
+// addValue adds a value to the hash, as JSON.
 func (c *copying) addValue(value any) error {
 	switch at := value.(type) {
 	case database.Time:
@@ -283,8 +284,12 @@ func (c *copying) addValue(value any) error {
 		}
 	}
 	value, err := driver.DefaultParameterConverter.ConvertValue(value)
+	if text, isText := value.(string); isText {
+		// JSON would replace what is not UTF-8.
+		value = []byte(text)
+	}
 	if err == nil {
-		_, err = fmt.Fprintf(c.hash, "%#v\n", value)
+		err = json.NewEncoder(c.hash).Encode(value)
 	}
 	return err //nolint:wrapcheck // The caller names the column.
 }
