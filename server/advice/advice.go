@@ -37,36 +37,52 @@ type Rule struct {
 	Section string
 	// Bad is a part of a request that the advice is about, and Good a part that follows it.
 	Bad, Good string
-	// holds reports whether the condition holds. If the field has lines, lines returns the lines for which it holds.
-	holds bool
-	lines lines
+}
+
+// rule is a rule with its condition on some settings: holds or, if the field has lines, the lines for which it holds.
+type rule[Settings any] struct {
+	Rule
+	holds func(Settings) bool
+	lines func(Settings) lines
 }
 
 // OAuth2 returns the advice for an OAuth2 provider, in the order of its fields, at most one item per rule; an
 // empty list if there is none. It checks the first 1,000 lines of redirect_uris.
 func OAuth2(settings records.OAuth2Settings) []Advice {
-	return apply(oauth2Rules(client{settings, parseRedirectURIs(settings.RedirectURIs), settings.ClientSecret.Reveal()}))
+	return apply(oauth2Rules, client{settings, parseRedirectURIs(settings.RedirectURIs), settings.ClientSecret.Reveal()})
 }
 
 // OAuth2Rules returns the rules for OAuth2 providers, in the order of the fields.
-func OAuth2Rules() []Rule { return oauth2Rules(client{}) }
+func OAuth2Rules() []Rule { return plain(oauth2Rules) }
 
 // WorkspaceDirectory returns the advice for a workspace directory-sync provider, in the order of its fields, one for
 // each rule at most; an empty list if there is none.
 func WorkspaceDirectory(settings records.WorkspaceDirectorySettings) []Advice {
-	return apply(directoryRules(settings))
+	return apply(directoryRules, directory{settings, readCredentials(settings)})
 }
 
 // WorkspaceDirectoryRules returns the rules for workspace directory-sync providers, in the order of the fields.
-func WorkspaceDirectoryRules() []Rule { return directoryRules(records.WorkspaceDirectorySettings{}) }
+func WorkspaceDirectoryRules() []Rule { return plain(directoryRules) }
+
+func plain[Settings any](rules []rule[Settings]) []Rule {
+	plain := make([]Rule, len(rules))
+	for i, rule := range rules {
+		plain[i] = rule.Rule
+	}
+	return plain
+}
 
 // apply returns the advice of the rules whose conditions hold.
-func apply(rules []Rule) []Advice {
+func apply[Settings any](rules []rule[Settings], settings Settings) []Advice {
 	advice := []Advice{}
 	for _, rule := range rules {
-		if rule.holds || len(rule.lines) > 0 {
+		var found lines
+		if rule.lines != nil {
+			found = rule.lines(settings)
+		}
+		if len(found) > 0 || rule.holds != nil && rule.holds(settings) {
 			advice = append(advice, Advice{
-				Code: rule.Code, Pointer: rule.Pointer, Detail: rule.lines.prefix() + rule.Detail, Section: rule.Section,
+				Code: rule.Code, Pointer: rule.Pointer, Detail: found.prefix() + rule.Detail, Section: rule.Section,
 			})
 		}
 	}

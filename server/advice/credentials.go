@@ -20,6 +20,12 @@ const (
 // maxKeyBytes limits the private keys that are parsed, because large numbers take long. A key of 8,192 bits is shorter.
 const maxKeyBytes = 8 << 10
 
+// directory is the input of the rules for workspace directory-sync providers.
+type directory struct {
+	records.WorkspaceDirectorySettings
+	credentials
+}
+
 // credentials describe the credentials of a directory without repeating a value.
 type credentials struct {
 	hasType, hasClientEmail, hasPrivateKey, hasTokenURI bool
@@ -113,19 +119,19 @@ func isPrivateKey(text []byte) bool {
 }
 
 // isInOtherDomain reports whether the delegated subject has another domain than the addresses of groups.
-func isInOtherDomain(s records.WorkspaceDirectorySettings) bool {
-	_, domain, ok := strings.Cut(s.DelegatedSubject, "@")
-	groups := strings.ToLower(s.DefaultGroupEmailDomain)
+func (d directory) isInOtherDomain() bool {
+	_, domain, ok := strings.Cut(d.DelegatedSubject, "@")
+	groups := strings.ToLower(d.DefaultGroupEmailDomain)
 	domain = strings.ToLower(domain)
 	return ok && !isNoDomain(groups) && groups != domain && !strings.HasSuffix(groups, "."+domain)
 }
 
 // lacksDirectoryScope reports whether there are scopes for Google, but none to write users or none to write groups.
-func (c credentials) lacksDirectoryScope(scopes string) bool {
-	isGoogle := c.isServiceAccount() && scopes != ""
+func (d directory) lacksDirectoryScope() bool {
+	isGoogle := d.isServiceAccount() && d.Scopes != ""
 	var users, groups bool
 	separators := func(r rune) bool { return strings.ContainsRune(", \t\r\n", r) }
-	for scope := range strings.FieldsFuncSeq(scopes, separators) {
+	for scope := range strings.FieldsFuncSeq(d.Scopes, separators) {
 		isGoogle = isGoogle || strings.HasPrefix(scope, scopePrefix)
 		users = users || scope == userScope
 		groups = groups || scope == groupScope

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 const (
@@ -29,235 +31,196 @@ const (
 
 // oauth2Rules are in the order of the fields of the contract.
 //
-//nolint:funlen // A table is as long as its rows are many.
-func oauth2Rules(c client) []Rule {
-	return []Rule{
-		nilUUID("authentication_flow", "a flow, or omit the field", c.AuthenticationFlow),
-		nilUUID("authorization_flow", "the flow that authorizes this provider", &c.AuthorizationFlow),
-		{
-			Code: "native_app_confidential", Pointer: "/client_type",
-			When: "client_type is confidential, and a redirect URI has a scheme other than http and https",
-			Detail: "The redirect URI opens an app on the user's device, which cannot keep a secret. Set client_type to " +
-				"public, or use an https redirect URI.",
-			Section: "RFC 8252, section 8.4",
-			Bad:     `"client_type": "confidential", "redirect_uris": "com.example.app:/callback"`,
-			Good:    public + `, "redirect_uris": "com.example.app:/callback"`,
-			holds:   !c.isPublic() && slices.ContainsFunc(c.redirectURIs, redirectURI.isNative),
-		},
-		padded("client_id", c.ClientID),
-		unresolved("client_id", c.ClientID),
-		unprintable("client_id", c.ClientID, "RFC 6749, appendix A.1"),
-		padded("client_secret", c.secret),
-		unresolved("client_secret", c.secret),
-		{
-			Code: "client_secret_digest", Pointer: clientSecret, When: "client_secret looks like the digest of a password",
-			Detail: "Looks like a digest. Clients send the secret itself, and will be refused. Set the secret itself. " +
-				omitField + ".",
-			Section: "RFC 6749, section 2.3.1",
-			Bad:     `"client_secret": "$2a$10$abcdefghijklmnopqrstuv"`,
-			Good:    randomSecret,
-			holds:   digest.MatchString(c.secret),
-		},
-		unprintable("client_secret", c.secret, "RFC 6749, appendix A.2"),
-		{
-			Code: "client_secret_needless", Pointer: clientSecret,
-			When: "client_type is public, and client_secret is not empty",
-			Detail: "A public client cannot keep a secret, so a secret proves nothing. Omit the field, or set client_type to " +
-				"confidential.",
-			Section: "RFC 6749, section 10.1",
-			Bad:     public + `, "client_secret": "not-secret"`,
-			Good:    public,
-			holds:   c.isPublic() && c.secret != "",
-		},
-		{
-			Code: "client_secret_empty", Pointer: clientSecret,
-			When: "client_type is confidential, and client_secret is empty",
-			Detail: "Without a secret, anyone who knows client_id can impersonate the client. " + omitField +
-				", or set client_type to public.",
-			Section: "RFC 6749, section 2.2",
-			Bad:     `"client_type": "confidential", "client_secret": ""`,
-			Good:    `"client_type": "confidential"`,
-			holds:   c.hasSecret(0, 1),
-		},
-		{
-			Code: "client_secret_short", Pointer: clientSecret,
-			When:    "client_type is confidential, and client_secret has 1 to 21 bytes",
-			Detail:  "A secret this short can be guessed. " + omitField + ".",
-			Section: "RFC 6749, section 10.10",
-			Bad:     `"client_secret": "secret"`,
-			Good:    randomSecret,
-			holds:   c.hasSecret(1, shortSecret),
-		},
-		{
-			Code: "client_secret_short_for_hs256", Pointer: clientSecret,
-			When: "client_type is confidential, signing_key is null, and client_secret has 22 to 31 bytes",
-			Detail: "Without a signing_key, tokens are signed with the secret, which must be at least 32 bytes long. " +
-				omitField + ", or set signing_key.",
-			Section: "OpenID Connect Core 1.0, section 16.19",
-			Bad:     `"client_secret": "Zt4vQy8LmN1xRw6KpJ3sHd9F"`,
-			Good:    randomSecret,
-			holds:   c.SigningKey == nil && c.hasSecret(shortSecret, hmacKey),
-		},
-		{
-			Code: "client_secret_repetitive", Pointer: clientSecret,
-			When:    "client_type is confidential, and client_secret has 22 bytes or more, but fewer than 8 distinct ones",
-			Detail:  "A secret with so few distinct characters can be guessed. " + omitField + ".",
-			Section: "RFC 6749, section 10.10",
-			Bad:     `"client_secret": "abcabcabcabcabcabcabcabcabcabcabc"`,
-			Good:    randomSecret,
-			holds:   c.hasSecret(shortSecret, math.MaxInt) && isRepetitive(c.secret),
-		},
-		zero("access_code_validity", c.AccessCodeValidity),
-		unitTwice("access_code_validity", c.AccessCodeValidity),
-		{
-			Code: "access_code_long_lived", Pointer: "/access_code_validity",
-			When:    "access_code_validity is longer than 10 minutes",
-			Detail:  "A leaked code can be used for that long. Use minutes=1, or at most minutes=10.",
-			Section: "RFC 6749, section 4.1.2",
-			Bad:     `"access_code_validity": "hours=1"`,
-			Good:    `"access_code_validity": "minutes=1"`,
-			holds:   isLonger(c.AccessCodeValidity, longCode),
-		},
-		zero("access_token_validity", c.AccessTokenValidity),
-		unitTwice("access_token_validity", c.AccessTokenValidity),
-		{
-			Code: "access_token_long_lived", Pointer: "/access_token_validity",
-			When: "access_token_validity is longer than a day",
-			Detail: "A leaked access token can be used for that long, and may not be revocable. Use hours=1, and refresh " +
-				"tokens for longer access.",
-			Section: "OpenID Connect Core 1.0, section 16.18",
-			Bad:     `"access_token_validity": "weeks=1"`,
-			Good:    `"access_token_validity": "hours=1"`,
-			holds:   isLonger(c.AccessTokenValidity, longAccessToken),
-		},
-		zero("refresh_token_validity", c.RefreshTokenValidity),
-		unitTwice("refresh_token_validity", c.RefreshTokenValidity),
-		{
-			Code: "refresh_token_long_lived", Pointer: "/refresh_token_validity",
-			When: "refresh_token_validity is longer than 365 days",
-			Detail: "An unused refresh token should expire, so that it is useless to anyone who finds it. Use days=30, or " +
-				"at most weeks=52.",
-			Section: "RFC 9700, section 4.14.2",
-			Bad:     `"refresh_token_validity": "weeks=500"`,
-			Good:    `"refresh_token_validity": "days=30"`,
-			holds:   isLonger(c.RefreshTokenValidity, longRefreshToken),
-		},
-		nilUUID("signing_key", "a key, or omit the field", c.SigningKey),
-		{
-			Code: "signing_key_missing", Pointer: "/signing_key",
-			When: "signing_key is null, and client_type is public or client_secret is empty",
-			Detail: "Without a key, tokens can be signed only with client_secret, which is empty or not secret here. Set " +
-				"signing_key.",
-			Section: "OpenID Connect Core 1.0, section 10.1",
-			Bad:     public,
-			Good:    public + `, "signing_key": ` + some,
-			holds:   c.SigningKey == nil && (c.isPublic() || c.secret == ""),
-		},
-		{
-			Code: "redirect_uris_missing", Pointer: redirectURIs, When: "client_type is public, and redirect_uris is empty",
-			Detail:  "A public client is identified only by its redirect URIs. Add every redirect URI that it uses.",
-			Section: "RFC 6749, section 3.1.2.2",
-			Bad:     public,
-			Good:    public + `, "redirect_uris": "https://app.example.com/callback"`,
-			holds:   c.isPublic() && len(c.redirectURIs) == 0,
-		},
-		{
-			Code: "redirect_uri_malformed", Pointer: redirectURIs,
-			When: "a line is not an absolute URI (RFC 3986), or is an http or https URI without a host",
-			Detail: "Not an absolute URI. Write one such as https://app.example.com/callback, and percent-encode characters " +
-				"other than printable ASCII.",
-			Section: "RFC 6749, section 3.1.2",
-			Bad:     `"redirect_uris": "https:app.example.com/callback"`,
-			Good:    `"redirect_uris": "https://app.example.com/callback"`,
-			lines:   c.linesWith(redirectURI.isOtherwiseMalformed),
-		},
-		{
-			Code: "redirect_uri_backslash", Pointer: redirectURIs, When: "a line contains a backslash",
-			Detail: `A backslash and "n" are not a line break, and a redirect URI is not a regular expression. Put each URI ` +
-				"on a line of its own, without backslashes.",
-			Section: comparedExactly,
-			Bad:     `"redirect_uris": "https://app.example.com/a\\nhttps://app.example.com/b"`,
-			Good:    onTwoLines,
-			lines:   c.linesWith(redirectURI.hasBackslash),
-		},
-		{
-			Code: "redirect_uri_placeholder", Pointer: redirectURIs, When: `a line contains "<", ">", "{" or "}"`,
-			Detail:  "Placeholders are not replaced. Write the value, such as the port, instead.",
-			Section: comparedExactly,
-			Bad:     `"redirect_uris": "http://127.0.0.1:<port>/callback"`,
-			Good:    `"redirect_uris": "http://127.0.0.1:8765/callback"`,
-			lines:   c.linesWith(redirectURI.hasPlaceholder),
-		},
-		{
-			Code: "redirect_uri_joined", Pointer: redirectURIs,
-			When:    `a line without a comma ends in a semicolon, or has a second "://" before its query`,
-			Detail:  "Looks like several URIs on one line. Put each URI on a line of its own, without semicolons.",
-			Section: comparedExactly,
-			Bad:     `"redirect_uris": "https://app.example.com/ahttps://app.example.com/b"`,
-			Good:    onTwoLines,
-			lines:   c.linesWith(redirectURI.isJoined),
-		},
-		{
-			Code: "redirect_uri_http", Pointer: redirectURIs, When: "a line has the scheme http and a host other than loopback",
-			Detail:  "HTTP sends the authorization code over the network unencrypted. Use https.",
-			Section: "RFC 9700, section 2.6",
-			Bad:     `"redirect_uris": "http://app.example.com/callback"`,
-			Good:    `"redirect_uris": "https://app.example.com/callback"`,
-			lines:   c.linesWith(redirectURI.isUnencrypted),
-		},
-		{
-			Code: "redirect_uri_localhost", Pointer: redirectURIs,
-			When: "a line has the scheme http and the host localhost or a subdomain of it",
-			Detail: "A host name may not resolve to the loopback interface. Use http://127.0.0.1 or http://[::1], in the app " +
-				"as well.",
-			Section: "RFC 8252, section 8.3",
-			Bad:     `"redirect_uris": "http://localhost:8765/callback"`,
-			Good:    `"redirect_uris": "http://127.0.0.1:8765/callback"`,
-			lines:   c.linesWith(redirectURI.isLocalhost),
-		},
-		{
-			Code: "redirect_uri_wildcard", Pointer: redirectURIs, When: `a line contains "*"`,
-			Detail:  `Redirect URIs are compared character by character; "*" is not a wildcard. List each URI in full.`,
-			Section: comparedExactly,
-			Bad:     `"redirect_uris": "https://*.example.com/callback"`,
-			Good:    `"redirect_uris": "https://app.example.com/callback\nhttps://www.example.com/callback"`,
-			lines:   c.linesWith(redirectURI.hasWildcard),
-		},
-		{
-			Code: "redirect_uri_comma", Pointer: redirectURIs, When: "a line contains a comma",
-			Detail:  "A comma is part of the URI, not a separator. Put each URI on a line of its own.",
-			Section: comparedExactly,
-			Bad:     `"redirect_uris": "https://app.example.com/a,https://app.example.com/b"`,
-			Good:    onTwoLines,
-			lines:   c.linesWith(redirectURI.hasComma),
-		},
-		{
-			Code: "redirect_uri_twice", Pointer: redirectURIs, When: "a line repeats an earlier one",
-			Detail:  "The URI repeats an earlier line. Remove or correct it.",
-			Section: comparedExactly,
-			Bad:     `"redirect_uris": "https://app.example.com/a\nhttps://app.example.com/a"`,
-			Good:    onTwoLines,
-			lines:   c.linesWith(func(u redirectURI) bool { return u.isRepeated }),
-		},
-		{
-			Code: "redirect_uri_scheme_without_dot", Pointer: redirectURIs,
-			When: "a line has a scheme other than http and https that contains no dot",
-			Detail: "Any app can claim such a scheme. Use your domain name in reverse, such as com.example.app:/callback, or " +
-				"https.",
-			Section: "RFC 8252, section 8.4",
-			Bad:     public + `, "redirect_uris": "myapp:/callback"`,
-			Good:    public + `, "redirect_uris": "com.example.app:/callback"`,
-			lines:   c.linesWith(redirectURI.isNativeWithoutDot),
-		},
-		{
-			Code: "sub_mode_reassignable", Pointer: "/sub_mode",
-			When: "sub_mode is user_email, user_upn or user_username",
-			Detail: "A subject must never be reassigned, but a user name or address can pass to another person, who then has " +
-				"the previous owner's accounts. Use hashed_user_id, user_id or user_uuid.",
-			Section: "OpenID Connect Core 1.0, sections 2 and 5.7",
-			Bad:     `"sub_mode": "user_email"`,
-			Good:    `"sub_mode": "hashed_user_id"`,
-			holds:   slices.Contains([]string{"user_email", "user_upn", "user_username"}, c.SubMode),
-		},
-	}
+//nolint:gochecknoglobals // A table that is only read.
+var oauth2Rules = []rule[client]{
+	nilUUID("authentication_flow", "a flow, or omit the field", func(c client) *uuid.UUID { return c.AuthenticationFlow }),
+	nilUUID("authorization_flow", "the flow that authorizes this provider", func(c client) *uuid.UUID {
+		return &c.AuthorizationFlow
+	}),
+	{Rule: Rule{
+		Code: "native_app_confidential", Pointer: "/client_type",
+		When: "client_type is confidential, and a redirect URI has a scheme other than http and https",
+		Detail: "The redirect URI opens an app on the user's device, which cannot keep a secret. Set client_type to " +
+			"public, or use an https redirect URI.",
+		Section: "RFC 8252, section 8.4",
+		Bad:     `"client_type": "confidential", "redirect_uris": "com.example.app:/callback"`,
+		Good:    public + `, "redirect_uris": "com.example.app:/callback"`,
+	}, holds: func(c client) bool {
+		return !c.isPublic() && slices.ContainsFunc(c.redirectURIs, redirectURI.isNative)
+	}},
+	padded("client_id", func(c client) string { return c.ClientID }),
+	unresolved("client_id", func(c client) string { return c.ClientID }),
+	unprintable("client_id", "RFC 6749, appendix A.1", func(c client) string { return c.ClientID }),
+	padded("client_secret", func(c client) string { return c.secret }),
+	unresolved("client_secret", func(c client) string { return c.secret }),
+	{Rule: Rule{
+		Code: "client_secret_digest", Pointer: clientSecret, When: "client_secret looks like the digest of a password",
+		Detail: "Looks like a digest. Clients send the secret itself, and will be refused. Set the secret itself. " +
+			omitField + ".",
+		Section: "RFC 6749, section 2.3.1", Bad: `"client_secret": "$2a$10$abcdefghijklmnopqrstuv"`, Good: randomSecret,
+	}, holds: func(c client) bool { return digest.MatchString(c.secret) }},
+	unprintable("client_secret", "RFC 6749, appendix A.2", func(c client) string { return c.secret }),
+	{Rule: Rule{
+		Code: "client_secret_needless", Pointer: clientSecret,
+		When: "client_type is public, and client_secret is not empty",
+		Detail: "A public client cannot keep a secret, so a secret proves nothing. Omit the field, or set client_type to " +
+			"confidential.",
+		Section: "RFC 6749, section 10.1", Bad: public + `, "client_secret": "not-secret"`, Good: public,
+	}, holds: func(c client) bool { return c.isPublic() && c.secret != "" }},
+	{Rule: Rule{
+		Code: "client_secret_empty", Pointer: clientSecret,
+		When: "client_type is confidential, and client_secret is empty",
+		Detail: "Without a secret, anyone who knows client_id can impersonate the client. " + omitField +
+			", or set client_type to public.",
+		Section: "RFC 6749, section 2.2",
+		Bad:     `"client_type": "confidential", "client_secret": ""`, Good: `"client_type": "confidential"`,
+	}, holds: func(c client) bool { return c.hasSecret(0, 1) }},
+	{Rule: Rule{
+		Code: "client_secret_short", Pointer: clientSecret,
+		When:    "client_type is confidential, and client_secret has 1 to 21 bytes",
+		Detail:  "A secret this short can be guessed. " + omitField + ".",
+		Section: "RFC 6749, section 10.10", Bad: `"client_secret": "secret"`, Good: randomSecret,
+	}, holds: func(c client) bool { return c.hasSecret(1, shortSecret) }},
+	{Rule: Rule{
+		Code: "client_secret_short_for_hs256", Pointer: clientSecret,
+		When: "client_type is confidential, signing_key is null, and client_secret has 22 to 31 bytes",
+		Detail: "Without a signing_key, tokens are signed with the secret, which must be at least 32 bytes long. " +
+			omitField + ", or set signing_key.",
+		Section: "OpenID Connect Core 1.0, section 16.19",
+		Bad:     `"client_secret": "Zt4vQy8LmN1xRw6KpJ3sHd9F"`, Good: randomSecret,
+	}, holds: func(c client) bool { return c.SigningKey == nil && c.hasSecret(shortSecret, hmacKey) }},
+	{Rule: Rule{
+		Code: "client_secret_repetitive", Pointer: clientSecret,
+		When:    "client_type is confidential, and client_secret has 22 bytes or more, but fewer than 8 distinct ones",
+		Detail:  "A secret with so few distinct characters can be guessed. " + omitField + ".",
+		Section: "RFC 6749, section 10.10",
+		Bad:     `"client_secret": "abcabcabcabcabcabcabcabcabcabcabc"`, Good: randomSecret,
+	}, holds: func(c client) bool { return c.hasSecret(shortSecret, math.MaxInt) && isRepetitive(c.secret) }},
+	zero("access_code_validity", func(c client) string { return c.AccessCodeValidity }),
+	unitTwice("access_code_validity", func(c client) string { return c.AccessCodeValidity }),
+	{Rule: Rule{
+		Code: "access_code_long_lived", Pointer: "/access_code_validity",
+		When:    "access_code_validity is longer than 10 minutes",
+		Detail:  "A leaked code can be used for that long. Use minutes=1, or at most minutes=10.",
+		Section: "RFC 6749, section 4.1.2",
+		Bad:     `"access_code_validity": "hours=1"`, Good: `"access_code_validity": "minutes=1"`,
+	}, holds: func(c client) bool { return isLonger(c.AccessCodeValidity, longCode) }},
+	zero("access_token_validity", func(c client) string { return c.AccessTokenValidity }),
+	unitTwice("access_token_validity", func(c client) string { return c.AccessTokenValidity }),
+	{Rule: Rule{
+		Code: "access_token_long_lived", Pointer: "/access_token_validity",
+		When: "access_token_validity is longer than a day",
+		Detail: "A leaked access token can be used for that long, and may not be revocable. Use hours=1, and refresh " +
+			"tokens for longer access.",
+		Section: "OpenID Connect Core 1.0, section 16.18",
+		Bad:     `"access_token_validity": "weeks=1"`, Good: `"access_token_validity": "hours=1"`,
+	}, holds: func(c client) bool { return isLonger(c.AccessTokenValidity, longAccessToken) }},
+	zero("refresh_token_validity", func(c client) string { return c.RefreshTokenValidity }),
+	unitTwice("refresh_token_validity", func(c client) string { return c.RefreshTokenValidity }),
+	{Rule: Rule{
+		Code: "refresh_token_long_lived", Pointer: "/refresh_token_validity",
+		When: "refresh_token_validity is longer than 365 days",
+		Detail: "An unused refresh token should expire, so that it is useless to anyone who finds it. Use days=30, or " +
+			"at most weeks=52.",
+		Section: "RFC 9700, section 4.14.2",
+		Bad:     `"refresh_token_validity": "weeks=500"`, Good: `"refresh_token_validity": "days=30"`,
+	}, holds: func(c client) bool { return isLonger(c.RefreshTokenValidity, longRefreshToken) }},
+	nilUUID("signing_key", "a key, or omit the field", func(c client) *uuid.UUID { return c.SigningKey }),
+	{Rule: Rule{
+		Code: "signing_key_missing", Pointer: "/signing_key",
+		When: "signing_key is null, and client_type is public or client_secret is empty",
+		Detail: "Without a key, tokens can be signed only with client_secret, which is empty or not secret here. Set " +
+			"signing_key.",
+		Section: "OpenID Connect Core 1.0, section 10.1", Bad: public, Good: public + `, "signing_key": ` + some,
+	}, holds: func(c client) bool { return c.SigningKey == nil && (c.isPublic() || c.secret == "") }},
+	{Rule: Rule{
+		Code: "redirect_uris_missing", Pointer: redirectURIs, When: "client_type is public, and redirect_uris is empty",
+		Detail:  "A public client is identified only by its redirect URIs. Add every redirect URI that it uses.",
+		Section: "RFC 6749, section 3.1.2.2",
+		Bad:     public, Good: public + `, "redirect_uris": "https://app.example.com/callback"`,
+	}, holds: func(c client) bool { return c.isPublic() && len(c.redirectURIs) == 0 }},
+	{Rule: Rule{
+		Code: "redirect_uri_malformed", Pointer: redirectURIs,
+		When: "a line is not an absolute URI (RFC 3986), or is an http or https URI without a host",
+		Detail: "Not an absolute URI. Write one such as https://app.example.com/callback, and percent-encode characters " +
+			"other than printable ASCII.",
+		Section: "RFC 6749, section 3.1.2",
+		Bad:     `"redirect_uris": "https:app.example.com/callback"`,
+		Good:    `"redirect_uris": "https://app.example.com/callback"`,
+	}, lines: linesWith(redirectURI.isOtherwiseMalformed)},
+	{Rule: Rule{
+		Code: "redirect_uri_backslash", Pointer: redirectURIs, When: "a line contains a backslash",
+		Detail: `A backslash and "n" are not a line break, and a redirect URI is not a regular expression. Put each URI ` +
+			"on a line of its own, without backslashes.",
+		Section: comparedExactly,
+		Bad:     `"redirect_uris": "https://app.example.com/a\\nhttps://app.example.com/b"`, Good: onTwoLines,
+	}, lines: linesWith(redirectURI.hasBackslash)},
+	{Rule: Rule{
+		Code: "redirect_uri_placeholder", Pointer: redirectURIs, When: `a line contains "<", ">", "{" or "}"`,
+		Detail:  "Placeholders are not replaced. Write the value, such as the port, instead.",
+		Section: comparedExactly,
+		Bad:     `"redirect_uris": "http://127.0.0.1:<port>/callback"`,
+		Good:    `"redirect_uris": "http://127.0.0.1:8765/callback"`,
+	}, lines: linesWith(redirectURI.hasPlaceholder)},
+	{Rule: Rule{
+		Code: "redirect_uri_joined", Pointer: redirectURIs,
+		When:    `a line without a comma ends in a semicolon, or has a second "://" before its query`,
+		Detail:  "Looks like several URIs on one line. Put each URI on a line of its own, without semicolons.",
+		Section: comparedExactly,
+		Bad:     `"redirect_uris": "https://app.example.com/ahttps://app.example.com/b"`, Good: onTwoLines,
+	}, lines: linesWith(redirectURI.isJoined)},
+	{Rule: Rule{
+		Code: "redirect_uri_http", Pointer: redirectURIs, When: "a line has the scheme http and a host other than loopback",
+		Detail:  "HTTP sends the authorization code over the network unencrypted. Use https.",
+		Section: "RFC 9700, section 2.6",
+		Bad:     `"redirect_uris": "http://app.example.com/callback"`,
+		Good:    `"redirect_uris": "https://app.example.com/callback"`,
+	}, lines: linesWith(redirectURI.isUnencrypted)},
+	{Rule: Rule{
+		Code: "redirect_uri_localhost", Pointer: redirectURIs,
+		When: "a line has the scheme http and the host localhost or a subdomain of it",
+		Detail: "A host name may not resolve to the loopback interface. Use http://127.0.0.1 or http://[::1], in the app " +
+			"as well.",
+		Section: "RFC 8252, section 8.3",
+		Bad:     `"redirect_uris": "http://localhost:8765/callback"`,
+		Good:    `"redirect_uris": "http://127.0.0.1:8765/callback"`,
+	}, lines: linesWith(redirectURI.isLocalhost)},
+	{Rule: Rule{
+		Code: "redirect_uri_wildcard", Pointer: redirectURIs, When: `a line contains "*"`,
+		Detail:  `Redirect URIs are compared character by character; "*" is not a wildcard. List each URI in full.`,
+		Section: comparedExactly,
+		Bad:     `"redirect_uris": "https://*.example.com/callback"`,
+		Good:    `"redirect_uris": "https://app.example.com/callback\nhttps://www.example.com/callback"`,
+	}, lines: linesWith(redirectURI.hasWildcard)},
+	{Rule: Rule{
+		Code: "redirect_uri_comma", Pointer: redirectURIs, When: "a line contains a comma",
+		Detail:  "A comma is part of the URI, not a separator. Put each URI on a line of its own.",
+		Section: comparedExactly,
+		Bad:     `"redirect_uris": "https://app.example.com/a,https://app.example.com/b"`, Good: onTwoLines,
+	}, lines: linesWith(redirectURI.hasComma)},
+	{Rule: Rule{
+		Code: "redirect_uri_twice", Pointer: redirectURIs, When: "a line repeats an earlier one",
+		Detail:  "The URI repeats an earlier line. Remove or correct it.",
+		Section: comparedExactly,
+		Bad:     `"redirect_uris": "https://app.example.com/a\nhttps://app.example.com/a"`, Good: onTwoLines,
+	}, lines: linesWith(func(u redirectURI) bool { return u.isRepeated })},
+	{Rule: Rule{
+		Code: "redirect_uri_scheme_without_dot", Pointer: redirectURIs,
+		When: "a line has a scheme other than http and https that contains no dot",
+		Detail: "Any app can claim such a scheme. Use your domain name in reverse, such as com.example.app:/callback, or " +
+			"https.",
+		Section: "RFC 8252, section 8.4",
+		Bad:     public + `, "redirect_uris": "myapp:/callback"`,
+		Good:    public + `, "redirect_uris": "com.example.app:/callback"`,
+	}, lines: linesWith(redirectURI.isNativeWithoutDot)},
+	{Rule: Rule{
+		Code: "sub_mode_reassignable", Pointer: "/sub_mode",
+		When: "sub_mode is user_email, user_upn or user_username",
+		Detail: "A subject must never be reassigned, but a user name or address can pass to another person, who then has " +
+			"the previous owner's accounts. Use hashed_user_id, user_id or user_uuid.",
+		Section: "OpenID Connect Core 1.0, sections 2 and 5.7",
+		Bad:     `"sub_mode": "user_email"`, Good: `"sub_mode": "hashed_user_id"`,
+	}, holds: func(c client) bool {
+		return slices.Contains([]string{"user_email", "user_upn", "user_username"}, c.SubMode)
+	}},
 }

@@ -75,15 +75,16 @@ func (c client) hasSecret(least, below int) bool {
 	return !c.isPublic() && len(c.secret) >= least && len(c.secret) < below
 }
 
-// linesWith returns the lines of the redirect URIs for which a condition holds.
-func (c client) linesWith(condition func(redirectURI) bool) lines {
-	var found lines
-	for _, uri := range c.redirectURIs {
-		if condition(uri) {
-			found = append(found, uri.line)
+// linesWith returns a function that returns the lines of the redirect URIs for which a condition holds.
+func linesWith(condition func(redirectURI) bool) func(client) lines {
+	return func(c client) (found lines) {
+		for _, uri := range c.redirectURIs {
+			if condition(uri) {
+				found = append(found, uri.line)
+			}
 		}
+		return found
 	}
-	return found
 }
 
 // isUnencrypted reports whether the URI leads over the network without TLS.

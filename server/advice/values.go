@@ -42,75 +42,73 @@ func isNoDomain(text string) bool {
 	return isPadded(text) || strings.ContainsAny(text, "@:/ \t\r\n")
 }
 
-// usual returns a value of a field that needs no advice.
-func usual(field string) string {
-	if field == "client_secret" {
-		return randomSecret
+// onText returns a rule about a field that is text.
+func onText(field string, about Rule, get func(client) string, condition func(string) bool) rule[client] {
+	about.Pointer, about.When = "/"+field, field+" "+about.When
+	if about.Bad = `"` + field + `": ` + about.Bad; about.Good != "" {
+		about.Good = `"` + field + `": ` + about.Good
+	} else if about.Good = `"` + field + `": "office"`; field == "client_secret" {
+		about.Good = randomSecret
 	}
-	return `"` + field + `": "office"`
+	return rule[client]{Rule: about, holds: func(c client) bool { return condition(get(c)) }}
 }
 
-func padded(field, text string) Rule {
-	return Rule{
-		Code: "value_padded", Pointer: "/" + field,
-		When: field + " begins or ends with white space, a line break, a quotation mark or a byte order mark",
+func padded(field string, get func(client) string) rule[client] {
+	return onText(field, Rule{
+		Code: "value_padded", When: "begins or ends with white space, a line break, a quotation mark or a byte order mark",
 		Detail: "Begins or ends with white space, a line break, a quotation mark or a byte order mark, which is part of " +
 			"the value. Remove it, here and in the client.",
-		Bad: `"` + field + `": "office "`, Good: usual(field),
-		Section: "RFC 6749, appendix A", holds: isPadded(text),
-	}
+		Section: "RFC 6749, appendix A", Bad: `"office "`,
+	}, get, isPadded)
 }
 
-func unresolved(field, text string) Rule {
-	return Rule{
-		Code: "reference_unresolved", Pointer: "/" + field,
-		When: field + " looks like a reference or a placeholder, such as ${NAME}, <NAME>, op://vault/item or vault:path",
+func unresolved(field string, get func(client) string) rule[client] {
+	return onText(field, Rule{
+		Code: "reference_unresolved",
+		When: "looks like a reference or a placeholder, such as ${NAME}, <NAME>, op://vault/item or vault:path",
 		Detail: "Looks like a reference or a placeholder of another system. It is not replaced here, so anyone who can " +
 			"read the file knows the value. Set the value that it stands for.",
-		Bad: `"` + field + `": "${CLIENT}"`, Good: usual(field),
-		Section: requestSchema, holds: isReference(text),
-	}
+		Section: requestSchema, Bad: `"${CLIENT}"`,
+	}, get, isReference)
 }
 
-func unprintable(field, text, section string) Rule {
-	return Rule{
-		Code: field + "_unprintable", Pointer: "/" + field,
-		When:   field + " contains a character other than printable ASCII, apart from padding at its ends",
-		Detail: "Clients encode such characters differently. Use only printable ASCII.",
-		Bad:    `"` + field + `": "büro"`, Good: usual(field),
-		Section: section, holds: isUnprintable(text),
-	}
+func unprintable(field, section string, get func(client) string) rule[client] {
+	return onText(field, Rule{
+		Code: field + "_unprintable", When: "contains a character other than printable ASCII, apart from padding at its ends",
+		Detail:  "Clients encode such characters differently. Use only printable ASCII.",
+		Section: section, Bad: `"büro"`,
+	}, get, isUnprintable)
 }
 
 // nilUUID returns the rule for a field whose value should be the UUID of something else.
-func nilUUID(field, other string, id *uuid.UUID) Rule {
-	return Rule{
+func nilUUID[Settings any](field, other string, get func(Settings) *uuid.UUID) rule[Settings] {
+	return rule[Settings]{Rule: Rule{
 		Code: "nil_uuid", Pointer: "/" + field, When: field + " is the nil UUID",
-		Detail: "The nil UUID identifies nothing. Set the UUID of " + other + ".",
-		Bad:    `"` + field + `": "` + uuid.Nil.String() + `"`, Good: `"` + field + `": ` + some,
-		Section: "RFC 9562, section 5.9", holds: id != nil && *id == uuid.Nil,
-	}
+		Detail:  "The nil UUID identifies nothing. Set the UUID of " + other + ".",
+		Section: "RFC 9562, section 5.9",
+		Bad:     `"` + field + `": "` + uuid.Nil.String() + `"`, Good: `"` + field + `": ` + some,
+	}, holds: func(settings Settings) bool { id := get(settings); return id != nil && *id == uuid.Nil }}
 }
 
-func zero(field, validity string) Rule {
-	return Rule{
-		Code: "validity_zero", Pointer: "/" + field, When: field + " is zero",
-		Detail: "What is issued expires immediately. Set a longer validity, or omit the field.",
-		Bad:    `"` + field + `": "seconds=0"`, Good: `"` + field + `": "minutes=1"`,
-		Section: requestSchema, holds: validity != "" && isZero(validity),
-	}
+func zero(field string, get func(client) string) rule[client] {
+	return onText(field, Rule{
+		Code: "validity_zero", When: "is zero",
+		Detail:  "What is issued expires immediately. Set a longer validity, or omit the field.",
+		Section: requestSchema, Bad: `"seconds=0"`, Good: `"minutes=1"`,
+	}, get, isZero)
 }
 
-func unitTwice(field, validity string) Rule {
-	return Rule{
-		Code: "validity_unit_twice", Pointer: "/" + field, When: field + " has a unit twice",
-		Detail: "Some systems add such parts; others use the last one. Give each unit once.",
-		Bad:    `"` + field + `": "minutes=1;minutes=2"`, Good: `"` + field + `": "minutes=3"`,
-		Section: requestSchema, holds: hasUnitTwice(validity),
-	}
+func unitTwice(field string, get func(client) string) rule[client] {
+	return onText(field, Rule{
+		Code: "validity_unit_twice", When: "has a unit twice",
+		Detail:  "Some systems add such parts; others use the last one. Give each unit once.",
+		Section: requestSchema, Bad: `"minutes=1;minutes=2"`, Good: `"minutes=3"`,
+	}, get, hasUnitTwice)
 }
 
-func isZero(validity string) bool { return !strings.ContainsAny(validity, "123456789") }
+func isZero(validity string) bool {
+	return validity != "" && !strings.ContainsAny(validity, "123456789")
+}
 
 // hasUnitTwice stops at the first unit that is repeated, so that it remembers few.
 func hasUnitTwice(validity string) bool {
