@@ -54,9 +54,9 @@ func (p *Providers) ChangePlanned(ctx context.Context, changes []Change) error {
 
 // Change makes changes of different providers, all or none, in one transaction. It gets them from plan, which reads in
 // that transaction, where no other program changes a provider, though some may be created. If plan returns an error,
-// nothing is changed. It may be called again. Any number of providers can exchange their client_ids. The pk, the creation
-// and the links to applications stay. The log gets an event of each change. Change returns the pks of the changed
-// providers, in the order of the changes.
+// nothing is changed. It may be called again. Any number of providers can exchange their client_ids. The pk, the
+// creation and the links to applications stay. The log gets an event of each change. Change returns the pks of the
+// changed providers, in the order of the changes.
 //
 // It returns the error of plan, ErrClientIDTaken, ErrKeyTaken, ErrProviderInUse, ErrNotFound, seal.ErrNoKeyset,
 // seal.ErrKeysetUnusable or ErrUnavailable; nothing is changed then. It can also return ErrOutcomeUnknown.

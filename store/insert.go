@@ -110,8 +110,8 @@ func (i inserter) insertAll(creates []*create, finish func(*create)) (last []*cr
 }
 
 // insertOnce inserts creates with one statement, or one by one if some are blocked. What must be inserted apart is
-// halved, so that only the causes are refused. If the server fails, it does so for all. Creates that stay unsettled must
-// be inserted again.
+// halved, so that only the causes are refused. If the server fails, it does so for all. Creates that stay unsettled
+// must be inserted again.
 func (i inserter) insertOnce(creates []*create) {
 	parts, isApart := [][]*create{creates}, slices.ContainsFunc(creates, isBlocked)
 	if isApart {
@@ -156,8 +156,8 @@ func (i inserter) insertPart(creates []*create, isApart bool) error {
 	return nil
 }
 
-// notStored settles the creates that an error has left, except those that have not been blocked for long, and those that
-// the deadline of another one has cut short. It reports whether the server has failed, and would do so for others.
+// notStored settles the creates that an error has left, except those that have not been blocked for long, and those
+// that the deadline of another one has cut short. It reports whether the server has failed, and would do so for others.
 func (i inserter) notStored(creates []*create, isApart bool, err error) (hasFailed bool) {
 	left := slices.DeleteFunc(slices.Clone(creates), isSettled)
 	isLocked, isCutShort := errors.Is(err, database.ErrLocked), slices.ContainsFunc(left, i.isLate)
