@@ -61,9 +61,8 @@ func (r Reader) Opened(
 // List returns the selected providers whose pk is greater than after, ordered by pk, without their secrets.
 // For a damaged one it yields ErrDamaged and continues. On ErrUnavailable the sequence ends.
 func (r Reader) List(ctx context.Context, filter Filter, after int64) iter.Seq2[records.Record, error] {
-	return rows.Values(rows.Pages(after, records.KeyOf, func(after int64) ([]rows.Row[records.Record], error) {
-		return records.Read(filter.where(r.reader(ctx)).Where("pk > ?", after).Order("pk").Limit(rows.PageSize))
-	}))
+	selected := filter.where(r.reader(ctx))
+	return rows.Values(rows.Pages(selected, records.PKColumn, after, records.KeyOf, records.Read))
 }
 
 // Get returns the provider with this pk, with its secret. It returns ErrNotFound, ErrDamaged or ErrUnavailable.

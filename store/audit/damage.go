@@ -55,13 +55,13 @@ func CheckProviders(
 		return 0, fmt.Errorf("count providers: %w", err)
 	}
 	var read DamagedError
-	providers := rows.Pages(0, records.KeyOf, func(after int64) ([]rows.Row[records.Record], error) {
-		if after > 0 {
+	readPage := func(page *gorm.DB) ([]rows.Row[records.Record], error) {
+		if read.Total > 0 {
 			progress(read.Total, max(read.Total, total))
 		}
-		return records.Read(reader.Where("pk > ?", after).Order("pk").Limit(rows.PageSize))
-	})
-	for row, err := range providers {
+		return records.Read(page)
+	}
+	for row, err := range rows.Pages(reader, records.PKColumn, 0, records.KeyOf, readPage) {
 		if err != nil {
 			return 0, err
 		}

@@ -163,12 +163,6 @@ func New(db database.Readable) *Events { return &Events{database: db} }
 // List returns the events with an ID above after that a filter selects, ordered by ID. Over PostgreSQL, one with a
 // lower ID can be committed later, and is then left out: see audit.Log. On ErrUnavailable the sequence ends.
 func (e *Events) List(ctx context.Context, filter Filter, after int64) iter.Seq2[Event, error] {
-	key := func(e Event) int64 { return e.ID }
-	return rows.Pages(after, key, func(after int64) (page []Event, err error) {
-		query := filter.Where(e.database.Reader().WithContext(ctx)).Where("id > ?", after)
-		if err := query.Order("id").Limit(rows.PageSize).Find(&page).Error; err != nil {
-			return nil, fmt.Errorf("read events: %w", err)
-		}
-		return page, nil
-	})
+	selected := filter.Where(e.database.Reader().WithContext(ctx))
+	return rows.Pages(selected, "id", after, func(e Event) int64 { return e.ID }, rows.Find)
 }

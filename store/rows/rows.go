@@ -65,15 +65,17 @@ func Read[T any](query *gorm.DB, scan func(into func(model any) error) (T, error
 // PageSize is the number of rows in memory while a whole table is read.
 const PageSize = 500
 
-// Pages yields the rows of a table with keys above one, in the order of the keys, page by page. Each page is a separate
-// statement: a transaction held open while a person reads the output would keep the WAL from being reset.
+// Pages yields the rows that a query selects with keys above one, in the order of the keys, which are in a column, page
+// by page. Each page is a separate statement: a transaction held open while a person reads the output would keep the WAL
+// from being reset.
 func Pages[Row any](
-	first int64, key func(Row) int64, read func(after int64) ([]Row, error),
+	query *gorm.DB, column string, after int64, key func(Row) int64, read func(page *gorm.DB) ([]Row, error),
 ) iter.Seq2[Row, error] {
+	query = query.Order(column).Limit(PageSize).Session(&gorm.Session{})
 	return func(yield func(Row, error) bool) {
-		after := first
+		after := after
 		for isLast := false; !isLast; {
-			page, err := read(after)
+			page, err := read(query.Where(column+" > ?", after))
 			if err != nil {
 				yield(*new(Row), err)
 				return
@@ -87,6 +89,14 @@ func Pages[Row any](
 			isLast = len(page) < PageSize
 		}
 	}
+}
+
+// Find reads the rows that a query selects.
+func Find[Row any](query *gorm.DB) (found []Row, err error) {
+	if query = query.Find(&found); query.Error != nil {
+		return nil, fmt.Errorf("read %s: %w", query.Statement.Table, query.Error)
+	}
+	return found, nil
 }
 
 // Values yields the values of rows, or why they cannot be read.
