@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/google/uuid"
 	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/event"
@@ -155,7 +155,7 @@ func (c changing) set(column string, value any, pks []int64) error {
 	for chunk := range slices.Chunk(pks, rows.PageSize) {
 		query := c.tx.Table(records.Table).Where("pk IN ?", chunk)
 		if err := query.UpdateColumn(column, value).Error; err != nil {
-			return fmt.Errorf("clear the unique values of %s: %w", column, err)
+			return err
 		}
 	}
 	return nil
@@ -174,8 +174,8 @@ func (c changing) write(changes []Change, chunk []int, pks []int64) error {
 			pks[i] = created[n]
 		}
 	}
-	values := make([]any, 0, len(chunk)*(len(c.columns)+1))
-	for _, i := range chunk {
+	values := make([]map[string]any, len(chunk))
+	for n, i := range chunk {
 		common := written(changes[i], at)
 		row := &create{requested: changes[i].Requested, common: &common}
 		if err := c.seal(row, c.keys); err != nil {
@@ -183,34 +183,28 @@ func (c changing) write(changes []Change, chunk []int, pks []int64) error {
 		}
 		// SQLite stores a time as an integer.
 		row.row[c.createdAt] = common.CreatedAt
-		values = append(append(values, row.row...), pks[i])
+		values[n] = map[string]any{records.PKColumn: pks[i]}
+		for place, column := range c.columns {
+			values[n][column] = row.row[place]
+		}
 	}
-	err := c.tx.Exec(c.statement(len(chunk), isUpdate), values...).Error
+	query := c.tx.Table(records.Table)
+	if isUpdate {
+		// For triggers, this is an UPDATE.
+		query = query.Clauses(clause.OnConflict{
+			Columns: []clause.Column{{Name: records.PKColumn}}, DoUpdates: clause.AssignmentColumns(c.columns),
+		})
+	}
+	err := query.Create(values).Error
 	writesClientID := func(i int) bool { return !isUpdate || changes[i].replacesClientID() }
 	switch {
-	case isDuplicate(err) && slices.ContainsFunc(chunk, writesClientID):
+	case !errors.Is(err, gorm.ErrDuplicatedKey):
+		return err
+	case slices.ContainsFunc(chunk, writesClientID):
 		return ErrClientIDTaken
-	case isDuplicate(err):
+	default:
 		return ErrKeyTaken
-	case err != nil:
-		return fmt.Errorf("write providers: %w", err)
 	}
-	return nil
-}
-
-// statement returns an INSERT, whose last column is the pk. For triggers, one for updates is an UPDATE.
-func (c changing) statement(rows int, isUpdate bool) string {
-	columns, end := append(slices.Clip(c.columns), records.PKColumn), ""
-	if isUpdate {
-		var assignments []string
-		for _, column := range c.columns {
-			assignments = append(assignments, column+" = excluded."+column)
-		}
-		end = " ON CONFLICT (pk) DO UPDATE SET " + strings.Join(assignments, ", ")
-	}
-	tuple := "(?" + strings.Repeat(", ?", len(columns)-1) + ")"
-	return "INSERT INTO " + records.Table + " (" + strings.Join(columns, ", ") + ") VALUES " +
-		tuple + strings.Repeat(", "+tuple, rows-1) + end
 }
 
 // written returns what the providers of both kinds have in common, of a create or an update.
@@ -232,18 +226,16 @@ func eventsOf(changes []Change) (events []event.Event) {
 		if change.Planned == nil || change.Requested == nil {
 			continue
 		}
-		next := event.Event{Subject: change.Planned.Common().PK, Kind: string(change.Planned.Common().Kind)}
 		if change.isRename() {
-			next.Event = event.ProviderRenamed
-			events = append(events, next)
+			events = append(events, eventOf(event.ProviderRenamed, change.Planned.Common(), nil))
 		}
 		if len(change.Fields) > 0 || !change.isRename() {
-			next.Event, next.Fields = event.ProviderUpdated, change.Fields
-			events = append(events, next)
+			events = append(events, eventOf(event.ProviderUpdated, change.Planned.Common(), change.Fields))
 		}
 	}
 	return events
 }
 
-// isDuplicate reports whether a statement violated a UNIQUE constraint.
-func isDuplicate(err error) bool { return errors.Is(err, gorm.ErrDuplicatedKey) }
+func eventOf(happened event.Type, about records.Provider, fields []string) event.Event {
+	return event.Event{Event: happened, Subject: about.PK, Kind: string(about.Kind), Fields: fields}
+}

@@ -39,13 +39,12 @@ func deleteProviders(tx *gorm.DB, pks []int64) error {
 		return err
 	}
 	var events []event.Event
-	for _, provider := range providers {
-		kind := string(provider.Kind)
-		events = append(events, event.Event{Event: event.ProviderDeleted, Subject: provider.PK, Kind: kind})
+	for _, deleted := range providers {
+		events = append(events, eventOf(event.ProviderDeleted, deleted, nil))
 	}
 	for chunk := range slices.Chunk(pks, rows.PageSize) {
 		if err := tx.Delete(&records.Provider{}, "pk IN ?", chunk).Error; err != nil {
-			return fmt.Errorf("delete providers: %w", err)
+			return err
 		}
 	}
 	return event.Add(tx, events...)

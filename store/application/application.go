@@ -81,14 +81,14 @@ func addLinks(tx *gorm.DB, application, added records.Application) error {
 		if serving := application.ProviderPK; serving != nil {
 			return fmt.Errorf("%s: %w: %d", application.Slug, ErrLinked, *serving)
 		}
-		if err := setProvider(tx, application, pk); err != nil {
+		if err := tx.Model(&application).Update("provider_pk", pk).Error; err != nil {
 			return err
 		}
 	}
 	// GORM would ignore conflicts if it added them to the application.
 	if len(added.Backchannels) > 0 {
 		if err := tx.Omit("Application").Create(&added.Backchannels).Error; err != nil {
-			return fmt.Errorf("link backchannels: %w", err)
+			return err
 		}
 	}
 	return addLinkEvents(tx, event.ProviderLinked, added)
@@ -112,18 +112,22 @@ func (a *Applications) Unlink(ctx context.Context, links records.Application) (r
 		if err := errors.Join(refusals...); err != nil {
 			return err
 		}
-		if links.ProviderPK != nil {
-			if err := setProvider(tx, application, nil); err != nil {
-				return err
-			}
-		}
-		for _, link := range links.Backchannels {
-			if err := tx.Delete(&records.Backchannel{}, "provider_pk = ?", link.ProviderPK).Error; err != nil {
-				return fmt.Errorf("unlink provider %d: %w", link.ProviderPK, err)
-			}
-		}
-		return addLinkEvents(tx, event.ProviderUnlinked, links)
+		return removeLinks(tx, application, links)
 	})
+}
+
+func removeLinks(tx *gorm.DB, application, removed records.Application) error {
+	if removed.ProviderPK != nil {
+		if err := tx.Model(&application).Update("provider_pk", nil).Error; err != nil {
+			return err
+		}
+	}
+	for _, link := range removed.Backchannels {
+		if err := tx.Delete(&records.Backchannel{}, "provider_pk = ?", link.ProviderPK).Error; err != nil {
+			return err
+		}
+	}
+	return addLinkEvents(tx, event.ProviderUnlinked, removed)
 }
 
 // relink changes an application in a transaction, and returns it.
@@ -140,13 +144,6 @@ func (a *Applications) relink(
 		return records.Application{}, fmt.Errorf("%s: %w", doing, err)
 	}
 	return changed, nil
-}
-
-func setProvider(tx *gorm.DB, application records.Application, pk *int64) error {
-	if err := tx.Model(&application).Update("provider_pk", pk).Error; err != nil {
-		return fmt.Errorf("set the provider of %s: %w", application.Slug, err)
-	}
-	return nil
 }
 
 // missing returns the links that an application does not have.
@@ -194,13 +191,12 @@ func checkLinks(tx *gorm.DB, application records.Application) error {
 	return nil
 }
 
-// addLinkEvents adds an event for each link of an application.
 func addLinkEvents(tx *gorm.DB, linked event.Type, application records.Application) error {
 	var events []event.Event
 	for pk, role := range application.Links() {
 		provider := records.Provider{PK: pk}
 		if err := tx.Select("kind").Take(&provider).Error; err != nil {
-			return fmt.Errorf("read linked providers: %w", err)
+			return err
 		}
 		events = append(events, event.Event{
 			Event: linked, Subject: pk, Kind: string(provider.Kind), Fields: event.FieldNames{role},
@@ -216,14 +212,8 @@ func withBackchannels(tx *gorm.DB) *gorm.DB {
 
 // List returns all applications with their backchannels, oldest first. On ErrUnavailable the sequence ends.
 func (a *Applications) List(ctx context.Context) iter.Seq2[records.Application, error] {
-	key := func(a records.Application) int64 { return a.ID }
-	return rows.Pages(0, key, func(after int64) (page []records.Application, err error) {
-		query := withBackchannels(a.database.Reader().WithContext(ctx)).Where("id > ?", after)
-		if err := query.Order("id").Limit(rows.PageSize).Find(&page).Error; err != nil {
-			return nil, fmt.Errorf("read applications: %w", err)
-		}
-		return page, nil
-	})
+	all := withBackchannels(a.database.Reader().WithContext(ctx))
+	return rows.Pages(all, "id", 0, func(a records.Application) int64 { return a.ID }, rows.Find)
 }
 
 // Delete deletes applications and their links, all or none. The providers stay.
@@ -249,13 +239,10 @@ func deleteApplication(tx *gorm.DB, slug string) error {
 	if err != nil {
 		return err
 	}
-	if err := tx.Delete(&records.Backchannel{}, "application_id = ?", application.ID).Error; err != nil {
-		return fmt.Errorf("delete links: %w", err)
+	if err := removeLinks(tx, application, application); err != nil {
+		return err
 	}
-	if err := tx.Delete(&application).Error; err != nil {
-		return fmt.Errorf("delete application %s: %w", slug, err)
-	}
-	return addLinkEvents(tx, event.ProviderUnlinked, application)
+	return tx.Delete(&application).Error
 }
 
 func applicationNamed(tx *gorm.DB, slug string) (records.Application, error) {

@@ -50,15 +50,15 @@ type Grant struct {
 // ErrUnavailable.
 func (t *Tokens) Create(ctx context.Context, grant Grant) (string, Token, error) {
 	text := newText()
-	var token *Token
-	err := t.database.Write(ctx, func(tx *gorm.DB) error {
-		token = newToken(text, grant)
-		return insertToken(tx, token)
+	var token Token
+	err := t.database.Write(ctx, func(tx *gorm.DB) (err error) {
+		token, err = insertToken(tx, text, grant)
+		return err
 	})
 	if err != nil {
 		return "", Token{}, fmt.Errorf("create token: %w", err)
 	}
-	return text, *token, nil
+	return text, token, nil
 }
 
 // CreateFirst creates a token in a database that has none. It calls keep with the text before the commit, so
@@ -75,7 +75,8 @@ func (t *Tokens) CreateFirst(ctx context.Context, grant Grant, keep func(text st
 		if err := keep(text); err != nil {
 			return err
 		}
-		return insertToken(tx, newToken(text, grant))
+		_, err := insertToken(tx, text, grant)
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("create first token: %w", err)
@@ -84,27 +85,20 @@ func (t *Tokens) CreateFirst(ctx context.Context, grant Grant, keep func(text st
 }
 
 // insertToken inserts a token and its event, after events of other tokens.
-func insertToken(tx *gorm.DB, token *Token, others ...event.Event) error {
-	if err := tx.Create(token).Error; err != nil {
-		return fmt.Errorf("insert token: %w", err)
+func insertToken(tx *gorm.DB, text string, grant Grant, others ...event.Event) (Token, error) {
+	created := database.Now()
+	token := Token{
+		Name: grant.Name, Prefix: text[:len(prefix)+shownLength], Digest: digestOf(text), Operations: grant.Operations,
+		CreatedAt: created, ExpiresAt: database.TimeOf(created.Add(grant.ExpiresIn)),
 	}
-	return event.Add(tx, append(others, eventOf(event.TokenCreated, *token))...)
+	if err := tx.Create(&token).Error; err != nil {
+		return token, err
+	}
+	return token, event.Add(tx, append(others, eventOf(event.TokenCreated, token))...)
 }
 
 func eventOf(happened event.Type, token Token) event.Event {
 	return event.Event{Event: happened, Subject: token.ID, Name: token.Name}
-}
-
-func newToken(text string, grant Grant) *Token {
-	created := database.Now()
-	return &Token{
-		Name:       grant.Name,
-		Prefix:     text[:len(prefix)+shownLength],
-		Digest:     digestOf(text),
-		Operations: grant.Operations,
-		CreatedAt:  created,
-		ExpiresAt:  database.TimeOf(created.Add(grant.ExpiresIn)),
-	}
 }
 
 // findTimeout limits how long the database can take to find a token.
@@ -163,14 +157,7 @@ func Read(query *gorm.DB) ([]rows.Row[Token], error) {
 // ErrUnavailable the sequence ends.
 func (t *Tokens) List(ctx context.Context) iter.Seq2[Token, error] {
 	key := func(row rows.Row[Token]) int64 { return row.Value.ID }
-	return rows.Values(rows.Pages(0, key, func(after int64) ([]rows.Row[Token], error) {
-		query := t.database.Reader().WithContext(ctx).Where("id > ?", after)
-		page, err := Read(query.Order("id").Limit(rows.PageSize))
-		if err != nil {
-			return nil, fmt.Errorf("read tokens: %w", err)
-		}
-		return page, nil
-	}))
+	return rows.Values(rows.Pages(t.database.Reader().WithContext(ctx), "id", 0, key, Read))
 }
 
 // Renew creates a token with the name and the operations of another one, which ends after overlap at the latest,
@@ -187,19 +174,17 @@ func (t *Tokens) Renew(
 		if old.RevokedAt != nil {
 			return ErrRevoked
 		}
-		created := newToken(text, Grant{Name: old.Name, Operations: old.Operations, ExpiresIn: expiresIn})
-		events := []event.Event{eventOf(event.TokenRenewed, old)}
+		at, events := database.Now(), []event.Event{eventOf(event.TokenRenewed, old)}
 		if overlap == 0 {
-			old.RevokedAt = &created.CreatedAt
+			old.RevokedAt = &at
 			events = append(events, eventOf(event.TokenRevoked, old))
-		} else if end := created.CreatedAt.Add(overlap); end.Before(old.ExpiresAt.Time) {
+		} else if end := at.Add(overlap); end.Before(old.ExpiresAt.Time) {
 			old.ExpiresAt = database.TimeOf(end)
 		}
-		if err := tx.Select("expires_at", "revoked_at").Updates(&old).Error; err != nil {
-			return fmt.Errorf("end token: %w", err)
+		err := tx.Select("expires_at", "revoked_at").Updates(&old).Error
+		if err == nil {
+			renewed, err = insertToken(tx, text, Grant{old.Name, old.Operations, expiresIn}, events...)
 		}
-		err := insertToken(tx, created, events...)
-		renewed = *created
 		return err
 	})
 	if err != nil {
@@ -237,7 +222,7 @@ func (t *Tokens) revoke(ctx context.Context, condition string, value any) (revok
 		var tokens []Token
 		err := tx.Select("id", "name", "revoked_at").Where(condition, value).Order("id").Find(&tokens).Error
 		if err != nil {
-			return fmt.Errorf("read tokens: %w", err)
+			return err
 		}
 		revoked, exists = 0, len(tokens) > 0
 		for _, token := range tokens {
@@ -246,7 +231,7 @@ func (t *Tokens) revoke(ctx context.Context, condition string, value any) (revok
 			}
 			revoked++
 			if err := tx.Model(&token).Update("revoked_at", database.Now()).Error; err != nil {
-				return fmt.Errorf("revoke token %d: %w", token.ID, err)
+				return err
 			}
 			if err := event.Add(tx, eventOf(event.TokenRevoked, token)); err != nil {
 				return err
