@@ -68,14 +68,13 @@ type Timing struct {
 type batcher struct {
 	inserter
 	queue chan *create
-	// waiting counts the creates in the queue by caller. It has a mutex of its own.
-	waiting map[string]int
-	sharing sync.Mutex
 	// wake receives a value when a create is queued, to wake a waiting lane.
 	wake chan struct{}
-	// mutex guards closed, so that nothing is sent to a closed queue.
-	mutex  sync.RWMutex
-	closed bool
+	// mutex guards closed, so that nothing is sent to a closed queue, and waiting, which counts the creates in the queue by
+	// caller.
+	mutex   sync.Mutex
+	closed  bool
+	waiting map[string]int
 	// lanes holds a value for each lane that inserts: a goroutine of the batcher or of a caller.
 	lanes chan struct{}
 	ended sync.WaitGroup
@@ -145,8 +144,8 @@ func (b *batcher) acquire() bool {
 		// Let callers that are ready to run enqueue first, so that they form a batch.
 		runtime.Gosched()
 	}
-	b.mutex.RLock()
-	defer b.mutex.RUnlock()
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
 	if b.closed || len(b.queue) > 0 || len(b.lanes) > 0 {
 		return false
 	}
@@ -166,13 +165,11 @@ func (b *batcher) release() {
 
 // enqueue puts a create into the queue, or returns ErrOverloaded.
 func (b *batcher) enqueue(c *create) error {
-	b.mutex.RLock()
-	defer b.mutex.RUnlock()
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
 	if b.closed {
 		return ErrUnavailable
 	}
-	b.sharing.Lock()
-	defer b.sharing.Unlock()
 	if len(b.queue) == cap(b.queue) || len(b.queue) >= queueLength && b.waiting[c.common.CreatedBy] >= fewWaiting {
 		return ErrOverloaded
 	}
@@ -188,8 +185,8 @@ func (b *batcher) enqueue(c *create) error {
 
 // leave notes that a create was taken from the queue.
 func (b *batcher) leave(c *create) {
-	b.sharing.Lock()
-	defer b.sharing.Unlock()
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
 	if b.waiting[c.common.CreatedBy]--; b.waiting[c.common.CreatedBy] == 0 {
 		delete(b.waiting, c.common.CreatedBy)
 	}
