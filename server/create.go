@@ -99,7 +99,7 @@ func (r *recordResponse[Record]) write(w http.ResponseWriter) error {
 	return err //nolint:wrapcheck // handleError looks at its type.
 }
 
-// explainReuse replaces store.ErrKeyReused with a refusal that lists the fields that differ, in the order of the
+// explainReuse replaces a KeyReusedError with a refusal that lists the fields that differ, in the order of the
 // contract, and returns other errors unchanged.
 func explainReuse(ctx context.Context, err error) error {
 	reused, ok := errors.AsType[*store.KeyReusedError](err)

@@ -37,12 +37,12 @@ type Change struct {
 // isRename reports whether an update replaces the idempotency key, or the caller to whom it belongs.
 func (c Change) isRename() bool {
 	before, after := c.Planned.Common(), c.Requested.Common()
-	return comparePointers(before.IdempotencyKey, after.IdempotencyKey) != 0 || before.CreatedBy != after.CreatedBy
+	return text(before.IdempotencyKey) != text(after.IdempotencyKey) || before.CreatedBy != after.CreatedBy
 }
 
 // replacesClientID reports whether an update replaces the client_id.
 func (c Change) replacesClientID() bool {
-	return comparePointers(c.Planned.UniqueClientID(), c.Requested.UniqueClientID()) != 0
+	return text(c.Planned.UniqueClientID()) != text(c.Requested.UniqueClientID())
 }
 
 // ChangePlanned makes changes of different stored providers as Change does. It returns ErrChanged if one is not the

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,11 +37,7 @@ type CreateRequest struct {
 	Reserve func(length int64) error
 }
 
-// ErrKeyReused means that the caller already used the idempotency key for another request. It is returned as a
-// KeyReusedError.
-var ErrKeyReused = errors.New("idempotency key was used for another request")
-
-// KeyReusedError is ErrKeyReused with the record that the key created.
+// KeyReusedError means that the caller already used the idempotency key for another request.
 type KeyReusedError struct {
 	// PK is the pk of the record.
 	PK int64
@@ -51,10 +46,9 @@ type KeyReusedError struct {
 }
 
 // Error names the provider that the key created.
-func (e *KeyReusedError) Error() string { return fmt.Sprintf("%v, provider %d", ErrKeyReused, e.PK) }
-
-// Unwrap returns ErrKeyReused.
-func (*KeyReusedError) Unwrap() error { return ErrKeyReused }
+func (e *KeyReusedError) Error() string {
+	return fmt.Sprintf("idempotency key was used for another request, provider %d", e.PK)
+}
 
 // maxTries is how often a create is tried while others take its key and free it again, or the keys change.
 const maxTries = 4
@@ -198,7 +192,7 @@ func (p *Providers) differing(ctx context.Context, stored, requested records.Rec
 func (p *Providers) validate(ctx context.Context, c *create) error {
 	taken, err := p.database.Find(ctx, database.Unique{
 		CreatedBy: c.common.CreatedBy, Kind: string(c.common.Kind),
-		IdempotencyKey: *cmp.Or(c.common.IdempotencyKey, new("")), ClientID: *cmp.Or(c.clientID, new("")),
+		IdempotencyKey: text(c.common.IdempotencyKey), ClientID: text(c.clientID),
 	})
 	if taken.IdempotencyKey {
 		return errKeyExists

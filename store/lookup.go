@@ -41,7 +41,7 @@ func findMet(tx *gorm.DB, creates []*create) (found []met, err error) {
 
 // settle settles a create that was not inserted, unless none of the records explains why.
 func (c *create) settle(found []met) {
-	isSame := func(wanted, other *string) bool { return wanted != nil && comparePointers(wanted, other) == 0 }
+	isSame := func(wanted, other *string) bool { return wanted != nil && *wanted == text(other) }
 	for _, other := range found {
 		switch {
 		case other.UID == c.common.UID:
@@ -56,15 +56,5 @@ func (c *create) settle(found []met) {
 	}
 }
 
-func comparePointers(a, b *string) int {
-	switch {
-	case a == nil && b == nil:
-		return 0
-	case a == nil:
-		return -1
-	case b == nil:
-		return 1
-	default:
-		return cmp.Compare(*a, *b)
-	}
-}
+// text returns a text, "" for none; neither an idempotency key nor a client_id is empty.
+func text(optional *string) string { return *cmp.Or(optional, new("")) }

@@ -27,10 +27,10 @@ type Reader struct {
 	transaction *gorm.DB
 }
 
-// Open returns the record with its secret. If the secret does not open, it reads the record and the keys again: the
+// open returns the record with its secret. If the secret does not open, it reads the record and the keys again: the
 // secret may have been sealed with a key that is newer than those in memory, or resealed and its key removed in the
-// meantime. It returns ErrDamaged or ErrUnavailable.
-func (r Reader) Open(ctx context.Context, record records.Record) (records.Record, error) {
+// meantime.
+func (r Reader) open(ctx context.Context, record records.Record) (records.Record, error) {
 	reader := r.reader(ctx)
 	keys, err := r.keys.Current(reader)
 	if err != nil {
@@ -42,14 +42,15 @@ func (r Reader) Open(ctx context.Context, record records.Record) (records.Record
 	return r.openedIn(reader.Where("pk = ?", record.Common().PK))
 }
 
-// Opened returns records with their secrets. For one that does not open it yields ErrDamaged.
+// Opened returns records with their secrets. For one that does not open it yields ErrDamaged. It can also yield
+// ErrUnavailable.
 func (r Reader) Opened(
 	ctx context.Context, sealed iter.Seq2[records.Record, error],
 ) iter.Seq2[records.Record, error] {
 	return func(yield func(records.Record, error) bool) {
 		for record, err := range sealed {
 			if err == nil {
-				record, err = r.Open(ctx, record)
+				record, err = r.open(ctx, record)
 			}
 			if !yield(record, err) {
 				return

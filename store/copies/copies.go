@@ -4,6 +4,7 @@
 package copies
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql/driver"
@@ -124,14 +125,8 @@ func checkEmpty(target *gorm.DB) error {
 	if _, err := keyset.Find(target); !errors.Is(err, database.ErrOlder) {
 		return errors.Join(fmt.Errorf("%w: it is in use; pass an empty database", ErrNotEmpty), err)
 	}
-	for _, table := range copiedTables() {
-		last, err := lastKey(target, table.name, table.key)
-		if err != nil {
-			return err
-		}
-		if last != 0 {
-			return fmt.Errorf("%w: there are rows in %s; pass an empty database", ErrNotEmpty, table.name)
-		}
+	if total, err := countCopied(target); err != nil || total > 0 {
+		return cmp.Or(err, fmt.Errorf("%w: it has %d rows; pass an empty database", ErrNotEmpty, total))
 	}
 	return nil
 }
@@ -153,23 +148,15 @@ func checkUnchanged(source *gorm.DB, copied []Content, isLive bool) error {
 	return nil
 }
 
-// lastKey returns the highest key of a table; 0 if it is empty.
-func lastKey(tx *gorm.DB, table, key string) (last int64, err error) {
-	if err := tx.Table(table).Select("coalesce(max(" + key + "), 0)").Scan(&last).Error; err != nil {
-		return 0, fmt.Errorf("find the last row of %s: %w", table, err)
-	}
-	return last, nil
-}
-
 // finishCopy makes the target usable. It chooses the key of the event, because the target does not generate keys above
 // those of its rows before the end of the load.
 func finishCopy(target *gorm.DB, row *keyset.Row) error {
 	if err := target.Create(row).Error; err != nil {
 		return fmt.Errorf("write the keyset of the database: %w", err)
 	}
-	last, err := lastKey(target, event.Table, "id")
-	if err != nil {
-		return err
+	var last int64
+	if err := target.Table(event.Table).Select("coalesce(max(id), 0)").Scan(&last).Error; err != nil {
+		return fmt.Errorf("find the last event: %w", err)
 	}
 	return event.Add(target, event.Event{ID: last + 1, Event: event.DatabaseCopied})
 }
@@ -196,13 +183,9 @@ func (c *copying) run() ([]Content, error) {
 	return c.contents, nil
 }
 
-// content is the content of the current table.
 func (c *copying) content() *Content { return &c.contents[len(c.contents)-1] }
 
-// copyAll copies all rows of a model.
-func copyAll[Row any](c *copying) error {
-	return copyRows[Row](c, c.source)
-}
+func copyAll[Row any](c *copying) error { return copyRows[Row](c, c.source) }
 
 func copyProviders(c *copying) error {
 	kind := func(kind records.Kind) *gorm.DB { return records.WithDefaults(c.source).Where("kind = ?", kind) }

@@ -50,10 +50,7 @@ func (Secret) Format(state fmt.State, _ rune) { _, _ = fmt.Fprint(state, redacte
 // LogValue returns a placeholder (slog.LogValuer).
 func (Secret) LogValue() slog.Value { return slog.StringValue(redacted) }
 
-// MarshalJSON always returns an error.
-func (Secret) MarshalJSON() ([]byte, error) { return nil, errSecretMarshaled }
-
-// MarshalText always returns an error.
+// MarshalText always returns an error, as JSON does for it.
 func (Secret) MarshalText() ([]byte, error) { return nil, errSecretMarshaled }
 
 // MarshalBinary always returns an error.

@@ -38,9 +38,3 @@ func (c *cache) put(digest string, token Token, read time.Time) {
 	}
 	c.tokens[digest] = cachedToken{token: token, read: read}
 }
-
-func (c *cache) clear() {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	clear(c.tokens)
-}

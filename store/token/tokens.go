@@ -190,7 +190,6 @@ func (t *Tokens) Renew(
 	if err != nil {
 		return "", Token{}, Token{}, fmt.Errorf("renew token %d: %w", id, err)
 	}
-	t.cache.clear()
 	return text, renewed, old, nil
 }
 
@@ -239,7 +238,6 @@ func (t *Tokens) revoke(ctx context.Context, condition string, value any) (revok
 		}
 		return nil
 	})
-	t.cache.clear()
 	return revoked, exists, err
 }
 
