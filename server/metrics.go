@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -73,10 +74,9 @@ func secondsBuckets() []float64 {
 
 // begin sets counters to 0, because a rate needs a previous value.
 func (m *Metrics) begin(openapi *contract.Document) {
-	for _, operation := range append(openapi.OperationIDs(), otherOperation) {
-		m.durations.WithLabelValues(operation)
-	}
+	m.durations.WithLabelValues(otherOperation)
 	for _, operation := range openapi.OperationIDs() {
+		m.durations.WithLabelValues(operation)
 		m.replays.WithLabelValues(operation)
 		m.limited.WithLabelValues(operation)
 	}
@@ -172,31 +172,29 @@ func (*storeCollector) Describe(chan<- *prometheus.Desc) {}
 // Collect sends the current figures, and what was read last.
 func (c *storeCollector) Collect(out chan<- prometheus.Metric) {
 	stats := c.store.Stats()
-	sendGauge(out, "queue_length", "Creates waiting for a transaction.", stats.QueueLength)
-	sendGauge(out, "queue_capacity", "Maximum number of waiting creates; more are refused as overloaded.",
-		stats.QueueCapacity)
+	send(out, "queue_length", "Creates waiting for a transaction.", stats.QueueLength)
+	send(out, "queue_capacity", "Maximum number of waiting creates; more are refused as overloaded.", stats.QueueCapacity)
 	collectPool(out, stats.Database.Readers, "readers")
 	collectPool(out, stats.Database.Writers, "writers")
 	if free := stats.Database.FreeBytes; free != nil {
-		sendGauge(out, "disk_free_bytes", "Free bytes on the disk of the SQLite database.", *free)
+		send(out, "disk_free_bytes", "Free bytes on the disk of the SQLite database.", *free)
 	}
 	if wal := stats.Database.WAL; wal != nil {
-		sendGauge(out, "wal_pages", "Pages in the SQLite WAL file; a page is 4096 bytes.", wal.Pages)
-		sendGauge(out, "wal_copied_pages", "Pages of the SQLite WAL already copied into the database file.", wal.CopiedPages)
-		sendCounter(out, "checkpoints_total", "Completed checkpoints of the SQLite WAL.", wal.Checkpoints)
-		sendCounter(out, "checkpoint_failures_total", "Failed checkpoints of the SQLite WAL.", wal.FailedCheckpoints)
+		send(out, "wal_pages", "Pages in the SQLite WAL file; a page is 4096 bytes.", wal.Pages)
+		send(out, "wal_copied_pages", "Pages of the SQLite WAL already copied into the database file.", wal.CopiedPages)
+		send(out, "checkpoints_total", "Completed checkpoints of the SQLite WAL.", wal.Checkpoints)
+		send(out, "checkpoint_failures_total", "Failed checkpoints of the SQLite WAL.", wal.FailedCheckpoints)
 	}
 	c.collectExpiry(out)
 }
 
 // collectPool does without NewDBStatsCollector of client_golang, because the store does not expose its *sql.DB.
 func collectPool(out chan<- prometheus.Metric, stats sql.DBStats, pool string) {
-	sendGauge(out, "pool_connections_limit", "Maximum number of connections in the pool.",
-		stats.MaxOpenConnections, pool)
-	sendGauge(out, "pool_connections_in_use", "Number of pool connections in use.", stats.InUse, pool)
-	sendGauge(out, "pool_connections_idle", "Number of idle pool connections.", stats.Idle, pool)
-	sendCounter(out, "pool_waits_total", "Number of waits for a connection from the pool.", stats.WaitCount, pool)
-	sendCounter(out, "pool_wait_seconds_total", "Total time spent waiting for a connection from the pool.",
+	send(out, "pool_connections_limit", "Maximum number of connections in the pool.", stats.MaxOpenConnections, pool)
+	send(out, "pool_connections_in_use", "Number of pool connections in use.", stats.InUse, pool)
+	send(out, "pool_connections_idle", "Number of idle pool connections.", stats.Idle, pool)
+	send(out, "pool_waits_total", "Number of waits for a connection from the pool.", stats.WaitCount, pool)
+	send(out, "pool_wait_seconds_total", "Total time spent waiting for a connection from the pool.",
 		stats.WaitDuration.Seconds(), pool)
 }
 
@@ -204,17 +202,14 @@ type number interface {
 	int | int64 | uint32 | uint64 | float64
 }
 
-func sendGauge[N number](out chan<- prometheus.Metric, name, help string, value N, pool ...string) {
-	out <- prometheus.MustNewConstMetric(figureDesc(name, help, pool), prometheus.GaugeValue, float64(value), pool...)
-}
-
-func sendCounter[N number](out chan<- prometheus.Metric, name, help string, value N, pool ...string) {
-	out <- prometheus.MustNewConstMetric(figureDesc(name, help, pool), prometheus.CounterValue, float64(value), pool...)
-}
-
-// figureDesc describes a figure. The figure of a pool has a label with the name of the pool.
-func figureDesc(name, help string, pool []string) *prometheus.Desc {
-	return prometheus.NewDesc("providerd_"+name, help, []string{"pool"}[:len(pool)], nil)
+// send sends a figure: a counter if its name says so, or a gauge. The figure of a pool has a label with its name.
+func send[N number](out chan<- prometheus.Metric, name, help string, value N, pool ...string) {
+	kind := prometheus.GaugeValue
+	if strings.HasSuffix(name, "_total") {
+		kind = prometheus.CounterValue
+	}
+	described := prometheus.NewDesc("providerd_"+name, help, []string{"pool"}[:len(pool)], nil)
+	out <- prometheus.MustNewConstMetric(described, kind, float64(value), pool...)
 }
 
 func (c *storeCollector) collectExpiry(out chan<- prometheus.Metric) {
@@ -224,7 +219,7 @@ func (c *storeCollector) collectExpiry(out chan<- prometheus.Metric) {
 		c.readExpiry()
 	}
 	if c.tokens != nil {
-		sendGauge(out, "expiring_callers", "Callers whose newest token expires within 14 days, or expired within the last "+
+		send(out, "expiring_callers", "Callers whose newest token expires within 14 days, or expired within the last "+
 			"14 days.", c.tokens.Callers)
 		sendTime(out, "token_expiry_timestamp_seconds", "When the first of the callers will have no valid token. "+
 			"Only a caller's newest token counts, and only if its lifetime is longer than 14 days.", c.tokens.First)
@@ -247,6 +242,6 @@ func (c *storeCollector) readExpiry() {
 // sendTime sends a time, unless it is unknown.
 func sendTime(out chan<- prometheus.Metric, name, help string, at time.Time) {
 	if !at.IsZero() {
-		sendGauge(out, name, help, at.Unix())
+		send(out, name, help, at.Unix())
 	}
 }

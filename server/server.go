@@ -6,7 +6,7 @@
 // (RFC 9457) in one place, Server.handleError.
 //
 // Package server/contract validates bodies, server/listener limits connections, server/advice checks settings against
-// standards, and store stores providers. Start with New and operationMiddlewares, then read oauth2.go.
+// standards, and store stores providers. Start with New and check, then read create.go.
 package server
 
 import (
@@ -92,20 +92,15 @@ func New(config Config) (*Server, error) {
 	if err := server.registerPages(server.router, kinds); err != nil {
 		return nil, err
 	}
+	chains := map[string][]echo.MiddlewareFunc{}
+	for _, op := range config.Contract.Operations() {
+		chains[op.ID] = []echo.MiddlewareFunc{server.check(op)}
+	}
 	api.RegisterHandlersWithOptions(server.router, api.NewStrictHandler(server, nil), api.RegisterHandlersOptions{
-		BaseURL: config.Contract.BaseURL, OperationMiddlewares: server.operationMiddlewares(),
+		BaseURL: config.Contract.BaseURL, OperationMiddlewares: chains,
 	})
 	config.Metrics.watch(server)
 	return server, nil
-}
-
-// operationMiddlewares returns the middleware of each operation.
-func (s *Server) operationMiddlewares() map[string][]echo.MiddlewareFunc {
-	chains := map[string][]echo.MiddlewareFunc{}
-	for _, op := range s.config.Contract.Operations() {
-		chains[op.ID] = []echo.MiddlewareFunc{s.check(op)}
-	}
-	return chains
 }
 
 // check returns the middleware that checks a request of an operation, in this order. Nothing of the body is read before
