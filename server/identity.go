@@ -24,7 +24,9 @@ import (
 
 const (
 	challengeHeader = "WWW-Authenticate"
-	bearer          = "Bearer"
+	// challenge begins the value of that header (RFC 6750 section 3).
+	challenge = `Bearer realm="providerd"`
+	bearer    = "Bearer"
 	// tokenLength is the length of a token, in characters; tokenPrefix is how each begins.
 	tokenLength = 44
 	tokenPrefix = "pvd_"
@@ -43,7 +45,7 @@ func (s *Server) authenticate(c echo.Context) error {
 	if flaw != "" {
 		return &refusal{
 			slug: unauthorized, detail: flaw + " " + sendBearer,
-			header: map[string]string{challengeHeader: challenge("")}, token: tokenMissing,
+			header: map[string]string{challengeHeader: challenge}, token: tokenMissing,
 		}
 	}
 	current, begun := exchangeOf(c.Request().Context()), time.Now()
@@ -140,15 +142,10 @@ func (s *Server) invalidToken(c echo.Context, reason tokenRefusal, remedy string
 	return &refusal{
 		slug:   unauthorized,
 		detail: description + " " + remedy,
-		header: map[string]string{challengeHeader: challenge(parameters)},
+		header: map[string]string{challengeHeader: challenge + parameters},
 		cause:  cause,
 		token:  reason,
 	}
-}
-
-// challenge returns the value of WWW-Authenticate (RFC 6750 section 3).
-func challenge(parameters string) string {
-	return `Bearer realm="providerd"` + parameters
 }
 
 // The header fields of draft-ietf-httpapi-ratelimit-headers-10, and the name of the only policy.
@@ -274,7 +271,7 @@ func authorize(op *contract.Operation) echo.HandlerFunc {
 		return &refusal{
 			slug:   forbidden,
 			detail: fmt.Sprintf("The token does not allow %s. Ask the operator for one that does.", op.ID),
-			header: map[string]string{challengeHeader: challenge(parameters)},
+			header: map[string]string{challengeHeader: challenge + parameters},
 			token:  tokenForbidden,
 		}
 	}

@@ -150,14 +150,17 @@ func (p *Providers) replay(
 	if err != nil {
 		return nil, fmt.Errorf("read the record of the idempotency key: %w", err)
 	}
-	fields, err := p.differing(ctx, record, requested)
-	if err != nil {
-		return nil, err
+	if records.MustNormalize(record, requested) {
+		if err := p.normalizing.Acquire(ctx, 1); err != nil {
+			return nil, gaveUp(err)
+		}
+		defer p.normalizing.Release(1)
 	}
-	if len(fields) > 0 {
-		return nil, &KeyReusedError{PK: record.Common().PK, Fields: fields}
+	fields, err := records.Differing(record, requested)
+	if len(fields) > 0 && err == nil {
+		err = &KeyReusedError{PK: record.Common().PK, Fields: fields}
 	}
-	return record, nil
+	return record, err
 }
 
 // reserve reserves memory for the record that a query selects, which has the columns of the requested one.
@@ -175,17 +178,6 @@ func (r CreateRequest) reserve(query *gorm.DB, requested records.Record) error {
 		return fmt.Errorf("measure the record: %w", err)
 	}
 	return r.Reserve(length)
-}
-
-// differing is Differing within the memory of the server.
-func (p *Providers) differing(ctx context.Context, stored, requested records.Record) (fields []string, err error) {
-	if records.MustNormalize(stored, requested) {
-		if err := p.normalizing.Acquire(ctx, 1); err != nil {
-			return nil, gaveUp(err)
-		}
-		defer p.normalizing.Release(1)
-	}
-	return records.Differing(stored, requested)
 }
 
 // validate returns the error that an insert of the create would return.

@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"strings"
 
 	"gorm.io/gorm"
@@ -33,10 +32,8 @@ func findMet(tx *gorm.DB, creates []*create) (found []met, err error) {
 	query := selectMet + "WHERE uid IN ? UNION ALL " + selectMet + "WHERE client_id IN ? UNION ALL " + selectMet +
 		"JOIN (VALUES " + strings.Repeat(", (?, ?, ?)", len(uids))[2:] + ") AS keys " +
 		"ON created_by = column1 AND kind = column2 AND idempotency_key = column3"
-	if err := tx.Raw(query, append([]any{uids, clientIDs}, keys...)...).Scan(&found).Error; err != nil {
-		return nil, fmt.Errorf("find unique values: %w", err)
-	}
-	return found, nil
+	err = tx.Raw(query, append([]any{uids, clientIDs}, keys...)...).Scan(&found).Error
+	return found, err
 }
 
 // settle settles a create that was not inserted, unless none of the records explains why.

@@ -46,7 +46,7 @@ func describe(broken *openapi3.SchemaError) Violation {
 	switch {
 	case broken.Value == nil:
 		return Violation{Code: codeNull, Detail: "must not be null"}
-	case !hasType(schema, broken.Value):
+	case visit(&openapi3.Schema{Type: schema.Type}, broken.Value) != nil:
 		return Violation{Code: codeType, Detail: describeType(broken)}
 	}
 	switch broken.SchemaField {
@@ -154,10 +154,6 @@ func describeType(broken *openapi3.SchemaError) string {
 		detail += `, such as ["` + sampleUUID + `"]`
 	}
 	return detail
-}
-
-func hasType(schema *openapi3.Schema, value any) bool {
-	return visit(&openapi3.Schema{Type: schema.Type}, value) == nil
 }
 
 func typeName(schema *openapi3.Schema) string {

@@ -240,12 +240,6 @@ func (o *Operation) field(name string) *field {
 	return nil
 }
 
-// isClosed reports whether the body can have only the fields of the contract.
-func (o *Operation) isClosed() bool {
-	takesMore := o.body.AdditionalProperties.Has
-	return takesMore != nil && !*takesMore
-}
-
 func newField(name string, body, schema *openapi3.Schema) field {
 	rules := *schema
 	result := field{

@@ -25,7 +25,7 @@ func (o *Operation) violations(sent Object, lenient bool) iter.Seq[Violation] {
 				return
 			}
 		}
-		if !o.isClosed() {
+		if more := o.body.AdditionalProperties.Has; more == nil || *more {
 			return
 		}
 		for i, name := range sent.unknown {

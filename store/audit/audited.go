@@ -113,25 +113,21 @@ type Contradiction struct {
 	Detail string
 }
 
-// contradictions are searches for the keys of records, and what they find. PostgreSQL would run NOT IN for each row.
-func (a audited) contradictions() []struct{ query, detail string } {
-	created := "SELECT subject FROM events WHERE event = '" + a.name + " created'"
-	deleted := "SELECT subject FROM events WHERE event = '" + a.name + " deleted'"
-	stored := "SELECT " + a.key + " FROM " + a.table
-	return []struct{ query, detail string }{
-		{stored + " EXCEPT " + created + " ORDER BY 1", "was inserted without an event"},
-		{created + " EXCEPT " + deleted + " EXCEPT " + stored + " ORDER BY 1", "was removed without an event"},
-		{stored + " INTERSECT " + deleted + " ORDER BY 1", "is stored, although it was deleted"},
-		{created + " GROUP BY subject HAVING count(*) > 1 ORDER BY 1", "was created more than once"},
-	}
-}
-
 // Contradictions returns records that were inserted, removed or stored again without an event. On ErrUnavailable the
 // sequence ends.
 func (l *Log) Contradictions(ctx context.Context) iter.Seq2[Contradiction, error] {
 	return func(yield func(Contradiction, error) bool) {
 		for _, a := range auditedRecords() {
-			for _, search := range a.contradictions() {
+			created := "SELECT subject FROM events WHERE event = '" + a.name + " created'"
+			deleted := "SELECT subject FROM events WHERE event = '" + a.name + " deleted'"
+			stored := "SELECT " + a.key + " FROM " + a.table
+			// PostgreSQL would run NOT IN for each row.
+			for _, search := range []struct{ query, detail string }{
+				{stored + " EXCEPT " + created + " ORDER BY 1", "was inserted without an event"},
+				{created + " EXCEPT " + deleted + " EXCEPT " + stored + " ORDER BY 1", "was removed without an event"},
+				{stored + " INTERSECT " + deleted + " ORDER BY 1", "is stored, although it was deleted"},
+				{created + " GROUP BY subject HAVING count(*) > 1 ORDER BY 1", "was created more than once"},
+			} {
 				var ids []int64
 				if err := l.database.Reader().WithContext(ctx).Raw(search.query).Scan(&ids).Error; err != nil {
 					yield(Contradiction{}, fmt.Errorf("compare records with events: %w", err))

@@ -6,7 +6,6 @@ package event
 import (
 	"context"
 	"database/sql/driver"
-	"fmt"
 	"iter"
 	"os"
 	"os/user"
@@ -107,10 +106,7 @@ func Add(tx *gorm.DB, events ...Event) error {
 	for i := range events {
 		events[i].At, events[i].OSUser = at, by
 	}
-	if err := tx.Session(&gorm.Session{NewDB: true}).CreateInBatches(&events, rows.PageSize).Error; err != nil {
-		return fmt.Errorf("insert events: %w", err)
-	}
-	return nil
+	return tx.Session(&gorm.Session{NewDB: true}).CreateInBatches(&events, rows.PageSize).Error
 }
 
 // AddRestored adds the event that a database was restored.

@@ -44,8 +44,10 @@ type Draft struct {
 // CreateDraft creates the draft of a file that will be at path. It returns fs.ErrExist if there is anything, or another
 // file system error.
 func CreateDraft(path string) (*Draft, error) {
-	if err := checkNotExist(path); err != nil {
+	if exists, err := Exists(path); err != nil {
 		return nil, err
+	} else if exists {
+		return nil, fmt.Errorf("%w: %s; choose a path that does not exist", fs.ErrExist, path)
 	}
 	return CreateDraftOver(path)
 }

@@ -34,11 +34,3 @@ func Exists(path string) (bool, error) {
 	}
 	return true, nil
 }
-
-func checkNotExist(path string) error {
-	exists, err := Exists(path)
-	if err == nil && exists {
-		err = fmt.Errorf("%w: %s; choose a path that does not exist", fs.ErrExist, path)
-	}
-	return err
-}

@@ -82,10 +82,7 @@ func (k *Keys) change(tx *gorm.DB, do func(c *change) error) error {
 		return err
 	}
 	row.Version = randomBytes()
-	if err := tx.Save(&row).Error; err != nil {
-		return fmt.Errorf("save the keyset: %w", err)
-	}
-	return nil
+	return tx.Save(&row).Error
 }
 
 // Key is a data key that seals secrets, or a master key.

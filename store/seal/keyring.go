@@ -19,10 +19,10 @@ func newKeyring() (keyring, error) { return keyringOf(keyset.NewHandle(aead.AES2
 
 // keyringOf takes the results of a function that returns a keyset.
 func keyringOf(handle *keyset.Handle, err error) (keyring, error) {
-	if err != nil {
-		return keyring{}, fmt.Errorf("load keys: %w", err)
+	var primitive tink.AEAD
+	if err == nil {
+		primitive, err = aead.New(handle)
 	}
-	primitive, err := aead.New(handle)
 	if err != nil {
 		return keyring{}, fmt.Errorf("load keys: %w", err)
 	}

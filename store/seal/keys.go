@@ -37,10 +37,10 @@ func NewKeys() (*Keys, error) {
 }
 
 func keysOf(secrets keyring, digest *keyset.Handle, err error) (*Keys, error) {
-	if err != nil {
-		return nil, fmt.Errorf("load keys: %w", err)
+	var authenticator tink.MAC
+	if err == nil {
+		authenticator, err = mac.New(digest)
 	}
-	authenticator, err := mac.New(digest)
 	if err != nil {
 		return nil, fmt.Errorf("load keys: %w", err)
 	}
