@@ -138,7 +138,6 @@ func constantHeader() http.Header {
 	}
 }
 
-// setHeaders sets the headers of every response.
 func (s *Server) setHeaders(c echo.Context, current *exchange) {
 	header := c.Response().Header()
 	maps.Copy(header, s.constantHeader)

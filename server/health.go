@@ -28,7 +28,6 @@ func (s *Server) checkReady(ctx context.Context) error {
 	return nil
 }
 
-// ready serves /readyz.
 func (s *Server) ready(c echo.Context) error {
 	if s.isDraining.Load() {
 		return respondHealth(c, http.StatusServiceUnavailable, "draining")

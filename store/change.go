@@ -40,7 +40,6 @@ func (c Change) isRename() bool {
 	return text(before.IdempotencyKey) != text(after.IdempotencyKey) || before.CreatedBy != after.CreatedBy
 }
 
-// replacesClientID reports whether an update replaces the client_id.
 func (c Change) replacesClientID() bool {
 	return text(c.Planned.UniqueClientID()) != text(c.Requested.UniqueClientID())
 }
@@ -150,7 +149,6 @@ func (c changing) free(changes []Change, updated []int) error {
 	return errors.Join(c.set("idempotency_key", nil, renamed), c.set(records.ClientIDColumn, placeholder, replaced))
 }
 
-// set sets a column of some providers.
 func (c changing) set(column string, value any, pks []int64) error {
 	for chunk := range slices.Chunk(pks, rows.PageSize) {
 		query := c.tx.Table(records.Table).Where("pk IN ?", chunk)

@@ -40,12 +40,10 @@ type Store struct {
 type Providers struct {
 	Reader
 	batcher *batcher
-	// normalizing bounds the records that are brought into the same form to be compared with requests.
+	// normalizing bounds the records that are brought into the same form to be compared with requests to 1, because the
+	// most expensive credentials take 47 MB.
 	normalizing *semaphore.Weighted
 }
-
-// maxNormalizing is 1 because the most expensive credentials take 47 MB.
-const maxNormalizing = 1
 
 // Create returns a new Store for a server, over a database of the current schema, which may be new. The master keys in
 // the file at keysetPath encrypt the data keys of the database. If the database has none, Create creates them and,
@@ -53,10 +51,11 @@ const maxNormalizing = 1
 //
 // It returns seal.ErrNoKeyset or ErrKeysetUnusable, ErrUnavailable or an error of the file system.
 func Create(ctx context.Context, db database.Database, keysetPath string) (*Store, error) {
-	if err := keyset.Create(ctx, db, keysetPath); err != nil {
-		return nil, errors.Join(err, db.Close())
+	err := keyset.Create(ctx, db, keysetPath)
+	if err == nil {
+		err = db.Prepare(ctx)
 	}
-	if err := db.Prepare(ctx); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return Open(ctx, db, keysetPath)
@@ -73,8 +72,7 @@ func Open(ctx context.Context, db database.Database, keysetPath string) (*Store,
 	}
 	return &Store{
 		Providers: &Providers{
-			Reader: Reader{database: db, keys: keys}, batcher: startBatcher(db, keys),
-			normalizing: semaphore.NewWeighted(maxNormalizing),
+			Reader: Reader{database: db, keys: keys}, batcher: startBatcher(db, keys), normalizing: semaphore.NewWeighted(1),
 		},
 		Applications: application.New(db), Tokens: token.New(db), Events: event.New(db),
 		Log: audit.New(db, keys, loaded), Keys: keys, database: db,

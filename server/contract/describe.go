@@ -67,10 +67,6 @@ func describe(broken *openapi3.SchemaError) Violation {
 	}
 }
 
-func missing() Violation {
-	return Violation{Code: codeRequired, Detail: "is required"}
-}
-
 func nulCharacter() Violation {
 	return Violation{Code: codeNul, Detail: "must not contain the character U+0000"}
 }

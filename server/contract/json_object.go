@@ -100,7 +100,6 @@ func (r *objectReader) next() (jsontext.Token, error) {
 	return token, nil
 }
 
-// members reads the body.
 func (r *objectReader) members(op *Operation) (Object, error) {
 	result := Object{operation: op, members: map[string]any{}}
 	if _, err := r.next(); err != nil {
@@ -135,7 +134,6 @@ func (r *objectReader) members(op *Operation) (Object, error) {
 	}
 }
 
-// object reads an object and returns its text.
 func (r *objectReader) object() (jsontext.Value, error) {
 	if _, err := r.next(); err != nil {
 		return nil, err

@@ -130,14 +130,15 @@ func MostSimilar(name string, known []string) string {
 		return ""
 	}
 	plain := plainName(name)
-	nearest, fewest := "", maxEdits+1
-	for _, other := range known {
-		// In short names, a few edits make any name similar.
-		if edits := editDistance(plain, plainName(other)); edits < fewest && edits < cmp.Or(len(plain)/2, 1) {
-			nearest, fewest = other, edits
+	for edits := range maxEdits + 1 {
+		for _, other := range known {
+			// In short names, a few edits make any name similar.
+			if edits < cmp.Or(len(plain)/2, 1) && isWithin(edits, plain, plainName(other)) {
+				return other
+			}
 		}
 	}
-	return nearest
+	return ""
 }
 
 func plainName(name string) string {
@@ -149,29 +150,18 @@ func plainName(name string) string {
 	}, name)
 }
 
-// editDistance returns the least number of insertions, deletions, replacements and swaps of adjacent bytes that turn
-// one text into the other (optimal string alignment). If the lengths differ too much, it returns more than maxEdits.
-func editDistance(a, b string) int {
-	if max(len(a)-len(b), len(b)-len(a)) > maxEdits {
-		return maxEdits + 1
+// isWithin reports whether some insertions, deletions, replacements and swaps of adjacent bytes turn one text into the
+// other (optimal string alignment).
+func isWithin(edits int, a, b string) bool {
+	for a != "" && b != "" && a[0] == b[0] {
+		a, b = a[1:], b[1:]
 	}
-	before, row, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+	switch {
+	case a == "" || b == "" || edits == 0:
+		return len(a)+len(b) <= edits
+	case len(a) > 1 && len(b) > 1 && a[0] == b[1] && a[1] == b[0] && isWithin(edits-1, a[2:], b[2:]):
+		return true
+	default:
+		return isWithin(edits-1, a[1:], b) || isWithin(edits-1, a, b[1:]) || isWithin(edits-1, a[1:], b[1:])
 	}
-	for i := range len(a) {
-		next[0] = i + 1
-		for j := range len(b) {
-			replaced := row[j]
-			if a[i] != b[j] {
-				replaced++
-			}
-			next[j+1] = min(replaced, row[j+1]+1, next[j]+1)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				next[j+1] = min(next[j+1], before[j-1]+1)
-			}
-		}
-		before, row, next = row, next, before
-	}
-	return row[len(b)]
 }

@@ -49,7 +49,7 @@ func (f field) ofValue(sent Object, yield func(Violation) bool) bool {
 		broken := firstBroken(f.rules, value)
 		return broken == nil || yield(at(f.pointer(), describe(broken)))
 	}
-	return !f.required || yield(at(f.pointer(), missing()))
+	return !f.required || yield(at(f.pointer(), Violation{Code: codeRequired, Detail: "is required"}))
 }
 
 // ofElements yields what is wrong with the elements of a list.

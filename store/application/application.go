@@ -130,7 +130,6 @@ func removeLinks(tx *gorm.DB, application, removed records.Application) error {
 	return addLinkEvents(tx, event.ProviderUnlinked, removed)
 }
 
-// relink changes an application in a transaction, and returns it.
 func (a *Applications) relink(
 	ctx context.Context, doing, slug string, change func(tx *gorm.DB) error,
 ) (changed records.Application, err error) {

@@ -106,7 +106,6 @@ func damageOf(read rows.Row[records.Record], keys *seal.Keys) error {
 	return err
 }
 
-// add counts a provider that cannot be read.
 func (e *DamagedError) add(failure error) {
 	e.Damaged++
 	if len(e.First) < maxNamed {

@@ -210,6 +210,10 @@ const copyPage = 200
 
 // copyRows copies the rows of a model that a query selects, in the order of their keys.
 func copyRows[Row any](c *copying, from *gorm.DB) error {
+	statement, ctx := &gorm.Statement{DB: c.source}, c.source.Statement.Context
+	if err := statement.Parse(new(Row)); err != nil {
+		return fmt.Errorf("find the columns of %s: %w", c.table.name, err)
+	}
 	for after := int64(0); ; {
 		var page []Row
 		query := from.Session(&gorm.Session{}).Where(c.table.key+" > ?", after).Order(c.table.key).Limit(copyPage)
@@ -224,36 +228,21 @@ func copyRows[Row any](c *copying, from *gorm.DB) error {
 				return fmt.Errorf("write rows of %s: %w", c.table.name, err)
 			}
 		}
-		last, err := c.add(reflect.ValueOf(page))
-		if err != nil {
-			return fmt.Errorf("read rows of %s after %d: %w", c.table.name, after, err)
-		}
-		after = last
-	}
-}
-
-// add adds the columns of rows to the content of their table, and returns the last key.
-func (c *copying) add(rows reflect.Value) (last int64, err error) {
-	statement := &gorm.Statement{DB: c.source}
-	if err := statement.Parse(rows.Index(0).Interface()); err != nil {
-		return 0, fmt.Errorf("find the columns: %w", err)
-	}
-	ctx := c.source.Statement.Context
-	for i := range rows.Len() {
-		for _, name := range statement.Schema.DBNames {
-			value, _ := statement.Schema.FieldsByDBName[name].ValueOf(ctx, rows.Index(i))
-			if err := c.addValue(value); err != nil {
-				return 0, fmt.Errorf("%s: %w", name, err)
+		for i := range page {
+			row := reflect.ValueOf(&page[i]).Elem()
+			for _, name := range statement.Schema.DBNames {
+				value, _ := statement.Schema.FieldsByDBName[name].ValueOf(ctx, row)
+				if err := c.addValue(value); err != nil {
+					return fmt.Errorf("read %s of %s after %d: %w", name, c.table.name, after, err)
+				}
 			}
+			key, _ := statement.Schema.PrioritizedPrimaryField.ValueOf(ctx, row)
+			after = key.(int64)
 		}
-		key, _ := statement.Schema.PrioritizedPrimaryField.ValueOf(ctx, rows.Index(i))
-		last = key.(int64)
+		c.content().Rows += int64(len(page))
+		c.done += int64(len(page))
+		c.progress(c.done)
 	}
-	count := int64(rows.Len())
-	c.content().Rows += count
-	c.done += count
-	c.progress(c.done)
-	return last, nil
 }
 
 // addValue adds a value to the hash, as JSON.

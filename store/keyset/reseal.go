@@ -94,7 +94,6 @@ func (r *resealing) begin(tx *gorm.DB) (err error) {
 	return err
 }
 
-// check returns errStartOver if the run must start over.
 func (r *resealing) check(tx *gorm.DB) error {
 	keys, err := r.of.Latest(tx)
 	if err != nil {

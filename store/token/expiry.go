@@ -47,7 +47,6 @@ func (t *Tokens) Expiry(ctx context.Context, notice time.Duration) (expiry Expir
 	return expiry, nil
 }
 
-// active selects the tokens that are valid at a time.
 func active(tx *gorm.DB, at time.Time) *gorm.DB {
 	return tx.Model(&Token{}).Where("revoked_at IS NULL AND expires_at > ?", database.TimeOf(at))
 }
