@@ -13,12 +13,6 @@ import (
 	"example.com/providerd/store/rows"
 )
 
-// Deletable returns the providers with these pks, ordered by pk, without their settings, which may be damaged. It
-// returns the errors of Delete.
-func (r Reader) Deletable(ctx context.Context, pks []int64) ([]records.Provider, error) {
-	return deletable(r.reader(ctx), pks)
-}
-
 // Delete deletes providers, all or none, in one transaction; pass at most a few thousand. Their idempotency
 // keys go with them, so that a create with the same key creates a record again. Their events stay.
 //
@@ -34,7 +28,7 @@ func (p *Providers) Delete(ctx context.Context, pks []int64) error {
 
 // deleteProviders is Delete within a transaction.
 func deleteProviders(tx *gorm.DB, pks []int64) error {
-	providers, err := deletable(tx, pks)
+	providers, err := Reader{transaction: tx}.Deletable(tx.Statement.Context, pks)
 	if err != nil {
 		return err
 	}
@@ -50,8 +44,11 @@ func deleteProviders(tx *gorm.DB, pks []int64) error {
 	return event.Add(tx, events...)
 }
 
-// deletable reports which providers cannot be deleted and why; a violated constraint reports neither.
-func deletable(tx *gorm.DB, pks []int64) ([]records.Provider, error) {
+// Deletable returns the providers with these pks, ordered by pk, without their settings, which may be damaged. It
+// returns the errors of Delete.
+func (r Reader) Deletable(ctx context.Context, pks []int64) ([]records.Provider, error) {
+	// A violated constraint would report neither which providers cannot be deleted nor why.
+	tx := r.reader(ctx)
 	var providers []records.Provider
 	for chunk := range slices.Chunk(slices.Compact(slices.Sorted(slices.Values(pks))), rows.PageSize) {
 		var page []records.Provider

@@ -262,7 +262,7 @@ func (i inserter) lookUp(creates []*create) error {
 	ctx, cancel := untilDeadline(creates)
 	defer cancel()
 	var keys *keyset.Loaded
-	var found []met
+	var found []records.OAuth2Provider
 	err := i.database.Read(ctx, func(tx *gorm.DB) (err error) {
 		if keys, err = i.keys.Latest(tx); err == nil {
 			found, err = findMet(tx, creates)

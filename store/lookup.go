@@ -13,17 +13,11 @@ import (
 // errKeyExists means that a record with the idempotency key of a create exists.
 var errKeyExists = errors.New("a record of the idempotency key exists")
 
-// met is a record that has a uid, a client_id or an idempotency key of some creates.
-type met struct {
-	records.Provider `gorm:"embedded"`
-	ClientID         *string
-}
-
-// selectMet selects records with the unique values of creates.
+// selectMet selects records of both kinds that have a uid, a client_id or an idempotency key of some creates.
 const selectMet = "SELECT pk, uid, created_at, created_by, kind, idempotency_key, client_id FROM providers "
 
 // findMet finds the records with one statement, so that it sees one state of the database.
-func findMet(tx *gorm.DB, creates []*create) (found []met, err error) {
+func findMet(tx *gorm.DB, creates []*create) (found []records.OAuth2Provider, err error) {
 	var uids, clientIDs, keys []any
 	for _, c := range creates {
 		uids, clientIDs = append(uids, c.common.UID), append(clientIDs, records.Optional(c.clientID))
@@ -37,14 +31,14 @@ func findMet(tx *gorm.DB, creates []*create) (found []met, err error) {
 }
 
 // settle settles a create that was not inserted, unless none of the records explains why.
-func (c *create) settle(found []met) {
-	isSame := func(wanted, other *string) bool { return wanted != nil && *wanted == text(other) }
+func (c *create) settle(found []records.OAuth2Provider) {
+	isSame := func(wanted *string, other string) bool { return wanted != nil && *wanted == other }
 	for _, other := range found {
 		switch {
 		case other.UID == c.common.UID:
 			c.common.PK, c.common.CreatedAt, c.err, c.state = other.PK, other.CreatedAt, nil, settled
 			return
-		case isSame(c.common.IdempotencyKey, other.IdempotencyKey) &&
+		case isSame(c.common.IdempotencyKey, text(other.IdempotencyKey)) &&
 			c.common.CreatedBy == other.CreatedBy && c.common.Kind == other.Kind:
 			c.err, c.state = errKeyExists, settled
 		case isSame(c.clientID, other.ClientID) && !errors.Is(c.err, errKeyExists):

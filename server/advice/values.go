@@ -2,6 +2,7 @@ package advice
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -126,11 +127,7 @@ func hasUnitTwice(validity string) bool {
 // isRepetitive reports whether a text has fewer distinct bytes than random texts have, even hexadecimal ones.
 func isRepetitive(text string) bool {
 	const fewDistinct = 8
-	distinct := map[byte]bool{}
-	for i := range len(text) {
-		distinct[text[i]] = true
-	}
-	return len(distinct) < fewDistinct
+	return len(slices.Compact(slices.Sorted(slices.Values([]byte(text))))) < fewDistinct
 }
 
 // isLonger reports whether a validity such as "hours=1;minutes=30" is longer than a limit. Invalid parts count as 0.

@@ -48,14 +48,12 @@ func keysOf(secrets keyring, digest *keyset.Handle, err error) (*Keys, error) {
 }
 
 // Rotated returns these keys and a new one, which seals.
-func (k *Keys) Rotated() (*Keys, error) {
-	secrets, err := k.with()
-	return &Keys{keyring: secrets, digest: k.digest, mac: k.mac}, err
-}
+func (k *Keys) Rotated() (*Keys, error) { return k.sealing(k.with()) }
 
 // Without returns the keys that seal or are kept.
-func (k *Keys) Without(kept []uint32) (*Keys, error) {
-	secrets, err := k.without(kept)
+func (k *Keys) Without(kept []uint32) (*Keys, error) { return k.sealing(k.without(kept)) }
+
+func (k *Keys) sealing(secrets keyring, err error) (*Keys, error) {
 	return &Keys{keyring: secrets, digest: k.digest, mac: k.mac}, err
 }
 

@@ -18,22 +18,15 @@ import (
 type MasterKeys struct{ keyring }
 
 // NewMasterKeys returns a new master key.
-func NewMasterKeys() (*MasterKeys, error) {
-	ring, err := newKeyring()
-	return &MasterKeys{ring}, err
-}
+func NewMasterKeys() (*MasterKeys, error) { return masterOf(newKeyring()) }
+
+func masterOf(ring keyring, err error) (*MasterKeys, error) { return &MasterKeys{ring}, err }
 
 // WithNew returns these keys and a new one, which is primary.
-func (m *MasterKeys) WithNew() (*MasterKeys, error) {
-	ring, err := m.with()
-	return &MasterKeys{ring}, err
-}
+func (m *MasterKeys) WithNew() (*MasterKeys, error) { return masterOf(m.with()) }
 
 // OnlyPrimary returns the primary key.
-func (m *MasterKeys) OnlyPrimary() (*MasterKeys, error) {
-	ring, err := m.without(nil)
-	return &MasterKeys{ring}, err
-}
+func (m *MasterKeys) OnlyPrimary() (*MasterKeys, error) { return masterOf(m.without(nil)) }
 
 // ReadMasterKeys reads a keyset file. It returns ErrNoKeyset or ErrKeysetUnusable.
 func ReadMasterKeys(path string) (*MasterKeys, error) {
