@@ -91,14 +91,9 @@ func (e *exchange) limitStorage(ctx context.Context) (context.Context, context.C
 func createRequest(ctx context.Context, name string, idempotencyKey *string) store.CreateRequest {
 	current := exchangeOf(ctx)
 	return store.CreateRequest{
-		Name:           name,
-		CreatedBy:      current.token.Name,
-		RequestID:      current.requestID,
-		IdempotencyKey: idempotencyKey,
-		RemoteAddress:  current.remoteAddress,
-		ValidateOnly:   current.validateOnly,
-		Timing:         current.spans.createTiming(),
-		Reserve:        current.reserved.holdRecord,
+		Name: name, CreatedBy: current.token.Name, RequestID: current.requestID, IdempotencyKey: idempotencyKey,
+		RemoteAddress: current.remoteAddress, ValidateOnly: current.validateOnly,
+		Timing: current.spans.createTiming(), Reserve: current.reserved.holdRecord,
 	}
 }
 

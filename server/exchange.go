@@ -5,9 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
-	"log/slog"
 	"maps"
-	"net"
 	"net/http"
 	"net/url"
 	"runtime/debug"
@@ -15,11 +13,8 @@ import (
 	"time"
 
 	"github.com/labstack/echo/v4"
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/trace"
 
 	"example.com/providerd/server/contract"
-	"example.com/providerd/store"
 	"example.com/providerd/store/token"
 )
 
@@ -63,38 +58,6 @@ type exchangeKey struct{}
 
 // exchangeOf returns the exchange that a context belongs to. It panics if there is none.
 func exchangeOf(ctx context.Context) *exchange { return ctx.Value(exchangeKey{}).(*exchange) }
-
-// spans holds the data for the spans of one request, which are created after the response. A nil pointer records
-// nothing.
-type spans struct {
-	tracer trace.Tracer
-	root   trace.Span
-	// fixed holds the attributes that all requests of the operation have in common.
-	fixed []attribute.KeyValue
-	// validation is when the body was validated; zero if it was not.
-	validation interval
-	// timing is filled in by the store.
-	timing store.Timing
-}
-
-type interval struct{ begun, ended time.Time }
-
-// validate records the start of validation, and its end when the caller calls end.
-func (s *spans) validate() (end func()) {
-	if s == nil {
-		return func() {}
-	}
-	s.validation.begun = time.Now()
-	return func() { s.validation.ended = time.Now() }
-}
-
-// createTiming returns the timing for the store to fill in; nil if nothing is recorded.
-func (s *spans) createTiming() *store.Timing {
-	if s == nil {
-		return nil
-	}
-	return &s.timing
-}
 
 const (
 	requestIDHeader             = "X-Request-Id"
@@ -183,93 +146,4 @@ func callRecovered(next echo.HandlerFunc, c echo.Context) (err error) {
 		}
 	}()
 	return next(c)
-}
-
-const (
-	// maxLoggedField is how many bytes of a value chosen by the caller are logged.
-	maxLoggedField = 256
-	// maxLoggedError is the same for errors; it has room for the stack of a panic.
-	maxLoggedError = 16 << 10
-)
-
-// truncate returns at most limit bytes of a string, with an ellipsis if it was longer.
-func truncate(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	return text[:limit] + "…"
-}
-
-// log writes one line for each exchange, at level debug for probes and pages that succeed. It contains nothing of the
-// body, and of the query only validate_only.
-func (s *Server) log(c echo.Context, current *exchange) {
-	attributes := append(make([]slog.Attr, 0, 16),
-		slog.String("request_id", current.requestID),
-		slog.String("method", truncate(c.Request().Method, maxLoggedField)),
-		slog.String("path", truncate(withoutToken(c.Request().URL.Path), maxLoggedField)),
-		slog.Int("status", c.Response().Status),
-		slog.Int64("bytes", c.Response().Size),
-		slog.Float64("duration_ms", float64(current.took)/float64(time.Millisecond)),
-	)
-	attributes = current.appendAddresses(attributes, c.Request().RemoteAddr)
-	if current.token.ID != 0 {
-		attributes = append(attributes,
-			slog.String("caller", current.token.Name), slog.Int64("token_id", current.token.ID))
-	}
-	if current.traceID != "" {
-		attributes = append(attributes, slog.String("trace_id", current.traceID))
-	}
-	if current.validateOnly {
-		attributes = append(attributes, slog.Bool("validate_only", true))
-	}
-	level := slog.LevelInfo
-	if current.operation == nil && c.Response().Status < http.StatusBadRequest {
-		level = slog.LevelDebug
-	}
-	if refused := current.refused; refused != nil {
-		attributes = append(attributes, slog.String("problem", string(refused.slug)))
-		if refused.cause != nil {
-			attributes = append(attributes, slog.String("error", truncate(refused.cause.Error(), maxLoggedError)))
-		}
-		if s.problems[refused.slug].Status >= http.StatusInternalServerError {
-			level = slog.LevelError
-		}
-	}
-	if current.refused.isCutOff() || current.writeError != nil {
-		attributes = append(attributes, slog.String("outcome", "canceled"))
-	}
-	if current.writeError != nil {
-		attributes = append(attributes, slog.String("write_error", truncate(current.writeError.Error(), maxLoggedError)))
-	}
-	s.writeLine(c.Request().Context(), current.started.Add(current.took), level, attributes)
-}
-
-// withoutToken cuts off an access token that was put into a path by mistake.
-func withoutToken(path string) string {
-	before, _, found := strings.Cut(path, tokenPrefix)
-	if found {
-		before += tokenPrefix + "…"
-	}
-	return before
-}
-
-// appendAddresses appends the address of the peer and, if a trusted proxy sent it, the address of its client.
-func (e *exchange) appendAddresses(attributes []slog.Attr, peer string) []slog.Attr {
-	attributes = append(attributes, slog.String("remote", peer))
-	if host, _, err := net.SplitHostPort(peer); err == nil && host != e.remoteAddress {
-		attributes = append(attributes, slog.String("client", e.remoteAddress))
-	}
-	return attributes
-}
-
-// writeLine logs without what the methods of the logger add: a second clock reading and the source line.
-func (s *Server) writeLine(ctx context.Context, at time.Time, level slog.Level, attributes []slog.Attr) {
-	handler := s.config.Logger.Handler()
-	if !handler.Enabled(ctx, level) {
-		return
-	}
-	record := slog.NewRecord(at, level, "request", 0)
-	record.AddAttrs(attributes...)
-	// The methods of the logger ignore the error, too.
-	_ = handler.Handle(ctx, record)
 }

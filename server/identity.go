@@ -140,11 +140,8 @@ func (s *Server) invalidToken(c echo.Context, reason tokenRefusal, remedy string
 	description := fmt.Sprintf("The access token is %s.", state)
 	parameters := fmt.Sprintf(`, error="invalid_token", error_description=%q`, description)
 	return &refusal{
-		slug:   unauthorized,
-		detail: description + " " + remedy,
+		slug: unauthorized, detail: description + " " + remedy, cause: cause, token: reason,
 		header: map[string]string{challengeHeader: challenge + parameters},
-		cause:  cause,
-		token:  reason,
 	}
 }
 
@@ -269,10 +266,8 @@ func authorize(op *contract.Operation) echo.HandlerFunc {
 		}
 		parameters := fmt.Sprintf(`, error="insufficient_scope", scope=%q`, op.ID)
 		return &refusal{
-			slug:   forbidden,
-			detail: fmt.Sprintf("The token does not allow %s. Ask the operator for one that does.", op.ID),
-			header: map[string]string{challengeHeader: challenge + parameters},
-			token:  tokenForbidden,
+			slug: forbidden, detail: fmt.Sprintf("The token does not allow %s. Ask the operator for one that does.", op.ID),
+			header: map[string]string{challengeHeader: challenge + parameters}, token: tokenForbidden,
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"example.com/providerd/server/contract"
+	"example.com/providerd/store"
 )
 
 // traceparentHeader is defined by W3C Trace Context. Its companion tracestate, free text of the caller, is not read.
@@ -39,6 +40,38 @@ type Traces struct{ tracer trace.Tracer }
 // NewTraces returns new Traces that use the tracer of a provider.
 func NewTraces(provider trace.TracerProvider) *Traces {
 	return &Traces{provider.Tracer("example.com/providerd/server", trace.WithSchemaURL(semconv.SchemaURL))}
+}
+
+// spans holds the data for the spans of one request, which are created after the response. A nil pointer records
+// nothing.
+type spans struct {
+	tracer trace.Tracer
+	root   trace.Span
+	// fixed holds the attributes that all requests of the operation have in common.
+	fixed []attribute.KeyValue
+	// validation is when the body was validated; zero if it was not.
+	validation interval
+	// timing is filled in by the store.
+	timing store.Timing
+}
+
+type interval struct{ begun, ended time.Time }
+
+// validate records the start of validation, and its end when the caller calls end.
+func (s *spans) validate() (end func()) {
+	if s == nil {
+		return func() {}
+	}
+	s.validation.begun = time.Now()
+	return func() { s.validation.ended = time.Now() }
+}
+
+// createTiming returns the timing for the store to fill in; nil if nothing is recorded.
+func (s *spans) createTiming() *store.Timing {
+	if s == nil {
+		return nil
+	}
+	return &s.timing
 }
 
 // begin starts the span of each request of an operation, within the trace of the caller. It does nothing if t is nil.
