@@ -70,8 +70,8 @@ type batcher struct {
 	queue chan *create
 	// wake receives a value when a create is queued, to wake a waiting lane.
 	wake chan struct{}
-	// mutex guards closed, so that nothing is sent to a closed queue, and waiting, which counts the creates in the queue by
-	// caller.
+	// mutex guards closed, so that nothing is sent to a closed queue, and waiting, which counts the creates in the queue
+	// by caller.
 	mutex   sync.Mutex
 	closed  bool
 	waiting map[string]int

@@ -252,7 +252,8 @@ func (i inserter) statement(creates []*create, isApart bool) (pks map[uuid.UUID]
 func compareCreates(a, b *create) int {
 	return cmp.Or(
 		cmp.Compare(a.common.CreatedBy, b.common.CreatedBy), cmp.Compare(a.common.Kind, b.common.Kind),
-		cmp.Compare(text(a.common.IdempotencyKey), text(b.common.IdempotencyKey)), cmp.Compare(text(a.clientID), text(b.clientID)),
+		cmp.Compare(text(a.common.IdempotencyKey), text(b.common.IdempotencyKey)),
+		cmp.Compare(text(a.clientID), text(b.clientID)),
 	)
 }
 

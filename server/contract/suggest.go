@@ -153,13 +153,13 @@ func plainName(name string) string {
 // isWithin reports whether some insertions, deletions, replacements and swaps of adjacent bytes turn one text into the
 // other (optimal string alignment).
 func isWithin(edits int, a, b string) bool {
-	for a != "" && b != "" && a[0] == b[0] {
+	for a != "" && strings.HasPrefix(b, a[:1]) {
 		a, b = a[1:], b[1:]
 	}
 	switch {
 	case a == "" || b == "" || edits == 0:
 		return len(a)+len(b) <= edits
-	case len(a) > 1 && len(b) > 1 && a[0] == b[1] && a[1] == b[0] && isWithin(edits-1, a[2:], b[2:]):
+	case len(a) > 1 && strings.HasPrefix(b, a[1:2]+a[:1]) && isWithin(edits-1, a[2:], b[2:]):
 		return true
 	default:
 		return isWithin(edits-1, a[1:], b) || isWithin(edits-1, a, b[1:]) || isWithin(edits-1, a[1:], b[1:])

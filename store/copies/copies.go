@@ -4,7 +4,6 @@
 package copies
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql/driver"
@@ -125,10 +124,11 @@ func checkEmpty(target *gorm.DB) error {
 	if _, err := keyset.Find(target); !errors.Is(err, database.ErrOlder) {
 		return errors.Join(fmt.Errorf("%w: it is in use; pass an empty database", ErrNotEmpty), err)
 	}
-	if total, err := countCopied(target); err != nil || total > 0 {
-		return cmp.Or(err, fmt.Errorf("%w: it has %d rows; pass an empty database", ErrNotEmpty, total))
+	total, err := countCopied(target)
+	if total > 0 {
+		err = fmt.Errorf("%w: it has %d rows; pass an empty database", ErrNotEmpty, total)
 	}
-	return nil
+	return err
 }
 
 // checkUnchanged returns ErrSourceChanged if the source has more events than were copied, unless isLive is set. The
