@@ -61,15 +61,13 @@ var oauth2Rules = []rule[client]{
 	}, holds: func(c client) bool { return digest.MatchString(c.secret) }},
 	unprintable("client_secret", "RFC 6749, appendix A.2", func(c client) string { return c.secret }),
 	{Rule: Rule{
-		Code: "client_secret_needless", Pointer: clientSecret,
-		When: "client_type is public, and client_secret is not empty",
+		Code: "client_secret_needless", Pointer: clientSecret, When: "client_type is public, and client_secret is not empty",
 		Detail: "A public client cannot keep a secret, so a secret proves nothing. Omit the field, or set client_type to " +
 			"confidential.",
 		Section: "RFC 6749, section 10.1", Bad: public + `, "client_secret": "not-secret"`, Good: public,
 	}, holds: func(c client) bool { return c.isPublic() && c.secret != "" }},
 	{Rule: Rule{
-		Code: "client_secret_empty", Pointer: clientSecret,
-		When: "client_type is confidential, and client_secret is empty",
+		Code: "client_secret_empty", Pointer: clientSecret, When: "client_type is confidential, and client_secret is empty",
 		Detail: "Without a secret, anyone who knows client_id can impersonate the client. " + omitField +
 			", or set client_type to public.",
 		Section: "RFC 6749, section 2.2",
@@ -93,8 +91,7 @@ var oauth2Rules = []rule[client]{
 		Code: "client_secret_repetitive", Pointer: clientSecret,
 		When:    "client_type is confidential, and client_secret has 22 bytes or more, but fewer than 8 distinct ones",
 		Detail:  "A secret with so few distinct characters can be guessed. " + omitField + ".",
-		Section: "RFC 6749, section 10.10",
-		Bad:     `"client_secret": "abcabcabcabcabcabcabcabcabcabcabc"`, Good: randomSecret,
+		Section: "RFC 6749, section 10.10", Bad: `"client_secret": "abcabcabcabcabcabcabcabcabcabcabc"`, Good: randomSecret,
 	}, holds: func(c client) bool { return c.hasSecret(shortSecret, math.MaxInt) && isRepetitive(c.secret) }},
 	zero("access_code_validity", func(c client) string { return c.AccessCodeValidity }),
 	unitTwice("access_code_validity", func(c client) string { return c.AccessCodeValidity }),
@@ -214,8 +211,7 @@ var oauth2Rules = []rule[client]{
 		Good:    public + `, "redirect_uris": "com.example.app:/callback"`,
 	}, lines: linesWith(redirectURI.isNativeWithoutDot)},
 	{Rule: Rule{
-		Code: "sub_mode_reassignable", Pointer: "/sub_mode",
-		When: "sub_mode is user_email, user_upn or user_username",
+		Code: "sub_mode_reassignable", Pointer: "/sub_mode", When: "sub_mode is user_email, user_upn or user_username",
 		Detail: "A subject must never be reassigned, but a user name or address can pass to another person, who then has " +
 			"the previous owner's accounts. Use hashed_user_id, user_id or user_uuid.",
 		Section: "OpenID Connect Core 1.0, sections 2 and 5.7",

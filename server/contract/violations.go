@@ -110,8 +110,13 @@ func (f field) pointer() jsontext.Pointer { return jsontext.Pointer("").AppendTo
 func violated(violations iter.Seq[Violation]) *InvalidError {
 	invalid, more := &InvalidError{Length: int64(len("[]"))}, false
 	for violation := range violations {
-		if len(invalid.Violations) == 0 {
-			violation = fitting(violation)
+		const room = maxViolationBytes - len("[,]")
+		if len(invalid.Violations) == 0 && lengthOf(violation) > room {
+			// It moves to the nearest enclosing place.
+			violation.Detail = "Inside this value, at a pointer too long to list: " + violation.Detail
+			for lengthOf(violation) > room {
+				violation.Pointer = string(jsontext.Pointer(violation.Pointer).Parent())
+			}
 		}
 		length := invalid.Length + int64(len(",")+lengthOf(violation))
 		if more = len(invalid.Violations) == maxViolations || length > maxViolationBytes; more {
@@ -130,19 +135,6 @@ func violated(violations iter.Seq[Violation]) *InvalidError {
 		invalid.Detail = fmt.Sprintf("The body has %d violations. Fix every entry in errors and send the body again.", count)
 	}
 	return invalid
-}
-
-// fitting moves a violation whose pointer is too long for a response to the nearest enclosing place.
-func fitting(violation Violation) Violation {
-	const room = maxViolationBytes - len("[,]")
-	if lengthOf(violation) <= room {
-		return violation
-	}
-	violation.Detail = "Inside this value, at a pointer too long to list: " + violation.Detail
-	for lengthOf(violation) > room {
-		violation.Pointer = string(jsontext.Pointer(violation.Pointer).Parent())
-	}
-	return violation
 }
 
 // lengthOf returns the length of a violation in a response, in bytes.
