@@ -64,28 +64,25 @@ type Readable interface {
 
 // Database is an open database with this program's schema. It is safe for concurrent use.
 //
-// Errors of its GORM handles wrap ErrUnavailable if the database could not be used, or are
-// ErrNotFound or gorm.ErrDuplicatedKey. Any other error is a bug in this program.
+// Errors of its GORM handles wrap ErrUnavailable if the database could not be used, or are ErrNotFound or
+// gorm.ErrDuplicatedKey. Any other error is a bug in this program. Methods that run statements return their errors or
+// ErrUnavailable; Write and Load also return ErrOutcomeUnknown.
 type Database interface {
 	Readable
 	// IsShared reports whether replicas of this program use the database concurrently, which also makes concurrent
 	// inserts worthwhile.
 	IsShared() bool
 	// Read runs read statements in one transaction, which sees one state of the database. It returns nil only if what they
-	// have read will survive the loss of the server. They may run again. It returns the error of the statements or
-	// ErrUnavailable.
+	// have read will survive the loss of the server. They may run again.
 	Read(ctx context.Context, statements func(tx *gorm.DB) error) error
 	// Write runs statements in one transaction. If it returns nil, they are on disk; if it returns any error except
 	// ErrOutcomeUnknown, none of them is. The statements may be rolled back and run again. Calls are serialized across
 	// processes: none sees half of another.
-	//
-	// It returns the error of the statements, ErrUnavailable or ErrOutcomeUnknown.
 	Write(ctx context.Context, statements func(tx *gorm.DB) error) error
 	// Load is like Write, but runs the statements once, however long they take, need not take turns, and advances the keys
 	// after them.
 	Load(ctx context.Context, statements func(tx *gorm.DB) error) error
-	// Snapshot runs read statements in one transaction, which sees one state of the database for as long as it lasts and
-	// does not block writers. It returns the error of the statements or ErrUnavailable.
+	// Snapshot is like Read, except that what it has read can be lost, and that it can last long and blocks no writer.
 	Snapshot(ctx context.Context, statements func(tx *gorm.DB) error) error
 	// Prepare makes the tables generate only keys above those in use and those of deleted providers, which rows that other
 	// programs copy do not. Write does so first. It returns ErrUnavailable, also if there is no higher key, or the schema
