@@ -237,3 +237,34 @@ func eventsOf(changes []Change) (events []event.Event) {
 func eventOf(happened event.Type, about records.Provider, fields []string) event.Event {
 	return event.Event{Event: happened, Subject: about.PK, Kind: string(about.Kind), Fields: fields}
 }
+
+// Delete deletes providers, all or none, in one transaction; pass at most a few thousand. Their idempotency
+// keys go with them, so that a create with the same key creates a record again. Their events stay.
+//
+// It returns ErrNotFound for each provider that does not exist, ErrProviderInUse for each that is linked to an
+// application, or ErrUnavailable; nothing is deleted then. It can also return ErrOutcomeUnknown.
+func (p *Providers) Delete(ctx context.Context, pks []int64) error {
+	err := p.database.Write(ctx, func(tx *gorm.DB) error { return deleteProviders(tx, pks) })
+	if err != nil {
+		return fmt.Errorf("delete providers: %w", err)
+	}
+	return nil
+}
+
+// deleteProviders is Delete within a transaction.
+func deleteProviders(tx *gorm.DB, pks []int64) error {
+	providers, err := Reader{transaction: tx}.Deletable(tx.Statement.Context, pks)
+	if err != nil {
+		return err
+	}
+	var events []event.Event
+	for _, deleted := range providers {
+		events = append(events, eventOf(event.ProviderDeleted, deleted, nil))
+	}
+	for chunk := range slices.Chunk(pks, rows.PageSize) {
+		if err := tx.Delete(&records.Provider{}, "pk IN ?", chunk).Error; err != nil {
+			return err
+		}
+	}
+	return event.Add(tx, events...)
+}

@@ -115,6 +115,40 @@ func (r Reader) Versions(ctx context.Context, pks []int64) (map[int64]string, er
 	return versions, nil
 }
 
+// Deletable returns the providers with these pks, ordered by pk, without their settings, which may be damaged. It
+// returns the errors of Delete.
+func (r Reader) Deletable(ctx context.Context, pks []int64) ([]records.Provider, error) {
+	// A violated constraint would report neither which providers cannot be deleted nor why.
+	tx := r.reader(ctx)
+	var providers []records.Provider
+	for chunk := range slices.Chunk(slices.Compact(slices.Sorted(slices.Values(pks))), rows.PageSize) {
+		var page []records.Provider
+		if err := tx.Where("pk IN ?", chunk).Order("pk").Find(&page).Error; err != nil {
+			return nil, fmt.Errorf("read providers: %w", err)
+		}
+		if err := records.AddApplications(tx, page); err != nil {
+			return nil, err
+		}
+		providers = append(providers, page...)
+	}
+	found := map[int64]bool{}
+	var missing, linked []error
+	for _, provider := range providers {
+		found[provider.PK] = true
+		for _, application := range []records.Application{provider.Application, provider.Backchannel.Application} {
+			if application.ID != 0 {
+				linked = append(linked, fmt.Errorf("provider %d: %w: %s", provider.PK, ErrProviderInUse, application.Slug))
+			}
+		}
+	}
+	for _, pk := range pks {
+		if !found[pk] {
+			missing = append(missing, fmt.Errorf("provider %d: %w", pk, ErrNotFound))
+		}
+	}
+	return providers, errors.Join(append(missing, linked...)...)
+}
+
 // addVersions adds hashes of all values of the rows that a query selects.
 func addVersions(query *gorm.DB, versions map[int64]string) error {
 	columns := append([]string{records.PKColumn}, newInserter(nil, nil).columns...)

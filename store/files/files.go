@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	securejoin "github.com/cyphar/filepath-securejoin"
 	"github.com/gofrs/flock"
 	"github.com/google/renameio/v2"
 )
@@ -212,4 +213,29 @@ func WithLock(ctx context.Context, dir string, work func() error) (err error) {
 func Text(content []byte) string {
 	text := strings.TrimPrefix(string(content), "\ufeff")
 	return strings.TrimSuffix(strings.TrimSuffix(text, "\n"), "\r")
+}
+
+// Resolve returns the absolute path of a file without symbolic links. The file need not exist.
+func Resolve(path string) string {
+	if dir, err := os.Getwd(); err == nil && !filepath.IsAbs(path) {
+		// filepath.Join would apply a ".." to the name of a link instead of its target.
+		path = dir + "/" + path
+	}
+	resolved, err := securejoin.SecureJoin("/", path)
+	if err != nil {
+		return filepath.Clean(path)
+	}
+	return resolved
+}
+
+// Exists reports whether there is anything at path, including a dangling symbolic link. It returns a file system error.
+func Exists(path string) (bool, error) {
+	_, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("check whether %s exists: %w", path, err)
+	}
+	return true, nil
 }
