@@ -118,7 +118,7 @@ func (b *batcher) submit(ctx context.Context, c *create) error {
 		c.timing.Queued = time.Now()
 	}
 	if b.acquire() {
-		defer b.release()
+		defer func() { <-b.lanes; b.ended.Done() }()
 		b.insert([]*create{c})
 		return c.err
 	}
@@ -156,11 +156,6 @@ func (b *batcher) acquire() bool {
 	default:
 		return false
 	}
-}
-
-func (b *batcher) release() {
-	<-b.lanes
-	b.ended.Done()
 }
 
 // enqueue puts a create into the queue, or returns ErrOverloaded.

@@ -47,7 +47,19 @@ func (c Change) replacesClientID() bool {
 // ChangePlanned makes changes of different stored providers as Change does. It returns ErrChanged if one is not the
 // planned one.
 func (p *Providers) ChangePlanned(ctx context.Context, changes []Change) error {
-	_, err := p.Change(ctx, func(in Reader) ([]Change, error) { return changes, in.checkPlanned(ctx, changes) })
+	_, err := p.Change(ctx, func(in Reader) ([]Change, error) {
+		for _, change := range changes {
+			pk := change.Planned.Common().PK
+			record, err := in.Get(ctx, pk)
+			switch {
+			case errors.Is(err, ErrNotFound), err == nil && !records.IsSame(record, change.Planned):
+				return nil, fmt.Errorf("provider %d: %w", pk, ErrChanged)
+			case err != nil:
+				return nil, err
+			}
+		}
+		return changes, nil
+	})
 	return err
 }
 
@@ -75,21 +87,6 @@ func (p *Providers) Change(ctx context.Context, plan func(in Reader) ([]Change, 
 		return nil, fmt.Errorf("change providers: %w", err)
 	}
 	return pks, nil
-}
-
-// checkPlanned returns ErrChanged unless each stored record is the planned one.
-func (r Reader) checkPlanned(ctx context.Context, changes []Change) error {
-	for _, change := range changes {
-		pk := change.Planned.Common().PK
-		record, err := r.Get(ctx, pk)
-		switch {
-		case errors.Is(err, ErrNotFound), err == nil && !records.IsSame(record, change.Planned):
-			return fmt.Errorf("provider %d: %w", pk, ErrChanged)
-		case err != nil:
-			return err
-		}
-	}
-	return nil
 }
 
 // changing makes changes in a transaction.

@@ -3,8 +3,8 @@
 // errors, and apply validates files with it before sending anything.
 //
 // Start with Document and Operation in document.go. json_object.go reads a body, malformed.go describes syntax errors,
-// validate.go and violations.go find violations, and describe.go and suggest.go describe them. bind.go turns a valid
-// body into the request of a handler.
+// validate.go finds violations, and describe.go and suggest.go describe them. Object.Bind turns a valid body into the
+// request of a handler.
 package contract
 
 import (

@@ -1,11 +1,17 @@
 package contract
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
+	"strconv"
+	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"example.com/providerd/gen/model"
 )
@@ -94,3 +100,148 @@ func (e *InvalidError) Error() string { return e.Detail }
 
 // Violation is a rule of the contract that a body breaks, as a response lists it. It repeats no value.
 type Violation = model.Violation
+
+// maxViolationBytes limits the length of the violations in a response: 1 MiB.
+const maxViolationBytes = 1 << 20
+
+// violations yields what is wrong with a body, at most one violation for each place, in the order of the contract's
+// fields and then of the body. It stops working when its caller stops.
+func (o *Operation) violations(sent Object, lenient bool) iter.Seq[Violation] {
+	return func(yield func(Violation) bool) {
+		for _, field := range o.fields {
+			if !field.ofValue(sent, yield) || !field.ofElements(sent, yield) || !field.ofText(sent, yield) {
+				return
+			}
+		}
+		if more := o.body.AdditionalProperties.Has; more == nil || *more {
+			return
+		}
+		for i, name := range sent.unknown {
+			if parameter, _ := MisplacedParameter(name); lenient && parameter == "" {
+				continue
+			}
+			violation := Violation{Code: codeUnknownField, Detail: notAField}
+			if i < maxSuggestions {
+				violation.Detail = o.suggestField(name)
+			}
+			if !yield(at(jsontext.Pointer("").AppendToken(name), violation)) {
+				return
+			}
+		}
+	}
+}
+
+// ofValue yields what is wrong with a field as a whole. Like the functions below, it reports whether to continue.
+func (f field) ofValue(sent Object, yield func(Violation) bool) bool {
+	if value, ok := sent.members[f.name]; ok {
+		broken := firstBroken(f.rules, value)
+		return broken == nil || yield(at(f.pointer(), describe(broken)))
+	}
+	return !f.required || yield(at(f.pointer(), Violation{Code: codeRequired, Detail: "is required"}))
+}
+
+// ofElements yields what is wrong with the elements of a list.
+func (f field) ofElements(sent Object, yield func(Violation) bool) bool {
+	list, _ := sent.members[f.name].([]any)
+	for i, element := range list {
+		broken := firstBroken(f.items, element)
+		if broken != nil && !yield(at(f.pointer().AppendToken(strconv.Itoa(i)), describe(broken))) {
+			return false
+		}
+	}
+	return true
+}
+
+// ofText yields the strings and member names of a free-form object that contain U+0000, which no pattern can refuse.
+func (f field) ofText(sent Object, yield func(Violation) bool) bool {
+	if !f.freeForm || !sent.mayHaveNUL {
+		return true
+	}
+	// Repeated names were refused before.
+	decoder := jsontext.NewDecoder(bytes.NewBuffer(sent.objects[f.name]), jsontext.AllowDuplicateNames(true))
+	var last jsontext.Pointer
+	for {
+		token, err := decoder.ReadToken()
+		if err != nil {
+			return true
+		}
+		if token.Kind() != '"' || !strings.ContainsRune(token.String(), 0) {
+			continue
+		}
+		// A member's name and its value have the same pointer.
+		place := decoder.StackPointer()
+		if place != last && !yield(at(f.pointer()+place, nulCharacter())) {
+			return false
+		}
+		last = place
+	}
+}
+
+// at returns the violation with its place in the body, which becomes the subject of its sentence. A name too long to be
+// a typo of a field is not repeated.
+func at(place jsontext.Pointer, violation Violation) Violation {
+	subject, end := "This", "."
+	if len(place) <= maxSimilarLength {
+		subject = "`" + string(place[1:]) + "`"
+	}
+	if strings.HasSuffix(violation.Detail, "?") {
+		end = ""
+	}
+	violation.Pointer, violation.Detail = string(place), subject+" "+violation.Detail+end
+	return violation
+}
+
+func (f field) pointer() jsontext.Pointer { return jsontext.Pointer("").AppendToken(f.name) }
+
+// violated returns the error for a body with violations, of which it has as many as a response may list; nil if there
+// are none.
+func violated(violations iter.Seq[Violation]) *InvalidError {
+	invalid, more := &InvalidError{Length: int64(len("[]"))}, false
+	for violation := range violations {
+		const room = maxViolationBytes - len("[,]")
+		if len(invalid.Violations) == 0 && lengthOf(violation) > room {
+			// It moves to the nearest enclosing place.
+			violation.Detail = "Inside this value, at a pointer too long to list: " + violation.Detail
+			for lengthOf(violation) > room {
+				violation.Pointer = string(jsontext.Pointer(violation.Pointer).Parent())
+			}
+		}
+		length := invalid.Length + int64(len(",")+lengthOf(violation))
+		if more = len(invalid.Violations) == maxViolations || length > maxViolationBytes; more {
+			break
+		}
+		invalid.Violations, invalid.Length = append(invalid.Violations, violation), length
+	}
+	invalid.Detail = "The body has 1 violation. Fix the entry in errors and send the body again."
+	switch count := len(invalid.Violations); {
+	case count == 0:
+		return nil
+	case more:
+		invalid.Detail = fmt.Sprintf(
+			"The body has more violations than the %d listed in errors. Fix these and send the body again.", count)
+	case count > 1:
+		invalid.Detail = fmt.Sprintf("The body has %d violations. Fix every entry in errors and send the body again.", count)
+	}
+	return invalid
+}
+
+// lengthOf returns the length of a violation in a response, in bytes.
+func lengthOf(violation Violation) int {
+	text, err := json.Marshal(violation)
+	if err != nil {
+		return maxViolationBytes
+	}
+	return len(text)
+}
+
+// firstBroken returns the first rule of a schema that a value breaks; nil if there is none.
+func firstBroken(schema *openapi3.Schema, value any) *openapi3.SchemaError {
+	broken, _ := errors.AsType[*openapi3.SchemaError](visit(schema, value))
+	return broken
+}
+
+// visit validates a value against a schema. Formats need no validators, because the contract states each as a pattern,
+// which callers can use too.
+func visit(schema *openapi3.Schema, value any) error {
+	return schema.VisitJSON(value, openapi3.DisableSchemaErrorDetails()) //nolint:wrapcheck // The caller adds what it is.
+}
