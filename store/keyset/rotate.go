@@ -172,8 +172,5 @@ func keyCreated(tx *gorm.DB, id uint32) (time.Time, error) {
 	var created event.Event
 	added := []event.Type{event.KeyCreated, event.KeyRotated}
 	err := tx.Where("subject = ? AND event IN ? AND "+event.IsIndexed, id, added).Order("id").Limit(1).Find(&created).Error
-	if err != nil {
-		return time.Time{}, fmt.Errorf("read events of key %d: %w", id, err)
-	}
-	return created.At.Time, nil
+	return created.At.Time, err
 }

@@ -60,8 +60,6 @@ func HasActive(ctx context.Context, db database.Readable, at time.Time) (bool, e
 // that is valid at a later one. It returns ErrUnavailable.
 func Expiring(ctx context.Context, db database.Readable, at, later time.Time, limit int) (names []string, err error) {
 	query := active(db.Reader().WithContext(ctx), at).Group("name").Having("max(expires_at) <= ?", database.TimeOf(later))
-	if err := query.Order("name").Limit(limit).Pluck("name", &names).Error; err != nil {
-		return nil, fmt.Errorf("find tokens: %w", err)
-	}
-	return names, nil
+	err = query.Order("name").Limit(limit).Pluck("name", &names).Error
+	return names, err
 }

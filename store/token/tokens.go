@@ -250,10 +250,8 @@ func (t *Tokens) Exist(ctx context.Context) (bool, error) {
 // anyOf reports whether a query finds a token.
 func anyOf(tokens *gorm.DB) (bool, error) {
 	var first []Token
-	if err := tokens.Select("id").Limit(1).Find(&first).Error; err != nil {
-		return false, fmt.Errorf("find tokens: %w", err)
-	}
-	return len(first) > 0, nil
+	err := tokens.Select("id").Limit(1).Find(&first).Error
+	return len(first) > 0, err
 }
 
 func digestOf(text string) []byte {
