@@ -18,14 +18,6 @@ const (
 	maxLoggedError = 16 << 10
 )
 
-// truncate returns at most limit bytes of a string, with an ellipsis if it was longer.
-func truncate(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	return text[:limit] + "…"
-}
-
 // log writes one line for each exchange, at level debug for probes and pages that succeed. It contains nothing of the
 // body, and of the query only validate_only.
 func (s *Server) log(c echo.Context, current *exchange) {

@@ -250,3 +250,11 @@ func prefersLenient(fields []string) bool {
 	}
 	return false
 }
+
+// truncate returns at most limit bytes of a string, with an ellipsis if it was longer.
+func truncate(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return text[:limit] + "…"
+}

@@ -11,7 +11,6 @@ import (
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/keyset"
-	"example.com/providerd/store/records"
 )
 
 const (
@@ -27,29 +26,6 @@ const (
 	// commit.
 	sharedLanes = 2
 )
-
-// create is a create in flight.
-type create struct {
-	requested records.Record
-	// common and clientID belong to the record. common is filled in: it has the pk once done is closed and err is nil.
-	common   *records.Provider
-	clientID *string
-	// row holds the columns of the record, sealed with the keys of version.
-	row     []any
-	version []byte
-	// timing is filled in unless it is nil.
-	timing *Timing
-	// deadline is when its caller gives up; the zero time for a database without deadlines.
-	deadline time.Time
-	state    state
-	// blockedAt is when it was first blocked; the zero time if it has not been.
-	blockedAt time.Time
-	// claimed is set by the first of the batcher, which starts it, and the caller, which cancels it.
-	claimed atomic.Bool
-	// done is closed once err is set; nil if the caller inserts the create.
-	done chan struct{}
-	err  error
-}
 
 // Timing holds the times of a create's steps. A time is zero if the create did not reach the step.
 type Timing struct {

@@ -50,9 +50,6 @@ func (e *KeyReusedError) Error() string {
 	return fmt.Sprintf("idempotency key was used for another request, provider %d", e.PK)
 }
 
-// maxTries is how often a create is tried while others take its key and free it again, or the keys change.
-const maxTries = 4
-
 // CreateOAuth2 stores a provider and returns its record once it is on disk. If the idempotency key already created a
 // record from an equal request, it returns that record with replayed set. With ValidateOnly, it returns the same
 // outcome but stores nothing; a record that would be created has no pk.

@@ -37,18 +37,6 @@ const (
 	leastTime = 1500 * time.Millisecond
 )
 
-// state is what remains to be done for a create.
-type state int
-
-const (
-	// waiting creates are inserted together with others.
-	waiting state = iota
-	// blocked creates have waited for another transaction, and are inserted alone.
-	blocked
-	// settled creates have their outcome.
-	settled
-)
-
 func newInserter(db database.Database, keys *keyset.Keys) inserter {
 	i := inserter{database: db, keys: keys}
 	places := func(record records.Record) (places []int) {
@@ -175,17 +163,6 @@ func (i inserter) notStored(creates []*create, isApart bool, err error) (hasFail
 	}
 	return hasFailed && !isLocked && !isCutShort
 }
-
-// fail settles a create with an error, unless an earlier statement may have stored it.
-func (c *create) fail(err error) {
-	if c.state = settled; !errors.Is(c.err, ErrOutcomeUnknown) {
-		c.err = err
-	}
-}
-
-func isBlocked(c *create) bool { return c.state == blocked }
-
-func isSettled(c *create) bool { return c.state == settled }
 
 // isLate reports whether too little time is left to insert a create.
 func (i inserter) isLate(c *create) bool {

@@ -23,10 +23,8 @@ const (
 	longCode, longAccessToken, longRefreshToken = 10 * time.Minute, 24 * time.Hour, 365 * 24 * time.Hour
 
 	// The rest are parts of examples.
-	public       = `"client_type": "public"`
-	some         = `"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"`
-	onTwoLines   = `"redirect_uris": "https://app.example.com/a\nhttps://app.example.com/b"`
-	randomSecret = `"client_secret": "Zt4vQy8LmN1xRw6KpJ3sHd9Fb2Cg7TuE"`
+	public     = `"client_type": "public"`
+	onTwoLines = `"redirect_uris": "https://app.example.com/a\nhttps://app.example.com/b"`
 )
 
 // oauth2Rules are in the order of the fields of the contract.

@@ -11,8 +11,14 @@ import (
 	"github.com/google/uuid"
 )
 
-// requestSchema describes the fields of an OAuth2 provider.
-const requestSchema = "openapi.yaml, OAuth2ProviderRequest"
+const (
+	// requestSchema describes the fields of an OAuth2 provider.
+	requestSchema = "openapi.yaml, OAuth2ProviderRequest"
+
+	// The rest are parts of examples.
+	some         = `"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"`
+	randomSecret = `"client_secret": "Zt4vQy8LmN1xRw6KpJ3sHd9Fb2Cg7TuE"`
+)
 
 var (
 	// reference matches what other systems replace by a value before they use it.
