@@ -31,8 +31,8 @@ func ClosePools(pools ...Pool) error {
 }
 
 // OpenGORM returns a GORM handle for the connections of a dialector. Its errors come from the driver, translated by
-// the dialector and then by classify. GORM keeps no prepared
-// statements, which drivers can do: its statements wait for connections that transactions hold, while these wait for it.
+// the dialector and then by classify. Only drivers keep
+// prepared statements: GORM's wait, under one lock, for connections that belong to transactions, which wait for it.
 func OpenGORM(dialector gorm.Dialector, classify func(error) error) (*gorm.DB, error) {
 	db, err := gorm.Open(translator{dialector, classify}, &gorm.Config{
 		// A log of statements would contain their values.

@@ -62,7 +62,8 @@ func newCheckpointer(ctx context.Context, writer *sql.Conn, database *Database) 
 		return nil, fmt.Errorf("connect the checkpointer: %w", classify(err))
 	}
 	return &checkpointer{
-		conn: conn, writer: writer, files: database.files, file: database.file, logger: database.logger, counts: &database.checkpoints,
+		conn: conn, writer: writer, files: database.files, file: database.file, logger: database.logger,
+		counts: &database.checkpoints,
 	}, nil
 }
 

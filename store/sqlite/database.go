@@ -81,6 +81,10 @@ func (d *Database) beginChange(ctx context.Context) *gorm.DB {
 }
 
 func (d *Database) write(ctx context.Context, statements func(tx *gorm.DB) error) error {
+	// The check of Commit may be an older one, which is enough for creates.
+	if err := d.files.Check(); err != nil {
+		return err
+	}
 	var tx *gorm.DB
 	// After an error or a panic, the transaction would stay open and block all other writers.
 	defer func() {
@@ -95,9 +99,12 @@ func (d *Database) write(ctx context.Context, statements func(tx *gorm.DB) error
 				return begun.Error
 			}
 			tx = begun
-			return d.CheckSchema(tx)
+			return nil
 		},
 		Run: func(resets bool) error {
+			if err := d.CheckSchema(tx); err != nil {
+				return err
+			}
 			if resets {
 				if err := incrementGeneration(ctx, tx.Statement.ConnPool); err != nil {
 					return err
@@ -110,7 +117,7 @@ func (d *Database) write(ctx context.Context, statements func(tx *gorm.DB) error
 		},
 		Commit: func() error { return commitError(tx.Commit().Error) },
 	})
-	return err //nolint:wrapcheck // They are wrapped already.
+	return err
 }
 
 // Read runs statements on connections that cannot write. What is committed is on disk. The context does not interrupt

@@ -106,7 +106,7 @@ func (i *inserter) insert(ctx context.Context, rows database.Insertion) (pks map
 	if err != nil {
 		// SQLite may have rolled it back already, or committed it.
 		_ = i.statements.exec(ctx, "ROLLBACK")
-		return nil, err //nolint:wrapcheck // They are wrapped already.
+		return nil, err
 	}
 	i.checkpoints.committed(ctx, index)
 	return pks, nil
