@@ -89,9 +89,7 @@ reference: ## Download the script of the reference page, in the version that thi
 	tar --extract --gzip --to-stdout --file *.tgz package/dist/browser/standalone.js | gzip -9n >$(abspath $(SCRIPT))
 
 drift: ## Check that gen/ matches openapi.yaml, and that the script of the reference page matches npm.
-	@fresh=$$(mktemp -d); trap 'rm -r "$$fresh"' EXIT; mkdir "$$fresh"/{api,client,contract,model,typescript}; \
-	$(MAKE) gen GEN="$$fresh"; for file in "$$fresh"/*/*; do diff -u "gen/$${file#"$$fresh"/}" "$$file"; done; \
-	$(MAKE) reference SCRIPT="$$fresh/scalar.js.gz"; cmp <(gunzip <$(SCRIPT)) <(gunzip <"$$fresh/scalar.js.gz")
+	.ci/drift
 
 # Until the first release, the contract is compared with that of a fixed commit.
 breaking: ## Find changes to the contract that break callers of the last release and are not in .ci/breaking-accepted.txt.
@@ -100,10 +98,7 @@ breaking: ## Find changes to the contract that break callers of the last release
 		<(git show "$$since:openapi.yaml") openapi.yaml
 
 security: ## Check dependencies for changes and, if the database can be reached, known vulnerabilities.
-	go mod verify
-	@if curl --silent --fail --max-time 20 --output /dev/null https://vuln.go.dev/index/db.json; \
-	then go run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./...; \
-	else echo "govulncheck not run: cannot reach its database, vuln.go.dev"; fi
+	.ci/security
 
 manifests: ## Validate the files for Compose, Kubernetes and Caddy.
 	.ci/install caddy
@@ -121,6 +116,10 @@ consumers: build .ci/node_modules ## Use the binary through the clients of 15 ge
 	.ci/install java node python
 	cd .ci/consumers && npm ci --no-audit --no-fund $(if $(filter ci,$(TOOLS)),--omit=dev)
 	node .ci/consumers/run.mjs $(TOOLS)
+
+neighbors: ## Run what stands beside the server, or NAME, such as Litestream, and write the table of the manual.
+	.ci/install caddy neighbors node postgres python
+	go test -count=1 -v -timeout 60m -tags slow,proof -run 'TestNeighbors/$(NAME)' $(E2E)/neighbors | { grep -v '^=== ' || true; }
 
 findings: ## Run the findings about other software, one after the other; each prints a line.
 	@failed=; for finding in findings/*.sh; do bash "$$finding" || failed+=" $$finding"; done; test -z "$$failed"

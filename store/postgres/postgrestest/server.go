@@ -210,7 +210,7 @@ func randomName() string { return strings.ToLower(rand.Text()) }
 // another session of the server. It has up to 1,000 clients, and 20 sessions per database. At 100 sessions it closes
 // idle ones of other databases, which it would keep for ten minutes. It is closed with the test. urlOf returns the URL
 // of a database through it.
-func NewPgBouncer(t testing.TB, cluster *Cluster) (urlOf func(database string) string) {
+func NewPgBouncer(t testing.TB, cluster *Cluster, settings ...string) (urlOf func(database string) string) {
 	t.Helper()
 	port := processtest.FreePort(t)
 	address, b := processtest.Local(port), NewServer(t)
@@ -227,7 +227,8 @@ pool_mode = transaction
 default_pool_size = 20
 max_user_connections = 100
 max_client_conn = 1000
-`, cluster.port, port))
+%s
+`, cluster.port, port, strings.Join(settings, "\n")))
 	b.Launch(b.Command("/usr/sbin/pgbouncer", "settings"), func() error {
 		connection, err := net.Dial("tcp", address)
 		if err != nil {
