@@ -30,6 +30,7 @@ const (
 	idleInTransaction     = "25P03"
 	noDatabase            = "3D000"
 	invalidPassword       = "28P01"
+	protocolViolation     = "08P01"
 )
 
 // errReadOnly means that a transaction cannot write.
@@ -108,7 +109,7 @@ func isRetryable(err error) bool {
 		// A table has other columns than when the statement was prepared.
 		return native.Routine == "RevalidateCachedQuery"
 	default:
-		return strings.HasPrefix(native.Code, "08") || strings.HasPrefix(native.Code, "57P")
+		return strings.HasPrefix(native.Code, "08") && native.Code != protocolViolation || strings.HasPrefix(native.Code, "57P")
 	}
 }
 
@@ -124,7 +125,7 @@ func (e explained) Error() string {
 	if connect, ok := errors.AsType[*pgconn.ConnectError](e.error); ok {
 		cause, remedy = explainConnect(connect)
 	} else if native, ok := errors.AsType[*pgconn.PgError](e.error); ok {
-		cause, remedy = native.Error(), remedyOfCode(native.Code)
+		cause, remedy = native.Error(), remedyOf(native)
 	}
 	if remedy == "" {
 		return cause
@@ -186,7 +187,7 @@ func diagnose(err error) (distance int, remedy string) {
 	const unreached, plain, reached = 0, 1, 2
 	native, ok := errors.AsType[*pgconn.PgError](err)
 	if ok && native.Code != insufficientPrivilege {
-		return reached, remedyOfCode(native.Code)
+		return reached, remedyOf(native)
 	}
 	_, isCertificate := errors.AsType[*tls.CertificateVerificationError](err)
 	_, isName := errors.AsType[*net.DNSError](err)
@@ -218,8 +219,11 @@ func diagnose(err error) (distance int, remedy string) {
 	return reached, "correct the host and port in the URL, or see the log of the server at that address"
 }
 
-// remedyOfCode returns what to do about an error code of the server; "" if nothing is known.
-func remedyOfCode(code string) string {
+// remedyOf returns what to do about an error of the server or a pooler; "" if nothing is known.
+func remedyOf(err *pgconn.PgError) string {
+	if strings.Contains(err.Message, "statement pooling mode") {
+		return "set pool_mode of the pooler to transaction or session"
+	}
 	const parameter = "correct or remove the parameter in the URL"
 	const pooler = "if a pooler such as PgBouncer is in between, add default_query_exec_mode=exec to the URL"
 	return map[string]string{
@@ -233,7 +237,7 @@ func remedyOfCode(code string) string {
 			"tables",
 		"42704":           parameter,
 		"22023":           parameter,
-		"08P01":           parameter,
+		protocolViolation: parameter,
 		"55000":           "allow connections to the database, or use another one",
 		"57P03":           "wait until the server accepts connections, or list all servers in the URL",
 		"26000":           pooler,
@@ -243,5 +247,5 @@ func remedyOfCode(code string) string {
 		readOnly:          "start the primary, or list all servers in the URL",
 		lockNotAvailable:  "end the transaction that holds the lock: see pg_blocking_pids",
 		"53100":           "free space on the disk of the server",
-	}[code]
+	}[err.Code]
 }

@@ -131,6 +131,8 @@ func TestMistakes(t *testing.T) {
 		unavailable+`search_path is "nowhere", which contains no existing schema; create the schema, or correct search_path`)
 	expect("timeout that ends transactions", with(cluster.CreateDatabase(t), "idle_in_transaction_session_timeout=1"),
 		unavailable+`idle_in_transaction_session_timeout is "1ms", which can end working transactions; set it to 0, or to 10s`)
+	expect("pooler in statement mode", postgrestest.NewPgBouncer(t, cluster, "pool_mode = statement")(name),
+		unavailable+"FATAL: transaction blocks not allowed in statement pooling mode (SQLSTATE 08P01); set pool_mode of the pooler to transaction or session")
 	expect("read-only server", with(url, "default_transaction_read_only=on"),
 		noConnection+"SERVER: read only connection; start the primary, or list all servers in the URL")
 }

@@ -90,8 +90,12 @@ func (d *Database) open(ctx context.Context, url link.URL, prepare prepareFunc) 
 	retries, cancel := context.WithTimeout(ctx, transactTimeout)
 	defer cancel()
 	// Only a busy server is waited for; a program that is just starting does not wait until another one recovers.
-	err = retry(retries, func() (isBusy bool, err error) {
-		err = d.writers.PingContext(ctx)
+	err = retry(retries, func() (isBusy bool, _ error) {
+		// A pooler that permits no transactions says so only here.
+		tx, err := d.writers.BeginTx(ctx, nil)
+		if err == nil {
+			err = tx.Rollback()
+		}
 		isBusy = errors.Is(err, os.ErrDeadlineExceeded) || hasCode(err, tooManyConnections)
 		return isBusy, err //nolint:wrapcheck // It is wrapped below.
 	})
