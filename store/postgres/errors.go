@@ -109,7 +109,8 @@ func isRetryable(err error) bool {
 		// A table has other columns than when the statement was prepared.
 		return native.Routine == "RevalidateCachedQuery"
 	default:
-		return strings.HasPrefix(native.Code, "08") && native.Code != protocolViolation || strings.HasPrefix(native.Code, "57P")
+		isConnection := strings.HasPrefix(native.Code, "08") && native.Code != protocolViolation
+		return isConnection || strings.HasPrefix(native.Code, "57P")
 	}
 }
 

@@ -15,10 +15,14 @@ import (
 func poolers() []neighbor {
 	const did = "2 servers with 16 callers, through the pooler; PostgreSQL restarted 2 times"
 	return []neighbor{
-		{"PgBouncer, `pool_mode = transaction`", did, "Add `default_query_exec_mode=exec` to the URL.",
-			func(t *testing.T) (string, counts) { return pool(t, "transaction") }},
-		{"PgBouncer, `pool_mode = session`", did, "The same. `statement` is refused when a server starts.",
-			func(t *testing.T) (string, counts) { return pool(t, "session") }},
+		{
+			"PgBouncer, `pool_mode = transaction`", did, "Add `default_query_exec_mode=exec` to the URL, and set `server_login_retry = 1`: PgBouncer waits 15 s after a restart.",
+			func(t *testing.T) (string, counts) { return pool(t, "transaction") },
+		},
+		{
+			"PgBouncer, `pool_mode = session`", did, "The same. `statement` is refused when a server starts.",
+			func(t *testing.T) (string, counts) { return pool(t, "session") },
+		},
 	}
 }
 

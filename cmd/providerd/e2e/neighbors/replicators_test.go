@@ -18,9 +18,11 @@ import (
 func replicators() []neighbor {
 	const did = "replicated 16 callers' creates, a backup and a rotated key; killed and started again; then restored"
 	return []neighbor{
-		{"Litestream 0.5", did, "It copies once a second, and nothing if it is stopped within its first. What it has not copied is lost with the disk. " +
-			"`chmod 600` a restored file; keep `keyset.json`.",
-			func(t *testing.T) (string, counts) { return replicate(t, "v0.5.18") }},
+		{
+			"Litestream 0.5", did, "It copies once a second, and nothing if it is stopped within its first. What it has not copied is lost with the disk. " +
+				"`chmod 600` a restored file; keep `keyset.json`.",
+			func(t *testing.T) (string, counts) { return replicate(t, "v0.5.18") },
+		},
 		{"Litestream 0.3", did, "The same.", func(t *testing.T) (string, counts) { return replicate(t, "v0.3.13") }},
 	}
 }
