@@ -37,6 +37,7 @@ require (
 	go.opentelemetry.io/otel/trace v1.47.0 // traces and their export
 	go.opentelemetry.io/proto/otlp v1.11.1 // tests of the export
 	go.yaml.in/yaml/v4 v4.0.0 // apply files, with the position of each value
+	golang.org/x/net v0.61.0 // domains outside ASCII
 	golang.org/x/sync v0.24.0 // bounded concurrency
 	golang.org/x/sys v0.49.0 // the width of a terminal, and system calls that fail in tests
 	golang.org/x/time v0.16.0 // rate limits of invalid tokens, of --rate-limit, and of logs of failed exports
@@ -92,7 +93,6 @@ require (
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/mod v0.41.0 // indirect
-	golang.org/x/net v0.61.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
 	golang.org/x/tools v0.51.0 // indirect
 	google.golang.org/genproto/googleapis/api v0.0.0-20261005182115-fad411399dd8 // indirect

@@ -171,7 +171,7 @@ func TestValidationHasAdvice(t *testing.T) {
 	h := start(t)
 	for path, change := range map[string]func(map[string]any) (link string){
 		oauth2Path: func(body map[string]any) string {
-			body["redirect_uris"] = "https://example.com/\nhttp://example.com/"
+			body["redirect_uris"], body["signing_key"] = "https://example.com/\nhttp://example.com/", body["authorization_flow"]
 			return `</advice/#redirect_uri_http>; rel="help"; anchor="#/redirect_uris"; title="Line 2: `
 		},
 		workspaceDirectoryPath: func(body map[string]any) string {

@@ -3,6 +3,7 @@ package advice_test
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
@@ -126,10 +127,42 @@ func TestMissingFieldsGetAdvice(t *testing.T) {
 	for members, want := range map[string]string{
 		publicClient + `,"signing_key":null,"redirect_uris":""`: "signing_key_missing redirect_uris_missing",
 		`"signing_key":null,"client_secret":""`:                 "client_secret_empty signing_key_missing",
+		withoutKey + `,"client_secret":"short"`:                 "client_secret_short",
 	} {
 		if got := strings.Join(codes(advice.OAuth2(client(t, members))), " "); got != want {
 			t.Errorf("%s: %s, want %s", members, got, want)
 		}
+	}
+}
+
+// Random secrets and passphrases are taken for neither references nor digests.
+func TestRandomSecretsAreSecrets(t *testing.T) {
+	t.Parallel()
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+	random := rand.New(rand.NewPCG(1, 2))
+	secrets := 0
+	for alphabet, length := range map[string]int{
+		"0123456789abcdef": 64, letters + "+/": 44, letters + "_-": 43, letters: 40, letters + "!#$%&()*+,-./:;<=>?@[]^_{|}~": 32,
+		"correct|horse|battery|staple|env|vault|secret|shadow|file|argon": 8,
+	} {
+		symbols, separator, count := strings.Split(alphabet, ""), "", 200
+		if strings.Contains(alphabet, "horse") {
+			symbols, separator, count = strings.Split(alphabet, "|"), "-", 50
+		}
+		for range count {
+			text := make([]string, length)
+			for i := range text {
+				text[i] = symbols[random.IntN(len(symbols))]
+			}
+			secrets++
+			found := codes(advice.OAuth2(client(t, each("", "client_secret", strings.Join(text, separator))[0])))
+			if slices.Contains(found, "reference_unresolved") || slices.Contains(found, "client_secret_digest") {
+				t.Errorf("%s: %v", strings.Join(text, separator), found)
+			}
+		}
+	}
+	if secrets != 5*200+50 {
+		t.Errorf("there are %d secrets", secrets)
 	}
 }
 

@@ -2,8 +2,11 @@ package advice
 
 import (
 	"bytes"
+	"crypto/rsa"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/pem"
+	"regexp"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -32,10 +35,11 @@ type credentials struct {
 	// isOtherType is true if the type is not a service account, such as authorized_user.
 	isOtherType bool
 	// isSubject is true if client_email is the delegated subject.
-	isSubject       bool
-	hasUnusableKey  bool
-	isOAuthClient   bool
-	hasJSONAsString bool
+	isSubject bool
+	// hasUnusableKey is true if nothing can be signed with the key, and hasOddKey if only some libraries can read it.
+	hasUnusableKey, hasOddKey bool
+	isOAuthClient             bool
+	hasJSONAsString           bool
 	// isEmpty is true if there are no members, and isNested if a member holds a key file.
 	isEmpty, isNested bool
 }
@@ -88,7 +92,8 @@ func (c *credentials) readString(member string, text []byte, subject string) {
 	case "token_uri":
 		c.hasTokenURI = true
 	case "private_key":
-		c.hasPrivateKey, c.hasUnusableKey = true, !isPrivateKey(text)
+		isRSA, isPlain := readKey(text)
+		c.hasPrivateKey, c.hasUnusableKey, c.hasOddKey = true, !isRSA, isRSA && !isPlain
 	}
 }
 
@@ -102,35 +107,45 @@ func (c credentials) isServiceAccount() bool {
 	return !c.isOtherType && (c.hasType || c.hasPrivateKey)
 }
 
-// isPrivateKey reports whether a string is a private key in PEM (RFC 7468, section 10) that can be parsed.
-func isPrivateKey(text []byte) bool {
-	if len(text) > maxKeyBytes {
-		return false
+// privateKey matches the part of a text that is a private key in PEM, with whatever white space, but not encrypted.
+var privateKey = regexp.MustCompile(`-----BEGIN ((?:RSA )?PRIVATE KEY)-----([A-Za-z0-9+/=\s]+)-----END ((?:RSA )?PRIVATE KEY)-----`)
+
+// readKey reports whether a text has an RSA key (RFC 7468, section 10; RFC 8017, appendix A.1.2), and whether it has it
+// in the form that all libraries read.
+func readKey(text []byte) (isRSA, isPlain bool) {
+	parts := privateKey.FindSubmatch(text[:min(len(text), maxKeyBytes+1)])
+	if len(text) > maxKeyBytes || parts == nil || !bytes.Equal(parts[1], parts[3]) {
+		return false, false
 	}
-	block, _ := pem.Decode(text)
-	if block == nil {
-		return false
+	body, err := base64.StdEncoding.DecodeString(string(bytes.Join(bytes.Fields(parts[2]), nil)))
+	if err != nil {
+		return false, false
 	}
-	if _, err := x509.ParsePKCS8PrivateKey(block.Bytes); err == nil {
-		return true
+	label := string(parts[1])
+	if label == "PRIVATE KEY" {
+		key, _ := x509.ParsePKCS8PrivateKey(body)
+		_, isRSA = key.(*rsa.PrivateKey)
+	} else {
+		_, err = x509.ParsePKCS1PrivateKey(body)
+		isRSA = err == nil
 	}
-	_, err := x509.ParsePKCS1PrivateKey(block.Bytes)
-	return err == nil
+	written := bytes.TrimSpace(pem.EncodeToMemory(&pem.Block{Type: label, Bytes: body}))
+	return isRSA, bytes.Equal(bytes.TrimRight(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")), "\n"), written)
 }
 
 // isInOtherDomain reports whether the delegated subject has another domain than the addresses of groups.
 func (d directory) isInOtherDomain() bool {
-	_, domain, ok := strings.Cut(d.DelegatedSubject, "@")
-	groups := strings.ToLower(d.DefaultGroupEmailDomain)
-	domain = strings.ToLower(domain)
-	return ok && !isNoDomain(groups) && groups != domain && !strings.HasSuffix(groups, "."+domain)
+	_, text, _ := strings.Cut(d.DelegatedSubject, "@")
+	domain, ok := asciiDomain(text)
+	groups, isDomain := asciiDomain(d.DefaultGroupEmailDomain)
+	return ok && isDomain && groups != domain && !strings.HasSuffix(groups, "."+domain)
 }
 
-// lacksDirectoryScope reports whether there are scopes for Google, but none to write users or none to write groups.
+// lacksDirectoryScope reports whether there are scopes for Google, or its service account, but none to write users or none to write groups.
 func (d directory) lacksDirectoryScope() bool {
-	isGoogle := d.isServiceAccount() && d.Scopes != ""
+	isGoogle := d.isServiceAccount()
 	var users, groups bool
-	separators := func(r rune) bool { return strings.ContainsRune(", \t\r\n", r) }
+	separators := func(r rune) bool { return r == ',' || r == ' ' }
 	for scope := range strings.FieldsFuncSeq(d.Scopes, separators) {
 		isGoogle = isGoogle || strings.HasPrefix(scope, scopePrefix)
 		users = users || scope == userScope

@@ -3,6 +3,7 @@ package advice
 import (
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,9 +17,9 @@ const (
 	comparedExactly = "RFC 9700, section 2.1"
 	omitField       = "Omit the field to get a secret of 128 random letters and digits"
 
-	// shortSecret is the length at which random letters and digits have 128 bits of entropy, and hmacKey that of a key for
-	// HS256, in bytes.
-	shortSecret, hmacKey = 22, 32
+	// shortSecret is the length at which random letters and digits have 128 bits of entropy, and generatedSecret that of
+	// secrets that nobody chose.
+	shortSecret, generatedSecret = 22, 128
 
 	longCode, longAccessToken, longRefreshToken = 10 * time.Minute, 24 * time.Hour, 365 * 24 * time.Hour
 
@@ -48,7 +49,9 @@ var oauth2Rules = []rule[client]{
 	}},
 	padded("client_id", func(c client) string { return c.ClientID }),
 	unresolved("client_id", func(c client) string { return c.ClientID }),
-	unprintable("client_id", "RFC 6749, appendix A.1", func(c client) string { return c.ClientID }),
+	reserved("client_id", "contains a colon, or a character other than printable ASCII, apart from padding at its ends",
+		"Use only printable ASCII, without a colon.", `"urn:shop"`, func(c client) string { return c.ClientID },
+		func(id string) bool { return isUnprintable(id) || strings.Contains(id, ":") && !isReference(id) }),
 	padded("client_secret", func(c client) string { return c.secret }),
 	unresolved("client_secret", func(c client) string { return c.secret }),
 	{Rule: Rule{
@@ -57,7 +60,13 @@ var oauth2Rules = []rule[client]{
 			omitField + ".",
 		Section: "RFC 6749, section 2.3.1", Bad: `"client_secret": "$2a$10$abcdefghijklmnopqrstuv"`, Good: randomSecret,
 	}, holds: func(c client) bool { return digest.MatchString(c.secret) }},
-	unprintable("client_secret", "RFC 6749, appendix A.2", func(c client) string { return c.secret }),
+	reserved("client_secret", `of a confidential client contains a character other than A-Z, a-z, 0-9, "_", ".", "~" and "-"`,
+		omitField+".", `"JZ7h+q/4vQy8LmN1xRw6KpJ3sHd9Fb2Cg7TuE4aVb0k="`, func(c client) string {
+			if c.isPublic() {
+				return ""
+			}
+			return c.secret
+		}, isEncodedDifferently),
 	{Rule: Rule{
 		Code: "client_secret_needless", Pointer: clientSecret, When: "client_type is public, and client_secret is not empty",
 		Detail: "A public client cannot keep a secret, so a secret proves nothing. Omit the field, or set client_type to " +
@@ -77,20 +86,6 @@ var oauth2Rules = []rule[client]{
 		Detail:  "A secret this short can be guessed. " + omitField + ".",
 		Section: "RFC 6749, section 10.10", Bad: `"client_secret": "secret"`, Good: randomSecret,
 	}, holds: func(c client) bool { return c.hasSecret(1, shortSecret) }},
-	{Rule: Rule{
-		Code: "client_secret_short_for_hs256", Pointer: clientSecret,
-		When: "client_type is confidential, signing_key is null, and client_secret has 22 to 31 bytes",
-		Detail: "Without a signing_key, tokens are signed with the secret, which must be at least 32 bytes long. " +
-			omitField + ", or set signing_key.",
-		Section: "OpenID Connect Core 1.0, section 16.19",
-		Bad:     `"client_secret": "Zt4vQy8LmN1xRw6KpJ3sHd9F"`, Good: randomSecret,
-	}, holds: func(c client) bool { return c.SigningKey == nil && c.hasSecret(shortSecret, hmacKey) }},
-	{Rule: Rule{
-		Code: "client_secret_repetitive", Pointer: clientSecret,
-		When:    "client_type is confidential, and client_secret has 22 bytes or more, but fewer than 8 distinct ones",
-		Detail:  "A secret with so few distinct characters can be guessed. " + omitField + ".",
-		Section: "RFC 6749, section 10.10", Bad: `"client_secret": "abcabcabcabcabcabcabcabcabcabcabc"`, Good: randomSecret,
-	}, holds: func(c client) bool { return c.hasSecret(shortSecret, math.MaxInt) && isRepetitive(c.secret) }},
 	zero("access_code_validity", func(c client) string { return c.AccessCodeValidity }),
 	unitTwice("access_code_validity", func(c client) string { return c.AccessCodeValidity }),
 	{Rule: Rule{
@@ -129,6 +124,20 @@ var oauth2Rules = []rule[client]{
 		Section: "OpenID Connect Core 1.0, section 10.1", Bad: public, Good: public + `, "signing_key": ` + some,
 	}, holds: func(c client) bool { return c.SigningKey == nil && (c.isPublic() || c.secret == "") }},
 	{Rule: Rule{
+		Code: "signing_key_hs256", Pointer: "/signing_key",
+		When: "signing_key is null, client_type is confidential, and redirect_uris, property_mappings or client_secret are set",
+		Detail: "ID tokens are signed with client_secret (HS256), which many clients refuse: they require RS256. Set " +
+			"signing_key to an RSA key.",
+		Section: "OpenID Connect Core 1.0, section 15.1",
+		Seen: "go-oidc 3.21.0, hashicorp/cap 0.15.0, zitadel/oidc 3.52.0 and express-openid-connect 3.4.0 refuse such tokens; " +
+			"openid-client, @auth/core and passport accept them.",
+		Bad:  `"redirect_uris": "https://app.example.com/callback"`,
+		Good: `"redirect_uris": "https://app.example.com/callback", "signing_key": ` + some,
+	}, holds: func(c client) bool {
+		isChosen := len(c.redirectURIs)+len(c.PropertyMappings) > 0 || len(c.secret) != generatedSecret
+		return c.SigningKey == nil && c.hasSecret(shortSecret, math.MaxInt) && isChosen
+	}},
+	{Rule: Rule{
 		Code: "redirect_uris_missing", Pointer: redirectURIs, When: "client_type is public, and redirect_uris is empty",
 		Detail:  "A public client is identified only by its redirect URIs. Add every redirect URI that it uses.",
 		Section: "RFC 6749, section 3.1.2.2",
@@ -136,22 +145,23 @@ var oauth2Rules = []rule[client]{
 	}, holds: func(c client) bool { return c.isPublic() && len(c.redirectURIs) == 0 }},
 	{Rule: Rule{
 		Code: "redirect_uri_malformed", Pointer: redirectURIs,
-		When: "a line is not an absolute URI (RFC 3986), or is an http or https URI without a host",
-		Detail: "Not an absolute URI. Write one such as https://app.example.com/callback, and percent-encode characters " +
-			"other than printable ASCII.",
+		When: "a line is not an absolute URI (RFC 3986) that clients can use, or is an http or https URI without a host",
+		Detail: "Not an absolute URI. Write one such as https://app.example.com/callback, with a host in A-labels (xn--), " +
+			"a port up to 65535, and other characters outside ASCII percent-encoded.",
 		Section: "RFC 6749, section 3.1.2",
 		Bad:     `"redirect_uris": "https:app.example.com/callback"`,
 		Good:    `"redirect_uris": "https://app.example.com/callback"`,
 	}, lines: linesWith(redirectURI.isOtherwiseMalformed)},
 	{Rule: Rule{
-		Code: "redirect_uri_backslash", Pointer: redirectURIs, When: "a line contains a backslash",
+		Code: "redirect_uri_pattern", Pointer: redirectURIs,
+		When: `a line contains a backslash, ".+", "|" or "(?", begins with "^", or ends in "$"`,
 		Detail: `A backslash and "n" are not a line break, and a redirect URI is not a regular expression. Put each URI ` +
-			"on a line of its own, without backslashes.",
+			"in full on a line of its own, without backslashes.",
 		Section: comparedExactly,
 		Bad:     `"redirect_uris": "https://app.example.com/a\\nhttps://app.example.com/b"`, Good: onTwoLines,
-	}, lines: linesWith(redirectURI.hasBackslash)},
+	}, lines: linesWith(redirectURI.isPattern)},
 	{Rule: Rule{
-		Code: "redirect_uri_placeholder", Pointer: redirectURIs, When: `a line contains "<", ">", "{" or "}"`,
+		Code: "redirect_uri_placeholder", Pointer: redirectURIs, When: `a line contains "<", ">", "{", "}" or a variable such as $HOST`,
 		Detail:  "Placeholders are not replaced. Write the value, such as the port, instead.",
 		Section: comparedExactly,
 		Bad:     `"redirect_uris": "http://127.0.0.1:<port>/callback"`,
@@ -194,6 +204,17 @@ var oauth2Rules = []rule[client]{
 		Bad:     `"redirect_uris": "https://app.example.com/a,https://app.example.com/b"`, Good: onTwoLines,
 	}, lines: linesWith(redirectURI.hasComma)},
 	{Rule: Rule{
+		Code: "redirect_uri_rewritten", Pointer: redirectURIs,
+		When: "a line with http or https has no path, a default or empty port, dot segments, or upper case in its host",
+		Detail: "Clients that write URLs as browsers do send another text, and the request is refused. Write lower case, a " +
+			"path such as /, no default port, and no dot segments.",
+		Section: "WHATWG URL Standard, section 4.5", Seen: "openid-client 6.9.0: invalid_grant.",
+		Bad:  `"redirect_uris": "https://app.example.com:443/callback"`,
+		Good: `"redirect_uris": "https://app.example.com/callback"`,
+	}, lines: linesWith(func(u redirectURI) bool {
+		return u.isRewritten && !u.isPattern() && !u.hasComma() && !u.hasPlaceholder()
+	})},
+	{Rule: Rule{
 		Code: "redirect_uri_twice", Pointer: redirectURIs, When: "a line repeats an earlier one",
 		Detail:  "The URI repeats an earlier line. Remove or correct it.",
 		Section: comparedExactly,
@@ -217,4 +238,11 @@ var oauth2Rules = []rule[client]{
 	}, holds: func(c client) bool {
 		return slices.Contains([]string{"user_email", "user_upn", "user_username"}, c.SubMode)
 	}},
+	{Rule: Rule{
+		Code: "issuer_mode_global", Pointer: "/issuer_mode", When: "issuer_mode is global",
+		Detail: "The metadata of this provider then names an issuer other than the URL that it is read from, so clients " +
+			"refuse it. Use per_provider.",
+		Section: "OpenID Connect Discovery 1.0, section 4.3", Seen: "5 of 5 clients refuse the metadata.",
+		Bad: `"issuer_mode": "global"`, Good: `"issuer_mode": "per_provider"`,
+	}, holds: func(c client) bool { return c.IssuerMode == "global" }},
 }

@@ -1,8 +1,11 @@
 package advice
 
 import (
+	"cmp"
 	"net/netip"
 	"net/url"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"example.com/providerd/store/records"
@@ -14,6 +17,16 @@ const maxLines = 1000
 // plainHTTP is the scheme of HTTP without TLS.
 const plainHTTP = "http"
 
+var (
+	// absoluteURI has the scheme and, of an authority, the host, the port with its colon, and what follows (RFC 3986).
+	absoluteURI = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*):(?://(?:[^@/?]*@)?` +
+		`(\[v[0-9A-Fa-f]+\.[^][/?@]+\]|\[[0-9A-Fa-f:.]+\]|[^][:/?@]*)(:\d*)?([/?].*)?|/?(?:[^/].*)?)$`)
+	wrongPercent = regexp.MustCompile(`%([^0-9A-Fa-f]|.[^0-9A-Fa-f]|.?$)`)
+	dotSegment   = regexp.MustCompile(`/(\.|%2[Ee]){1,2}(/|$)`)
+	// placeholder matches what templates and shells replace.
+	placeholder = regexp.MustCompile(`[<>{}]|\$[A-Z_]{2}`)
+)
+
 // redirectURI is a line of redirect_uris.
 type redirectURI struct {
 	line int
@@ -23,6 +36,8 @@ type redirectURI struct {
 	isMalformed bool
 	// scheme and host are in lower case; the host is without its port.
 	scheme, host string
+	// isRewritten is true if clients that write URLs as browsers do (WHATWG) send another text.
+	isRewritten bool
 	// isRepeated is true if an earlier line has the same text.
 	isRepeated bool
 }
@@ -47,18 +62,31 @@ func parseRedirectURI(text string) redirectURI {
 	malformed := redirectURI{text: text, isMalformed: true}
 	// These must be percent-encoded (RFC 3986, appendix A).
 	isOutsideURI := func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("\"<>\\^`{|}", r) }
-	if strings.ContainsFunc(text, isOutsideURI) {
+	parts := absoluteURI.FindStringSubmatch(text)
+	if parts == nil || strings.ContainsFunc(text, isOutsideURI) || wrongPercent.MatchString(text) {
 		return malformed
 	}
-	parsed, err := url.Parse(text)
-	if err != nil || !parsed.IsAbs() {
+	literal := strings.Trim(parts[2], "[]")
+	host, err := url.PathUnescape(literal)
+	uri := redirectURI{text: text, scheme: strings.ToLower(parts[1]), host: strings.ToLower(host)}
+	_, portErr := strconv.ParseUint(cmp.Or(strings.TrimPrefix(parts[3], ":"), "0"), 10, 16)
+	if err != nil || portErr != nil || !isHost(parts[2]) || !uri.isNative() && host == "" {
 		return malformed
 	}
-	uri := redirectURI{text: text, scheme: parsed.Scheme, host: strings.ToLower(parsed.Hostname())}
-	if !uri.isNative() && uri.host == "" {
-		return malformed
-	}
+	path, _, _ := strings.Cut(parts[4], "?")
+	isNeedlessPort := parts[3] == ":" || parts[3] == map[string]string{plainHTTP: ":80", "https": ":443"}[uri.scheme]
+	uri.isRewritten = !uri.isNative() && (parts[1] != uri.scheme || literal != uri.host || path == "" ||
+		parts[3] != "" && isNeedlessPort || dotSegment.MatchString(path))
 	return uri
+}
+
+// isHost reports whether a host without brackets, or with an IPv6 address or one of a future version in them, is whole.
+func isHost(text string) bool {
+	if !strings.HasPrefix(text, "[") || strings.HasPrefix(strings.ToLower(text), "[v") {
+		return true
+	}
+	_, err := netip.ParseAddr(strings.Trim(text, "[]"))
+	return err == nil
 }
 
 // client is the input of the rules for OAuth2 providers.
@@ -103,20 +131,24 @@ func (u redirectURI) isLocalhost() bool {
 }
 
 func (u redirectURI) isOtherwiseMalformed() bool {
-	return u.isMalformed && !u.hasBackslash() && !u.hasPlaceholder() && !u.isJoined()
+	return u.isMalformed && !u.isPattern() && !u.hasPlaceholder() && !u.isJoined()
 }
 
-func (u redirectURI) hasBackslash() bool { return strings.Contains(u.text, `\`) }
+// isPattern reports whether the line has what regular expressions have but URIs do not.
+func (u redirectURI) isPattern() bool {
+	return strings.ContainsAny(u.text, `\|`) || strings.Contains(u.text, ".+") || strings.Contains(u.text, "(?") ||
+		strings.HasPrefix(u.text, "^") || strings.HasSuffix(u.text, "$")
+}
 
 func (u redirectURI) hasPlaceholder() bool {
-	return !u.hasBackslash() && strings.ContainsAny(u.text, "<>{}")
+	return !u.isPattern() && placeholder.MatchString(u.text)
 }
 
 // isJoined reports whether a line looks like several URIs. The query of a URI may contain another one.
 func (u redirectURI) isJoined() bool {
 	path, _, _ := strings.Cut(u.text, "?")
 	isSeveral := strings.Count(path, "://") > 1 || strings.HasSuffix(path, ";")
-	return isSeveral && !u.hasComma() && !u.hasBackslash() && !u.hasPlaceholder()
+	return isSeveral && !u.hasComma() && !u.isPattern() && !u.hasPlaceholder()
 }
 
 func (u redirectURI) hasWildcard() bool { return strings.Contains(u.text, "*") }

@@ -1,21 +1,22 @@
 package advice
 
-import "github.com/google/uuid"
+import (
+	_ "embed"
+	"strings"
+
+	"github.com/google/uuid"
+)
 
 const (
 	subject = "/delegated_subject"
 	object  = "/credentials"
 	server  = "Google Identity, Using OAuth 2.0 for Server to Server Applications"
-
-	code   = "delete_action_destructive"
-	source = "openapi.yaml, OutgoingSyncDeleteAction"
-
-	// account has the key of RFC 8410, section 10.3, which is short.
-	account = `{"type": "service_account", "client_email": "sync@project.example.com", ` +
-		`"token_uri": "https://oauth2.example.com/token", ` +
-		`"private_key": "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC` +
-		`\n-----END PRIVATE KEY-----\n"}`
 )
+
+// account is a key file of a service account, with a key of RFC 9500, section 2.1.
+//
+//go:embed service_account.json
+var account string
 
 // directoryRules are in the order of the fields of the contract.
 //
@@ -48,13 +49,22 @@ var directoryRules = []rule[directory]{
 	}, holds: directory.isIncomplete},
 	{Rule: Rule{
 		Code: "credentials_key_unusable", Pointer: object,
-		When: "private_key in credentials is not a private key in PEM, or is larger than 8 KiB",
-		Detail: "Nothing can be signed with the key. Copy private_key unchanged from the key file, with its line " +
-			"breaks.",
-		Section: "RFC 7468, section 10",
+		When: "private_key in credentials is not an RSA key in PEM that is not encrypted, or is larger than 8 KiB",
+		Detail: "Token requests cannot be signed (RS256) with the key. Copy private_key unchanged from the key file, with " +
+			"its line breaks.",
+		Section: server + "; RFC 7518, section 3.3",
 		Bad:     `"credentials": {"private_key": "MC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy"}`,
 		Good:    `"credentials": ` + account,
 	}, holds: func(d directory) bool { return d.hasUnusableKey }},
+	{Rule: Rule{
+		Code: "credentials_key_rewritten", Pointer: object,
+		When:    "private_key in credentials is an RSA key, but has more, or other white space, than the PEM of the key",
+		Detail:  "Some libraries cannot read the key. Copy private_key unchanged from the key file, with its line breaks.",
+		Section: "RFC 7468, section 3", Seen: "Google's library for Python reads spaces for line breaks, indented lines, a byte " +
+			"order mark, or a certificate first; others do not.",
+		Bad:  `"credentials": ` + strings.Replace(account, `-----\n`, "----- ", 1),
+		Good: `"credentials": ` + account,
+	}, holds: func(d directory) bool { return d.hasOddKey }},
 	{Rule: Rule{
 		Code: "credentials_oauth_client", Pointer: object,
 		When:    "credentials have the member installed or web, or the type authorized_user",
@@ -83,33 +93,36 @@ var directoryRules = []rule[directory]{
 	}, holds: func(d directory) bool { return d.isNested }},
 	{Rule: Rule{
 		Code: "scopes_incomplete", Pointer: "/scopes",
-		When:    "scopes are Google's but lack admin.directory.user or admin.directory.group",
-		Detail:  "Synchronization writes users and groups. Add " + userScope + " and " + groupScope + ".",
-		Section: "Google Workspace Admin SDK, Directory API",
-		Bad:     `"scopes": "` + userScope + `"`, Good: `"scopes": "` + userScope + " " + groupScope + `"`,
+		When: "scopes are Google's, or empty beside a service account, and lack admin.directory.user or admin.directory.group",
+		Detail: "Synchronization writes users and groups. Add " + userScope + " and " + groupScope +
+			", separated by a space.",
+		Section: "Google Workspace Admin SDK, Directory API", Seen: "With empty scopes, Google's libraries get no access, and " +
+			"the one for Node drops the delegated subject.",
+		Bad: `"scopes": "` + userScope + `"`, Good: `"scopes": "` + userScope + " " + groupScope + `"`,
 	}, holds: directory.lacksDirectoryScope},
 	nilUUID("filter_group", "a group, or omit the field", func(d directory) *uuid.UUID { return d.FilterGroup }),
-	{Rule: Rule{
-		Code: code, Pointer: "/user_delete_action", When: "user_delete_action is delete",
-		Detail: "If a user is deleted in the platform, perhaps by mistake, the directory deletes the user and all " +
-			"their data. Use suspend or do_nothing.",
-		Section: source, Bad: `"user_delete_action": "delete"`, Good: `"user_delete_action": "suspend"`,
-	}, holds: func(d directory) bool { return d.UserDeleteAction == "delete" }},
-	{Rule: Rule{
-		Code: code, Pointer: "/group_delete_action", When: "group_delete_action is delete",
-		Detail: "If a group is deleted in the platform, perhaps by mistake, the directory deletes it. Use suspend " +
-			"or do_nothing.",
-		Section: source, Bad: `"group_delete_action": "delete"`, Good: `"group_delete_action": "do_nothing"`,
-	}, holds: func(d directory) bool { return d.GroupDeleteAction == "delete" }},
+	destructive("user", "suspend", "the user and all their data", func(d directory) string { return d.UserDeleteAction }),
+	destructive("group", "do_nothing", "it", func(d directory) string { return d.GroupDeleteAction }),
 	{Rule: Rule{
 		Code: "domain_malformed", Pointer: "/default_group_email_domain",
-		When: `default_group_email_domain contains "@", ":", "/" or white space, ` +
-			"or begins or ends with a quotation mark",
+		When: "default_group_email_domain is not a domain name: letters, digits, hyphens and dots, with a dot only between them",
 		Detail: `This is not a domain name, so group addresses are invalid. Write one such as example.com, without "@", a ` +
-			"scheme, white space or quotation marks.",
+			"scheme, white space, an underscore, a comma or a dot at the end.",
 		Section: "RFC 5321, section 2.3.5",
 		Bad:     `"default_group_email_domain": "@example.com"`, Good: `"default_group_email_domain": "example.com"`,
 	}, holds: func(d directory) bool {
-		return isNoDomain(d.DefaultGroupEmailDomain) && d.DefaultGroupEmailDomain != ""
+		_, ok := asciiDomain(d.DefaultGroupEmailDomain)
+		return !ok && d.DefaultGroupEmailDomain != ""
 	}},
+}
+
+func destructive(entity, instead, lost string, get func(directory) string) rule[directory] {
+	field := entity + "_delete_action"
+	return rule[directory]{Rule: Rule{
+		Code: "delete_action_destructive", Pointer: "/" + field, When: field + " is delete",
+		Detail: "If a " + entity + " is deleted in the platform, perhaps by mistake, the directory deletes " + lost +
+			". Use suspend or do_nothing.",
+		Section: "openapi.yaml, OutgoingSyncDeleteAction",
+		Bad:     `"` + field + `": "delete"`, Good: `"` + field + `": "` + instead + `"`,
+	}, holds: func(d directory) bool { return get(d) == "delete" }}
 }
