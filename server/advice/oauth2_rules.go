@@ -156,7 +156,7 @@ var oauth2Rules = []rule[client]{
 		Code: "redirect_uri_pattern", Pointer: redirectURIs,
 		When: `a line contains a backslash, ".+", "|" or "(?", begins with "^", or ends in "$"`,
 		Detail: `A backslash and "n" are not a line break, and a redirect URI is not a regular expression. Put each URI ` +
-			"in full on a line of its own, without backslashes.",
+			"on a line of its own, without backslashes.",
 		Section: comparedExactly,
 		Bad:     `"redirect_uris": "https://app.example.com/a\\nhttps://app.example.com/b"`, Good: onTwoLines,
 	}, lines: linesWith(redirectURI.isPattern)},

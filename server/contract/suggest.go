@@ -31,6 +31,10 @@ func (o *Operation) suggestField(name string) string {
 		}
 		return fmt.Sprintf("is not a field of this request; did you mean %s?", meant)
 	}
+	if name == "jwks" {
+		// RFC 7591: keys of the client, not sources.
+		return notAField
+	}
 	if meant := cmp.Or(MostSimilar(name, o.FieldNames()), o.fieldWithWords(name)); meant != "" {
 		return fmt.Sprintf("is not a field of this request; did you mean %s?", meant)
 	}
@@ -64,25 +68,39 @@ func MisplacedParameter(name string) (parameter, remedy string) {
 func otherSystems(name string) string {
 	const clientType = "client_type"
 	return map[string]string{
-		"callback":             "redirect",
-		"callbacks":            "redirect",
-		"clientname":           "name",
-		"displayname":          "name",
-		"ispublic":             clientType,
-		"jwtfederationsources": "jwks_sources",
-		"public":               clientType,
-		"publicclient":         clientType,
-		"url":                  "uri",
-		"urls":                 "uri",
+		"allowpublicclient":       clientType,
+		"applicationtype":         clientType,
+		"apptype":                 clientType,
+		"callback":                "redirect",
+		"callbacks":               "redirect",
+		"clientname":              "name",
+		"clientauthmethod":        clientType,
+		"confidential":            clientType,
+		"confidentialclient":      clientType,
+		"displayname":             "name",
+		"isconfidential":          clientType,
+		"ispublic":                clientType,
+		"jwtfederationsources":    "jwks_sources",
+		"public":                  clientType,
+		"publicclient":            clientType,
+		"spa":                     "redirect_uris",
+		"tokenendpointauthmethod": clientType,
+		"web":                     "redirect_uris",
+		"url":                     "uri",
+		"urls":                    "uri",
 	}[name]
 }
 
-var wordInName = regexp.MustCompile(`[A-Z]+[a-z]*|[a-z]+`)
+var (
+	wordInName = regexp.MustCompile(`[A-Z]+[a-z]*|[a-z]+`)
+	// qualifier matches what other systems put before the names of fields.
+	qualifier = regexp.MustCompile(`^(allowed|valid|authorized|registered|web|spa|login|oauth2?|oidc)[_.-]?`)
+)
 
 // fieldWithWords returns a field with all words of a name, or words that they are prefixes of, in order; required
 // fields come first. Words of other APIs count as those of this one. It returns "" if there is none.
 func (o *Operation) fieldWithWords(name string) (found string) {
-	words := wordInName.FindAllString(name, -1)
+	words := wordInName.FindAllString(qualifier.ReplaceAllString(name, ""), -1)
 	for i, word := range words {
 		word = strings.ToLower(word)
 		words[i] = cmp.Or(otherSystems(word), word)
@@ -108,7 +126,8 @@ func (d *Document) SuggestPath(path string) string {
 	for _, op := range d.operations {
 		known := strings.TrimSuffix(op.Path, "/")
 		isCut := len(path) > 1 && strings.HasSuffix(known, strings.TrimSuffix(path, "/"))
-		if isCut || strings.Contains(path, known) {
+		isNeighbor := strings.Contains(path, "workspace") && strings.Contains(known, "workspace")
+		if isCut || isNeighbor || strings.Contains(path, known) {
 			return op.Path
 		}
 		paths = append(paths, op.Path)

@@ -160,7 +160,7 @@ func (k *ProviderKind) UnmarshalText(text []byte) error {
 		*k = ProviderKind(kind)
 		return nil
 	default:
-		return fmt.Errorf("%q is not a kind of provider; use oauth2 or workspace_directory", text)
+		return fmt.Errorf("%q is not a kind of provider; use oauth2, or workspace_directory for Google Workspace", text)
 	}
 }
 

@@ -219,7 +219,11 @@ func (r *reader) readDocument(root *yaml.Node) {
 		case strings.HasPrefix(key.Value, "x-"), key.Value == "$schema":
 			// The former define anchors.
 		case at < 0:
-			r.report(key, key.Value+" is not a kind of provider; the kinds are "+r.kindNames())
+			detail := key.Value + " is not a kind of provider; the kinds are " + r.kindNames()
+			if strings.Contains(key.Value, "workspace") {
+				detail += ", which is for Google Workspace"
+			}
+			r.report(key, detail)
 		case seen[key.Value]:
 			r.report(key, key.Value+" occurs twice")
 		default:

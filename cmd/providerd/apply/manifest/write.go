@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -57,6 +58,10 @@ func (w *Writer) write(text []byte) error {
 	return nil
 }
 
+// otherType matches strings that readers of YAML 1.1 take for booleans, numbers, dates or other types.
+var otherType = regexp.MustCompile(`(?i)^([yn~=]|<<|yes|no|on|off|true|false|null|[-+]?(\.(inf|nan)|0[xbo][0-9a-f_]+|` +
+	`\.?[0-9][0-9_,]*(:[0-9]+)*(\.[0-9_]*)?(e[-+]?[0-9]+)?)|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([t ].*)?)$`)
+
 // elementReader turns JSON into YAML nodes.
 type elementReader struct {
 	*jsontext.Decoder
@@ -84,7 +89,11 @@ func (r *elementReader) read() (*yaml.Node, error) {
 		if !isName && r.StackPointer() != r.reference {
 			text = strings.ReplaceAll(text, "${", "$${")
 		}
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: stringTag, Value: text}, nil
+		node := &yaml.Node{Kind: yaml.ScalarNode, Tag: stringTag, Value: text}
+		if otherType.MatchString(text) {
+			node.Style = yaml.DoubleQuotedStyle
+		}
+		return node, nil
 	default:
 		return &yaml.Node{Kind: yaml.ScalarNode, Value: token.String()}, nil
 	}
