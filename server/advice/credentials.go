@@ -108,7 +108,8 @@ func (c credentials) isServiceAccount() bool {
 }
 
 // privateKey matches the part of a text that is a private key in PEM, with whatever white space, but not encrypted.
-var privateKey = regexp.MustCompile(`-----BEGIN ((?:RSA )?PRIVATE KEY)-----([A-Za-z0-9+/=\s]+)-----END ((?:RSA )?PRIVATE KEY)-----`)
+var privateKey = regexp.MustCompile(
+	`-----BEGIN ((?:RSA )?PRIVATE KEY)-----([A-Za-z0-9+/=\s]+)-----END ((?:RSA )?PRIVATE KEY)-----`)
 
 // readKey reports whether a text has an RSA key (RFC 7468, section 10; RFC 8017, appendix A.1.2), and whether it has it
 // in the form that all libraries read.
@@ -141,7 +142,7 @@ func (d directory) isInOtherDomain() bool {
 	return ok && isDomain && groups != domain && !strings.HasSuffix(groups, "."+domain)
 }
 
-// lacksDirectoryScope reports whether there are scopes for Google, or its service account, but none to write users or none to write groups.
+// lacksDirectoryScope reports whether Google is meant, but no scope lets write users or none groups.
 func (d directory) lacksDirectoryScope() bool {
 	isGoogle := d.isServiceAccount()
 	var users, groups bool

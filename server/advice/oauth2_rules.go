@@ -3,7 +3,6 @@ package advice
 import (
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -51,7 +50,7 @@ var oauth2Rules = []rule[client]{
 	unresolved("client_id", func(c client) string { return c.ClientID }),
 	reserved("client_id", "contains a colon, or a character other than printable ASCII, apart from padding at its ends",
 		"Use only printable ASCII, without a colon.", `"urn:shop"`, func(c client) string { return c.ClientID },
-		func(id string) bool { return isUnprintable(id) || strings.Contains(id, ":") && !isReference(id) }),
+		func(id string) bool { return reservedInID.MatchString(trimPadding(id)) && !isReference(id) }),
 	padded("client_secret", func(c client) string { return c.secret }),
 	unresolved("client_secret", func(c client) string { return c.secret }),
 	{Rule: Rule{
@@ -60,7 +59,7 @@ var oauth2Rules = []rule[client]{
 			omitField + ".",
 		Section: "RFC 6749, section 2.3.1", Bad: `"client_secret": "$2a$10$abcdefghijklmnopqrstuv"`, Good: randomSecret,
 	}, holds: func(c client) bool { return digest.MatchString(c.secret) }},
-	reserved("client_secret", `of a confidential client contains a character other than A-Z, a-z, 0-9, "_", ".", "~" and "-"`,
+	reserved("client_secret", `of a confidential client contains a character other than letters, digits, "_.~-"`,
 		omitField+".", `"JZ7h+q/4vQy8LmN1xRw6KpJ3sHd9Fb2Cg7TuE4aVb0k="`, func(c client) string {
 			if c.isPublic() {
 				return ""
@@ -125,12 +124,12 @@ var oauth2Rules = []rule[client]{
 	}, holds: func(c client) bool { return c.SigningKey == nil && (c.isPublic() || c.secret == "") }},
 	{Rule: Rule{
 		Code: "signing_key_hs256", Pointer: "/signing_key",
-		When: "signing_key is null, client_type is confidential, and redirect_uris, property_mappings or client_secret are set",
+		When: "signing_key is null, client_type is confidential, and redirect URIs, mappings or a client_secret are set",
 		Detail: "ID tokens are signed with client_secret (HS256), which many clients refuse: they require RS256. Set " +
 			"signing_key to an RSA key.",
 		Section: "OpenID Connect Core 1.0, section 15.1",
-		Seen: "go-oidc 3.21.0, hashicorp/cap 0.15.0, zitadel/oidc 3.52.0 and express-openid-connect 3.4.0 refuse such tokens; " +
-			"openid-client, @auth/core and passport accept them.",
+		Seen: "go-oidc 3.21.0, hashicorp/cap 0.15.0, zitadel/oidc 3.52.0 and express-openid-connect 3.4.0 refuse them; " +
+			"openid-client, @auth/core and passport do not.",
 		Bad:  `"redirect_uris": "https://app.example.com/callback"`,
 		Good: `"redirect_uris": "https://app.example.com/callback", "signing_key": ` + some,
 	}, holds: func(c client) bool {
@@ -161,7 +160,8 @@ var oauth2Rules = []rule[client]{
 		Bad:     `"redirect_uris": "https://app.example.com/a\\nhttps://app.example.com/b"`, Good: onTwoLines,
 	}, lines: linesWith(redirectURI.isPattern)},
 	{Rule: Rule{
-		Code: "redirect_uri_placeholder", Pointer: redirectURIs, When: `a line contains "<", ">", "{", "}" or a variable such as $HOST`,
+		Code: "redirect_uri_placeholder", Pointer: redirectURIs,
+		When:    `a line contains "<", ">", "{", "}" or a variable such as $HOST`,
 		Detail:  "Placeholders are not replaced. Write the value, such as the port, instead.",
 		Section: comparedExactly,
 		Bad:     `"redirect_uris": "http://127.0.0.1:<port>/callback"`,

@@ -21,7 +21,9 @@ var (
 	// absoluteURI has the scheme and, of an authority, the host, the port with its colon, and what follows (RFC 3986).
 	absoluteURI = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*):(?://(?:[^@/?]*@)?` +
 		`(\[v[0-9A-Fa-f]+\.[^][/?@]+\]|\[[0-9A-Fa-f:.]+\]|[^][:/?@]*)(:\d*)?([/?].*)?|/?(?:[^/].*)?)$`)
-	wrongPercent = regexp.MustCompile(`%([^0-9A-Fa-f]|.[^0-9A-Fa-f]|.?$)`)
+	// outsideURI matches what must be percent-encoded (RFC 3986, appendix A).
+	outsideURI   = regexp.MustCompile("[^!-~]|[\"<>\\\\^`{|}]|%([^0-9A-Fa-f]|.[^0-9A-Fa-f]|.?$)")
+	needlessPort = regexp.MustCompile(`^(https?:|http:80|https:443)$`)
 	dotSegment   = regexp.MustCompile(`/(\.|%2[Ee]){1,2}(/|$)`)
 	// placeholder matches what templates and shells replace.
 	placeholder = regexp.MustCompile(`[<>{}]|\$[A-Z_]{2}`)
@@ -60,23 +62,20 @@ func parseRedirectURIs(text string) []redirectURI {
 
 func parseRedirectURI(text string) redirectURI {
 	malformed := redirectURI{text: text, isMalformed: true}
-	// These must be percent-encoded (RFC 3986, appendix A).
-	isOutsideURI := func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("\"<>\\^`{|}", r) }
 	parts := absoluteURI.FindStringSubmatch(text)
-	if parts == nil || strings.ContainsFunc(text, isOutsideURI) || wrongPercent.MatchString(text) {
+	if parts == nil || outsideURI.MatchString(text) || !isHost(parts[2]) {
 		return malformed
 	}
-	literal := strings.Trim(parts[2], "[]")
-	host, err := url.PathUnescape(literal)
+	host, _ := url.PathUnescape(strings.Trim(parts[2], "[]")) // What can fail is malformed.
 	uri := redirectURI{text: text, scheme: strings.ToLower(parts[1]), host: strings.ToLower(host)}
-	_, portErr := strconv.ParseUint(cmp.Or(strings.TrimPrefix(parts[3], ":"), "0"), 10, 16)
-	if err != nil || portErr != nil || !isHost(parts[2]) || !uri.isNative() && host == "" {
+	_, err := strconv.ParseUint(cmp.Or(strings.TrimPrefix(parts[3], ":"), "0"), 10, 16)
+	if err != nil || !uri.isNative() && host == "" {
 		return malformed
 	}
 	path, _, _ := strings.Cut(parts[4], "?")
-	isNeedlessPort := parts[3] == ":" || parts[3] == map[string]string{plainHTTP: ":80", "https": ":443"}[uri.scheme]
-	uri.isRewritten = !uri.isNative() && (parts[1] != uri.scheme || literal != uri.host || path == "" ||
-		parts[3] != "" && isNeedlessPort || dotSegment.MatchString(path))
+	isLower := parts[1] == uri.scheme && strings.Trim(parts[2], "[]") == uri.host
+	isRewritten := path == "" || needlessPort.MatchString(uri.scheme+parts[3]) || dotSegment.MatchString(path)
+	uri.isRewritten = !uri.isNative() && (!isLower || isRewritten)
 	return uri
 }
 

@@ -28,8 +28,10 @@ var (
 		`\$[({].+[)}]|\{\{.+\}\}|#\{.+\}#?|@@.+@@|@[\w.]+\(.+\)|\(\(.+\)\)|<[\w .:%=/-]+>|__\w+__|%\w+%|ENC\[.+\]|` +
 		`\$[A-Za-z_]\w*|([A-Z0-9]+_)*(CLIENT_ID|SECRET|PASSWORD)(_[A-Z0-9]+)*)$`)
 	// digest matches what other systems store instead of a password: the name of an algorithm, and what it results in.
-	digest = regexp.MustCompile(`(?i)^(\$[a-z0-9-]+\$.+|(argon2|bcrypt|scrypt|pbkdf2|crypt|s?sha\d+|s?sha|md5)(id?|[_-]\w+)?[$:].+|` +
-		`\{[a-z][a-z0-9]{2,}([.-][a-z0-9]+)*\}.+)$`)
+	digest = regexp.MustCompile(`(?i)^(\$[a-z0-9-]+\$.+|(argon2|bcrypt|scrypt|pbkdf2|crypt|s?sha\d+|s?sha|md5)` +
+		`(id?|[_-]\w+)?[$:].+|\{[a-z][a-z0-9]{2,}([.-][a-z0-9]+)*\}.+)$`)
+	// reservedInID matches a colon, and what is not printable ASCII.
+	reservedInID = regexp.MustCompile(`[^ -9;-~]`)
 	// unreserved matches what every client and server encodes as itself.
 	unreserved = regexp.MustCompile(`^[A-Za-z0-9_.~-]*$`)
 )
@@ -44,11 +46,6 @@ func trimPadding(text string) string {
 func isPadded(text string) bool { return trimPadding(text) != text }
 
 func isReference(text string) bool { return reference.MatchString(trimPadding(text)) }
-
-// isUnprintable ignores padding, which has advice of its own.
-func isUnprintable(text string) bool {
-	return strings.ContainsFunc(trimPadding(text), func(r rune) bool { return r < ' ' || r > '~' })
-}
 
 // isEncodedDifferently ignores what has advice of its own.
 func isEncodedDifferently(secret string) bool {
@@ -93,11 +90,11 @@ func unresolved(field string, get func(client) string) rule[client] {
 
 func reserved(field, when, detail string, bad string, get func(client) string, holds func(string) bool) rule[client] {
 	return onText(field, Rule{
-		Code: field + "_reserved", When: when, Detail: "In HTTP Basic authentication, clients and servers encode such characters " +
-			"differently. " + detail,
+		Code: field + "_reserved", When: when, Detail: "In HTTP Basic authentication, clients and servers encode such " +
+			"characters differently. " + detail,
 		Section: "RFC 6749, section 2.3.1",
-		Seen: "Secrets with +, / and = failed in 12 of 24 pairs of clients and servers, letters and digits in 3; urn:shop as " +
-			"client_id failed at 5 of 5 servers with one client.",
+		Seen: "Secrets with +, / and = failed in 12 of 24 pairs of clients and servers, letters and digits in 3; urn:shop " +
+			"as client_id failed at 5 of 5 servers with one client.",
 		Bad: bad,
 	}, get, holds)
 }

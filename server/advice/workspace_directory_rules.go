@@ -60,8 +60,8 @@ var directoryRules = []rule[directory]{
 		Code: "credentials_key_rewritten", Pointer: object,
 		When:    "private_key in credentials is an RSA key, but has more, or other white space, than the PEM of the key",
 		Detail:  "Some libraries cannot read the key. Copy private_key unchanged from the key file, with its line breaks.",
-		Section: "RFC 7468, section 3", Seen: "Google's library for Python reads spaces for line breaks, indented lines, a byte " +
-			"order mark, or a certificate first; others do not.",
+		Section: "RFC 7468, section 3", Seen: "Google's library for Python reads spaces for line breaks, indented lines, a " +
+			"byte order mark, or a certificate first; others do not.",
 		Bad:  `"credentials": ` + strings.Replace(account, `-----\n`, "----- ", 1),
 		Good: `"credentials": ` + account,
 	}, holds: func(d directory) bool { return d.hasOddKey }},
@@ -93,11 +93,11 @@ var directoryRules = []rule[directory]{
 	}, holds: func(d directory) bool { return d.isNested }},
 	{Rule: Rule{
 		Code: "scopes_incomplete", Pointer: "/scopes",
-		When: "scopes are Google's, or empty beside a service account, and lack admin.directory.user or admin.directory.group",
+		When: "scopes are Google's, or empty beside a service account, and lack those of the Directory API",
 		Detail: "Synchronization writes users and groups. Add " + userScope + " and " + groupScope +
 			", separated by a space.",
-		Section: "Google Workspace Admin SDK, Directory API", Seen: "With empty scopes, Google's libraries get no access, and " +
-			"the one for Node drops the delegated subject.",
+		Section: "Google Workspace Admin SDK, Directory API", Seen: "With empty scopes, Google's libraries get no access, " +
+			"and the one for Node drops the delegated subject.",
 		Bad: `"scopes": "` + userScope + `"`, Good: `"scopes": "` + userScope + " " + groupScope + `"`,
 	}, holds: directory.lacksDirectoryScope},
 	nilUUID("filter_group", "a group, or omit the field", func(d directory) *uuid.UUID { return d.FilterGroup }),
@@ -105,7 +105,7 @@ var directoryRules = []rule[directory]{
 	destructive("group", "do_nothing", "it", func(d directory) string { return d.GroupDeleteAction }),
 	{Rule: Rule{
 		Code: "domain_malformed", Pointer: "/default_group_email_domain",
-		When: "default_group_email_domain is not a domain name: letters, digits, hyphens and dots, with a dot only between them",
+		When: "default_group_email_domain is not a domain name of letters, digits and hyphens with dots between them",
 		Detail: `This is not a domain name, so group addresses are invalid. Write one such as example.com, without "@", a ` +
 			"scheme, white space, an underscore, a comma or a dot at the end.",
 		Section: "RFC 5321, section 2.3.5",
