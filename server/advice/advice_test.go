@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/getkin/kin-openapi/openapi3"
+
+	text "example.com/providerd/gen/contract"
 	"example.com/providerd/gen/model"
 	"example.com/providerd/server/advice"
 	"example.com/providerd/server/contract"
@@ -239,5 +242,30 @@ func TestAdviceTakesLittleMemory(t *testing.T) {
 				t.Errorf("%.50s: %d bytes: %s", member, len(item.Detail), item.Detail)
 			}
 		}
+	}
+}
+
+// The examples of the contract get no advice.
+func TestExamplesGetNoAdvice(t *testing.T) {
+	t.Parallel()
+	document, err := openapi3.NewLoader().LoadFromData(text.YAML())
+	processtest.Must(t, err)
+	advise := map[string]func(members string) []advice.Advice{
+		"/providers/oauth2/":              func(members string) []advice.Advice { return advice.OAuth2(client(t, members)) },
+		"/providers/workspace_directory/": func(members string) []advice.Advice { return advice.WorkspaceDirectory(directory(t, members)) },
+	}
+	count := 0
+	for path, item := range document.Paths.Map() {
+		for title, example := range item.Post.RequestBody.Value.Content["application/json"].Examples {
+			body, err := json.Marshal(example.Value.Value)
+			processtest.Must(t, err)
+			if got := advise[path](string(body[1 : len(body)-1])); len(got) != 0 {
+				t.Errorf("%s %s: %+v", path, title, got)
+			}
+			count++
+		}
+	}
+	if count != 4 {
+		t.Errorf("the contract has %d examples of requests", count)
 	}
 }
