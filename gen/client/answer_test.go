@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"example.com/providerd/gen/client"
 	"example.com/providerd/store/storetest/processtest"
 )
@@ -222,7 +224,7 @@ func TestValidationPredictsCreate(t *testing.T) {
 	}
 	validate := append(slices.Clone(options), client.WithValidateOnly())
 	oauth2, directory := oauth2Request(), directoryRequest()
-	oauth2.RedirectUris = new("http://app.example.com/")
+	oauth2.RedirectUris, oauth2.SigningKey = new("http://app.example.com/"), new(uuid.UUID{1})
 	for _, wantPK := range []int64{0, 1} {
 		record, err := r.CreateOAuth2(t.Context(), oauth2, validate...)
 		if err != nil || record.PK != wantPK || replayed != (wantPK != 0) || record.ClientSecret.Reveal() != "" ||
