@@ -51,7 +51,7 @@ func (i items) members(secret string) (map[string]json.RawMessage, error) {
 		if isFile {
 			content, err := readItem(path)
 			if err != nil {
-				if errors.Is(err, fs.ErrNotExist) {
+				if name != secret && errors.Is(err, fs.ErrNotExist) {
 					err = fmt.Errorf(`%w; write %s:='"@TEXT"' for a string that begins with @`, err, name)
 				}
 				return nil, fmt.Errorf("read %s: %w", name, err)
