@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"gorm.io/gorm"
 
+	"example.com/providerd/store/database"
 	"example.com/providerd/store/sqlite/guard"
 )
 
@@ -191,4 +194,22 @@ func (c *checkpointer) close() error {
 		return fmt.Errorf("close the checkpointer: %w", err)
 	}
 	return nil
+}
+
+// checkpointCounts counts checkpoints since the database was opened.
+type checkpointCounts struct{ done, failed atomic.Uint64 }
+
+// Stats returns figures about the connections, and about the WAL according to the wal-index.
+func (d *Database) Stats() database.Stats {
+	stats := database.Stats{Readers: d.readers.Stats(), Writers: d.writers.Stats()}
+	if index, err := d.files.Inspect(); err == nil {
+		stats.WAL = &database.WALStats{
+			Pages: index.Frames, CopiedPages: index.Backfilled,
+			Checkpoints: d.checkpoints.done.Load(), FailedCheckpoints: d.checkpoints.failed.Load(),
+		}
+	}
+	if free, err := freeBytes(filepath.Dir(d.file.Name())); err == nil {
+		stats.FreeBytes = &free
+	}
+	return stats
 }

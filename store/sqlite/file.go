@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/files"
@@ -104,4 +106,58 @@ func checkNoOrphanWAL(path string) error {
 	}
 	return fmt.Errorf("%w: %s is missing or empty, but its WAL, which contains the newest changes, exists; restore the "+
 		"database file, or move the -wal and -shm files away to start with a new database", database.ErrUnavailable, path)
+}
+
+// ErrReservedName means that a file of that name could be taken for a file of a database.
+var ErrReservedName = errors.New("the name is reserved")
+
+// sidecars returns the suffixes of the files that SQLite keeps next to a database.
+func sidecars() []string { return []string{"-wal", "-shm", "-journal"} }
+
+// CheckName returns ErrReservedName if SQLite could delete a file at path, or roll it back into a database.
+func CheckName(path string) error {
+	name := filepath.Base(path)
+	for _, suffix := range sidecars() {
+		if strings.HasSuffix(name, suffix) {
+			return fmt.Errorf("%w: %s ends in %s, as SQLite's own files next to a database do; "+
+				"choose another name", ErrReservedName, path, suffix)
+		}
+	}
+	return nil
+}
+
+// inspect checks, before anything is changed, that the file is empty or a database of providerd, and that a WAL which
+// other programs have open or a crash left behind belongs to it. The caller must close what is returned after opening
+// another connection: when the last one closes, SQLite copies the WAL into the database. If the WAL belongs to another
+// database, the connection is therefore never closed and lasts as long as the process.
+func (d *Database) inspect(ctx context.Context) (io.Closer, error) {
+	if _, err := guard.CheckUse(ctx, d.file); err != nil {
+		return nil, err
+	}
+	wal, err := sizeOf(d.file.Name() + "-wal")
+	if err != nil {
+		return nil, err
+	}
+	isBlank, err := isBlank(d.file.File)
+	if errors.Is(err, database.ErrCorrupt) && wal > 0 {
+		return nil, guard.Changed(d.file.Name())
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.isNew = isBlank && wal <= 0
+	if wal <= 0 {
+		return io.NopCloser(nil), nil
+	}
+	// Its DSN has no settings that make SQLite read the schema, which mismatched files may lack.
+	probe, err := openDSN(d.file.Name(), fmt.Sprintf("mode=rw&_busy_timeout=%d", busyTimeout.Milliseconds()))
+	if err != nil {
+		return nil, fmt.Errorf("inspect the database: %w", err)
+	}
+	probe.SetMaxOpenConns(1)
+	err = d.file.CheckGeneration(func() (uint32, error) { return readGeneration(ctx, probe) })
+	if errors.Is(err, database.ErrCorrupt) {
+		err = guard.Changed(d.file.Name())
+	}
+	return probe, err
 }
