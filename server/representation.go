@@ -179,13 +179,20 @@ func wrongParameter(name string, values []string) string {
 	}
 }
 
-// parseBool parses the value of a parameter that appears once: true or false, in any letter case.
+// parseBool parses the value of a parameter that appears once: true or false, in any letter case, or as 1 or 0, which
+// generated clients of languages without booleans send.
 func parseBool(values []string) (value, ok bool) {
 	if len(values) != 1 {
 		return false, false
 	}
-	text := strings.ToLower(values[0])
-	return text == "true", text == "true" || text == "false"
+	switch strings.ToLower(values[0]) {
+	case "true", "1":
+		return true, true
+	case "false", "0":
+		return false, true
+	default:
+		return false, false
+	}
 }
 
 // validateHeader refuses an idempotency key that the contract does not allow, and headers that are meant as parameters,

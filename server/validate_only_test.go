@@ -206,7 +206,7 @@ func TestMistypedQueryNeverCreates(t *testing.T) {
 	for query, says := range map[string]string{
 		"validate_only":                            value,
 		"validate_only=":                           value,
-		"validate_only=1":                          value,
+		"validate_only=2":                          value,
 		"validate_only=yes":                        value,
 		"validate_only=hunter2":                    value,
 		"validate_only=true%20":                    value,
