@@ -8,7 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -57,7 +60,15 @@ func (c *Backup) AfterApply(*kong.Context) error {
 		}
 	}
 	switch {
+	case strings.Contains(c.File, ":/"):
+		return errors.New("write the backup to a path of this machine, not to a URL, and copy the file from there")
+	case c.Every == 0 && slices.Contains([]string{"create", "list", "restore", "status", "verify"}, filepath.Base(c.File)):
+		return fmt.Errorf("backup has no command %s; \"restore\" is a command of its own, and backups are files: for one of "+
+			"this name, write %[1]s.db", filepath.Base(c.File))
 	case c.Every == 0 && c.Keep == 0:
+		if info, err := os.Stat(c.File); err == nil && info.IsDir() {
+			return errors.New("FILE is a directory; add the name of the file, or --every to write files to it")
+		}
 		return console.CheckDistinctPaths(c.Database, c.Keyset, c.File)
 	case time.Duration(c.Every) < time.Second:
 		// The names of backups contain seconds.
