@@ -131,7 +131,7 @@ func TestEachProblemHasRunbook(t *testing.T) {
 func TestRunbooksFindLogMessages(t *testing.T) {
 	t.Parallel()
 	var sources strings.Builder
-	for _, dir := range []string{"cmd/providerd/command", "cmd/providerd/command/*", "cmd/providerd/serve", "store", "store/*"} {
+	for _, dir := range []string{"cmd/providerd/command", "cmd/providerd/command/*", "cmd/providerd/serve", "store", "store/*", "store/*/*"} {
 		files, err := filepath.Glob(providerdtest.Path(t, dir) + "/*.go")
 		processtest.Must(t, err)
 		for _, file := range files {
