@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -53,10 +54,7 @@ func (e *Error) Error() string {
 
 // Violations returns all violations of the request body; nil if something else is wrong.
 func (e *Error) Violations() []Violation {
-	if e.Errors == nil {
-		return nil
-	}
-	return *e.Errors
+	return *cmp.Or(e.Errors, new([]Violation))
 }
 
 // Violation returns the first violation of the value at a JSON pointer, such as "/redirect_uris", and whether there is

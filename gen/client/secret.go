@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,12 +26,7 @@ func hide[Text ~string | ~[]byte](text Text) hidden {
 	return hidden{text: new(string(text))}
 }
 
-func (h hidden) reveal() string {
-	if h.text == nil {
-		return ""
-	}
-	return *h.text
-}
+func (h hidden) reveal() string { return *cmp.Or(h.text, new(string)) }
 
 // Format prints the mask, which does not reveal the length (fmt.Formatter).
 func (hidden) Format(state fmt.State, _ rune) { _, _ = fmt.Fprint(state, mask) }

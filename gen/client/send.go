@@ -81,10 +81,8 @@ func (p *Providers) retry(ctx context.Context, post *http.Request, status int, d
 	waitLeft := maxTotalWait
 	for tries := 0; ; tries++ {
 		err := p.try(ctx, post, status, decode)
-		requested, longest := time.Duration(0), min(maxWait, waitLeft)
-		if refused, ok := errors.AsType[*Error](err); ok {
-			requested = refused.RetryAfter
-		}
+		refused, _ := errors.AsType[*Error](err)
+		requested, longest := cmp.Or(refused, &Error{}).RetryAfter, min(maxWait, waitLeft)
 		if err == nil || tries >= p.retries || ctx.Err() != nil || !IsTemporary(err) ||
 			longest <= 0 || requested > longest {
 			return err
@@ -94,7 +92,7 @@ func (p *Providers) retry(ctx context.Context, post *http.Request, status int, d
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
-			return fmt.Errorf("wait for the next attempt: %w, after %w", context.Cause(ctx), err)
+			return waitError{context.Cause(ctx), err}
 		}
 		waitLeft -= wait
 	}
@@ -156,9 +154,23 @@ func (p *Providers) read(ctx context.Context, body io.Reader) (text []byte, done
 	return buffer.Bytes(), func() { <-p.large }, err
 }
 
+// waitError is the end of a wait by the caller's context, after an error. The cause decides whether it is temporary.
+type waitError struct{ cause, after error }
+
+// Error returns the cause and the error before.
+func (e waitError) Error() string {
+	return fmt.Sprintf("wait for the next attempt: %v, after %v", e.cause, e.after)
+}
+
+// Unwrap returns the cause and the error before.
+func (e waitError) Unwrap() []error { return []error{e.cause, e.after} }
+
 // IsTemporary reports whether the same request may succeed later: after a failed connection, a timeout or a temporary
-// refusal. The idempotency key makes a retry safe.
+// refusal. The idempotency key makes a retry safe. A canceled create is not temporary, in an attempt or between two.
 func IsTemporary(err error) bool {
+	if ended, ok := errors.AsType[waitError](err); ok {
+		return IsTemporary(ended.cause)
+	}
 	if refused, ok := errors.AsType[*Error](err); ok {
 		return slices.Contains([]int32{
 			http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
@@ -188,8 +200,7 @@ var adviceLink = regexp.MustCompile(
 	`</advice/#([a-z0-9_]+)>; rel="help"; anchor="#([^"]*)"; title="((?:[^"\\]|\\.)*)"`)
 
 // adviceIn returns the advice in the Link header of a response (RFC 8288).
-func adviceIn(header http.Header) []Advice {
-	var given []Advice
+func adviceIn(header http.Header) (given []Advice) {
 	for _, link := range adviceLink.FindAllStringSubmatch(strings.Join(header.Values("Link"), ", "), -1) {
 		detail := strings.NewReplacer(`\\`, `\`, `\"`, `"`).Replace(link[3])
 		given = append(given, Advice{Code: link[1], Pointer: link[2], Detail: detail})

@@ -204,29 +204,39 @@ func TestTryEndsAfterThirtySeconds(t *testing.T) {
 	})
 }
 
-// The end of the caller's context ends a create, in a try or in the wait after a refusal, which the error has.
+// The end of the caller's context ends a create, in a try or in the wait after a refusal, which the error has. Whether it
+// is temporary depends on how the context ended, not on when.
 func TestCallersContextEndsCreate(t *testing.T) {
 	t.Parallel()
-	for name, try := range map[string]doerFunc{
-		"in a try":    hangs,
-		"in the wait": answers(http.StatusServiceUnavailable, "60"),
+	for cause, isTemporary := range map[error]bool{
+		context.DeadlineExceeded: true, context.Canceled: false, errors.New("shut down"): false,
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			tries := 0
-			providers, err := client.New("http://example.com", "t", client.WithDoer(doerFunc(
-				func(request *http.Request) (*http.Response, error) {
-					tries++
-					return try(request)
-				})))
-			processtest.Must(t, err)
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
-			_, err = providers.CreateOAuth2(ctx, oauth2Request())
-			if !errors.Is(err, context.DeadlineExceeded) || tries != 1 ||
-				errors.Is(err, client.ErrForeign) != (name == "in the wait") {
-				t.Errorf("%s: %d tries: %v", name, tries, err)
-			}
-		})
+		for name, try := range map[string]doerFunc{
+			"in a try": func(request *http.Request) (*http.Response, error) {
+				<-request.Context().Done()
+				return nil, context.Cause(request.Context())
+			},
+			"in the wait": answers(http.StatusServiceUnavailable, "60"),
+		} {
+			synctest.Test(t, func(t *testing.T) {
+				tries := 0
+				providers, err := client.New("http://example.com", "t", client.WithDoer(doerFunc(
+					func(request *http.Request) (*http.Response, error) {
+						tries++
+						return try(request)
+					})))
+				processtest.Must(t, err)
+				ctx, cancel := context.WithCancelCause(t.Context())
+				time.AfterFunc(time.Second, func() { cancel(cause) })
+				_, err = providers.CreateOAuth2(ctx, oauth2Request())
+				if !errors.Is(err, cause) || tries != 1 || errors.Is(err, client.ErrForeign) != (name == "in the wait") {
+					t.Errorf("%s: %d tries: %v", name, tries, err)
+				}
+				if client.IsTemporary(err) != isTemporary || client.IsTemporary(fmt.Errorf("x: %w", err)) != isTemporary {
+					t.Errorf("%s: temporary is %t: %v", name, !isTemporary, err)
+				}
+			})
+		}
 	}
 }
 
