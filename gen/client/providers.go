@@ -17,9 +17,7 @@ const (
 	DefaultRetries = 4
 	// DefaultTryTimeout is how long one attempt of a create may take by default.
 	DefaultTryTimeout = 30 * time.Second
-)
 
-const (
 	// apiPath is the path of the operations.
 	apiPath = "/api/v3/"
 	// maxKeyLength is the contract's limit of an idempotency key.
@@ -64,9 +62,7 @@ func WithRetries(count int) Option { return func(p *Providers) { p.retries = cou
 func WithTryTimeout(length time.Duration) Option { return func(p *Providers) { p.tryTimeout = length } }
 
 // New returns Providers of the server at baseURL, such as "http://127.0.0.1:8080", with or without /api/v3, with an
-// access token. It returns an error if baseURL is not an absolute HTTP or HTTPS URL or has a query or a fragment, if
-// the token is empty or has characters other than visible ASCII, or if the number of retries is negative or the timeout
-// of an attempt is not positive. The error quotes none of them.
+// access token. It returns an error, which quotes none of them, if an argument or an option is invalid.
 func New(baseURL, token string, options ...Option) (*Providers, error) {
 	p := &Providers{
 		token: NewSecret(token), retries: DefaultRetries, tryTimeout: DefaultTryTimeout, large: make(chan struct{}, 1),
@@ -114,8 +110,8 @@ type create struct {
 }
 
 // WithIdempotencyKey sets the key by which a later call, of this program or another, finds the record of this one. It
-// must be 1 to 255 visible ASCII characters; otherwise nothing is sent. The default is a random key, which covers
-// only the retries of this call.
+// must be 1 to 255 visible ASCII characters; otherwise nothing is sent. Quotation marks are part of a key. The default
+// is a random key, which covers only the retries of this call.
 func WithIdempotencyKey(key string) CreateOption {
 	return func(c *create) { c.params.IdempotencyKey = &key }
 }
@@ -183,12 +179,12 @@ func (p *Providers) CreateWorkspaceDirectory(
 		"providers_workspace_directory.workspacedirectoryprovider")
 }
 
-// RedirectURIs returns the value of RedirectUris for URIs, one per line. Line breaks in a URI become spaces, which
-// the server refuses, so that no URI can add another one.
+// RedirectURIs returns the value of RedirectUris for URIs, one per line. A string may have several lines: check one
+// that someone else wrote.
 func RedirectURIs(uris ...string) string {
 	lines := make([]string, len(uris))
 	for i, uri := range uris {
-		lines[i] = strings.NewReplacer("\r", " ", "\n", " ").Replace(uri)
+		lines[i] = strings.TrimSuffix(strings.TrimSuffix(uri, "\n"), "\r")
 	}
 	return strings.Join(lines, "\n")
 }

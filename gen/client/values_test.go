@@ -38,6 +38,7 @@ func TestServerJudgesDurationsAndRedirectURIs(t *testing.T) {
 		"":                               nil,
 		"https://a.example/":             {"https://a.example/"},
 		"https://a.example/\nmyapp:back": {"https://a.example/", "myapp:back"},
+		"https://a.example/\r\nhttps://b.example/\nmyapp:back": {"https://a.example/\r\nhttps://b.example/\r\n", "myapp:back\n"},
 	} {
 		request := oauth2Request()
 		request.RedirectUris = new(client.RedirectURIs(uris...))
@@ -51,7 +52,7 @@ func TestServerJudgesDurationsAndRedirectURIs(t *testing.T) {
 		_, err := r.CreateOAuth2(t.Context(), request)
 		expectViolation(t, err, "/access_token_validity", "invalid_duration")
 	}
-	for _, uri := range []string{"https://a.example/\nhttps://b.example/", "https://a.example/\r\n", "a.example"} {
+	for _, uri := range []string{"https://a.example/ https://b.example/", "https://a.example/\rhttps://b.example/", "a.example"} {
 		request := oauth2Request()
 		request.RedirectUris = new(client.RedirectURIs(uri, "https://c.example/"))
 		_, err := r.CreateOAuth2(t.Context(), request)

@@ -37,8 +37,13 @@ export async function exchange(
     }
     return { answer: parse(await readText(response)), response };
   } catch (error) {
+    const { cause } = (error ?? {}) as { cause?: { code?: unknown; data?: unknown } };
+    if (/^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)$/.test(String(cause?.code))) {
+      const { host } = new URL(request.url);
+      throw new TypeError(`https://${host} does not use TLS; if it is the intended server, use http://${host}`, { cause });
+    }
     // The data of a response that is not HTTP, which may quote the request.
-    delete (error as { cause?: { data?: unknown } } | undefined)?.cause?.data;
+    delete cause?.data;
     throw error;
   }
 }
@@ -102,19 +107,6 @@ function adviceOf(header: string): Advice[] {
   }));
 }
 
-const kinds = new Map<string, typeof ProblemError>([
-  [problemTypes.validationFailed, problems.ValidationFailedError],
-  [problemTypes.unauthorized, problems.UnauthorizedError],
-  [problemTypes.forbidden, problems.ForbiddenError],
-  [problemTypes.notFound, problems.NotFoundError],
-  [problemTypes.clientIdTaken, problems.ClientIdTakenError],
-  [problemTypes.idempotencyKeyReused, problems.IdempotencyKeyReusedError],
-  [problemTypes.tooManyRequests, problems.TooManyRequestsError],
-  [problemTypes.overloaded, problems.OverloadedError],
-  [problemTypes.outcomeUnknown, problems.OutcomeUnknownError],
-  [problemTypes.storageUnavailable, problems.StorageUnavailableError],
-]);
-
 /** Returns the refusal in the answer to a request. If that is not a problem document, only the status is known. */
 export function refusalOf(answer: unknown, response: Response): ProblemError {
   const answered = answer as { [Member in keyof Problem]?: unknown } | undefined | null;
@@ -132,7 +124,9 @@ export function refusalOf(answer: unknown, response: Response): ProblemError {
     request_id: textOf(requestId),
     ...(errors.length > 0 && { errors: errors.slice(0, 1000).map((e: Violation) => ({ ...e, detail: textOf(e.detail) })) }),
   };
-  const Kind = kinds.get(problem.type) ?? ProblemError;
+  // The class of /problems/client-id-taken is ClientIdTakenError.
+  const name = `${problem.type.replace("/problems", "").replace(/\W(.)/g, (_, letter: string) => letter.toUpperCase())}Error`;
+  const { [name as "ClientIdTakenError"]: Kind = ProblemError } = problems;
   return new Kind(problem, retryAfterOf(response));
 }
 

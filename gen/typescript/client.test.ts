@@ -1,3 +1,5 @@
+import { inspect } from "node:util";
+
 import * as sdk from "./client.js";
 import { createClient, ProblemError, type ClientOptions, type OAuth2ProviderRequest } from "./client.js";
 import { startServer } from "./testdata/server.js";
@@ -207,11 +209,12 @@ const classes = {
   [sdk.problemTypes.storageUnavailable]: sdk.StorageUnavailableError,
 };
 
-test.each(Object.keys(classes))("has a class for refusal %s", async (type) => {
+test.each(Object.entries(classes))("has a class for refusal %s", async (type, { name }) => {
   const problem = { type, title: "T", status: 400, detail: "d", request_id: "r" };
   const fetch = () => Promise.resolve(Response.json(problem, { status: 400 }));
   const error = await refusal(client({ fetch }).createOAuth2(request("x")));
-  expect(error).toMatchObject({ name: "ProblemError", type });
+  expect(error).toMatchObject({ name, type });
+  expect(inspect(error)).toMatch(new RegExp(`^${name}: 400 T: d`));
   for (const [other, kind] of Object.entries(classes)) {
     expect(error instanceof kind).toBe(other === type);
   }
@@ -236,4 +239,15 @@ test("has the problem types of the server", async () => {
   const { foreign, ...known } = sdk.problemTypes;
   expect(foreign).toBe("about:blank");
   expect(Object.values(known).sort()).toEqual(types.sort());
+});
+
+test("says that a server does not use TLS, and with which URL it can be reached", async () => {
+  const host = server.baseUrl.replace("http://", "");
+  const encrypted = createClient(`https://${host}/`, server.token);
+  const error: unknown = await encrypted.createOAuth2(request("hunter2")).catch((reason: unknown) => reason);
+  expect(error).toBeInstanceOf(TypeError);
+  const message = `https://${host} does not use TLS; if it is the intended server, use http://${host}`;
+  expect(error).toMatchObject({ message, cause: { code: "ERR_SSL_WRONG_VERSION_NUMBER" } });
+  expect(sdk.isTemporary(error)).toBe(false);
+  expect(inspect(error, { depth: null })).not.toMatch(new RegExp(`hunter2|${server.token}`));
 });

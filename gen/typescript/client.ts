@@ -5,6 +5,7 @@ import type { components, paths } from "./schema.gen.js";
 import { encode, type WithSecrets } from "./secret.js";
 
 export type { Advice, Created } from "./answer.js";
+export { InvalidArgument } from "./options.js";
 export * from "./problems.js";
 export { isTemporary } from "./retry.js";
 export { Secret, type WithSecrets } from "./secret.js";
@@ -37,8 +38,8 @@ export interface ClientOptions {
 export interface CreateOptions {
   /**
    * The key by which a later call, of this program or another, finds the record of this one. It must be 1 to 255 visible
-   * ASCII characters; otherwise nothing is sent. The default is a random key, which covers only the retries of this call.
-   * undefined is an error, because the key of a program could be in a variable that is not set.
+   * ASCII characters; otherwise nothing is sent. Quotation marks are part of a key. The default is a random key, which
+   * covers only the retries of this call. undefined is an error: the key of a program could be in an unset variable.
    */
   idempotencyKey?: string;
   /**
@@ -132,6 +133,9 @@ async function create<Provider extends OAuth2Provider | WorkspaceDirectoryProvid
   const { idempotencyKey: key = "idempotencyKey" in options ? "" : crypto.randomUUID() } = options;
   if (!/^[\x21-\x7e]{1,255}$/.test(key)) {
     throw new InvalidArgument("the idempotency key is not 1 to 255 visible ASCII characters");
+  }
+  if (typeof body !== "object" || body === null) {
+    throw new InvalidArgument("the request is not an object");
   }
   const { validateOnly = false, lenient, signal: callers } = options;
   const { authorization_flow: flow } = body as Partial<OAuth2ProviderRequest>;

@@ -1,4 +1,4 @@
-import { createClient, duration, isTemporary, redirectUris, type ClientOptions, type CreateOptions } from "./client.js";
+import { createClient, duration, InvalidArgument, isTemporary, redirectUris, type ClientOptions, type CreateOptions } from "./client.js";
 
 const url = "http://example.com";
 const request = { name: "x", authorization_flow: "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01" };
@@ -20,6 +20,8 @@ async function errorsOf(options: unknown): Promise<unknown[]> {
 /** Expects a permanent TypeError that quotes no value. */
 function expectRefusal(error: unknown, message: string | RegExp): void {
   expect(error).toBeInstanceOf(TypeError);
+  expect(error).toBeInstanceOf(InvalidArgument);
+  expect(String(error)).toMatch(/^InvalidArgument: /);
   const text = (error as Error).message;
   expect(text).toMatch(typeof message === "string" ? new RegExp(`^${message}$`) : message);
   expect(text).not.toContain("hunter2");
@@ -101,4 +103,13 @@ test.each([null, "hunter2", 1])("sends nothing with the options %j", async (opti
   for (const error of await errorsOf(options)) {
     expectRefusal(error, "the options are not an object");
   }
+});
+
+test.each([undefined, null, "hunter2", 1])("sends nothing for the request %j", async (sent) => {
+  let tries = 0;
+  const client = createClient(url, "t", { fetch: () => (tries++, Promise.reject(new TypeError("fetch failed"))), retries: 0 });
+  for (const create of [client.createOAuth2(sent as never), client.createWorkspaceDirectory(sent as never)]) {
+    expectRefusal(await create.catch((reason: unknown) => reason), "the request is not an object");
+  }
+  expect(tries).toBe(0);
 });

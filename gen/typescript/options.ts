@@ -1,5 +1,5 @@
 /** An argument or option with which nothing is sent. */
-export class InvalidArgument extends TypeError {}
+export class InvalidArgument extends TypeError { override readonly name = "InvalidArgument"; }
 
 /** Throws an error for an unknown option, because with a mistyped key a retry would store a second record, or type. */
 export function checkOptions(options: object, types: Record<string, string>): void {

@@ -27,9 +27,9 @@ async function samples(baseUrl: string): Promise<string[]> {
 /** Options that turn off what npm does not need in a test. */
 const quiet = { npm_config_audit: "false", npm_config_fund: "false", npm_config_prefer_offline: "true" };
 
-/** The blocks of the README about TypeScript in a language, with the server's URL instead of the default one. */
+/** The blocks of the README in a language, with the server's URL instead of the default one. */
 async function blocks(language: string, baseUrl: string): Promise<string[]> {
-  const [, readme = ""] = (await readFile("../README.md", "utf8")).split("\n## TypeScript\n");
+  const readme = await readFile("README.md", "utf8");
   const pattern = new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\`$`, "gms");
   return [...readme.matchAll(pattern)].map(([, text = ""]) => text.replace("http://127.0.0.1:8080", baseUrl));
 }
@@ -77,7 +77,7 @@ test("the README's commands create a project in which its program and the sample
     const { stdout: packed } = await run("tar", ["--list", "--file", join(project, "providerd-client-0.1.0.tgz")]);
     const modules = ["answer", "client", "options", "problems", "retry", "schema.gen", "secret", "values"];
     const built = modules.flatMap((name) => [`package/dist/${name}.d.ts`, `package/dist/${name}.js`]);
-    expect(packed.trim().split("\n").sort()).toEqual([...built, "package/package.json"].sort());
+    expect(packed.trim().split("\n").sort()).toEqual([...built, "package/package.json", "package/README.md"].sort());
 
     const [program = "", further = "", ...more] = await blocks("ts", server.baseUrl);
     expect(more).toEqual([]);

@@ -39,7 +39,7 @@ const maxRequestId = 128;
  * a redirect, the type is about:blank.
  */
 export class ProblemError extends Error {
-  override readonly name = "ProblemError";
+  override readonly name: string = "ProblemError";
 
   constructor(
     readonly problem: Problem,
@@ -73,25 +73,25 @@ export class ProblemError extends Error {
 }
 
 /** The request body violates the contract. */
-export class ValidationFailedError extends ProblemError {}
+export class ValidationFailedError extends ProblemError { override readonly name = "ValidationFailedError"; }
 /** The access token is missing or unknown. */
-export class UnauthorizedError extends ProblemError {}
+export class UnauthorizedError extends ProblemError { override readonly name = "UnauthorizedError"; }
 /** The token does not allow the operation. */
-export class ForbiddenError extends ProblemError {}
+export class ForbiddenError extends ProblemError { override readonly name = "ForbiddenError"; }
 /** The path of the base URL is wrong. */
-export class NotFoundError extends ProblemError {}
+export class NotFoundError extends ProblemError { override readonly name = "NotFoundError"; }
 /** Another provider has the client_id. */
-export class ClientIdTakenError extends ProblemError {}
+export class ClientIdTakenError extends ProblemError { override readonly name = "ClientIdTakenError"; }
 /** The record that the idempotency key created has other values than the request. */
-export class IdempotencyKeyReusedError extends ProblemError {}
+export class IdempotencyKeyReusedError extends ProblemError { override readonly name = "IdempotencyKeyReusedError"; }
 /** The caller exceeded its rate limit. */
-export class TooManyRequestsError extends ProblemError {}
+export class TooManyRequestsError extends ProblemError { override readonly name = "TooManyRequestsError"; }
 /** The server is temporarily overloaded. */
-export class OverloadedError extends ProblemError {}
+export class OverloadedError extends ProblemError { override readonly name = "OverloadedError"; }
 /** It is unknown whether the record is stored; retry with the same idempotency key. */
-export class OutcomeUnknownError extends ProblemError {}
+export class OutcomeUnknownError extends ProblemError { override readonly name = "OutcomeUnknownError"; }
 /** The database is temporarily unavailable. */
-export class StorageUnavailableError extends ProblemError {}
+export class StorageUnavailableError extends ProblemError { override readonly name = "StorageUnavailableError"; }
 
 /** Returns the beginning of a server's text on one line and without control characters. */
 function legible(text: string, longest: number): string {

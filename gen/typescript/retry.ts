@@ -1,4 +1,3 @@
-import { InvalidArgument } from "./options.js";
 import { ProblemError } from "./problems.js";
 
 /** The wait before a retry is a random part of a step, which begins at the first and doubles up to the longest. */
@@ -54,7 +53,7 @@ export function isTemporary(error: unknown): boolean {
   }
   // instanceof fails for errors of another realm, which a test runner may have for its tests.
   const { name, cause } = (error ?? {}) as { name?: unknown; cause?: { code?: string } | null };
-  if (name !== "TypeError" || error instanceof InvalidArgument) {
+  if (name !== "TypeError") {
     return name === "TimeoutError";
   }
   // A browser gives no cause, so a lost connection cannot be distinguished from other network errors there.

@@ -1,15 +1,15 @@
 import { InvalidArgument } from "./options.js";
 
 /**
- * Returns the value of redirect_uris for URIs or a list of them, one per line. Line breaks in a URI become spaces, so the
- * server refuses it: it cannot add another URI.
+ * Returns the value of redirect_uris for URIs or a list of them, one per line. A string may have several lines: check one
+ * that someone else wrote.
  */
 export function redirectUris(...uris: (string | readonly string[])[]): string {
   const lines = uris.flat();
   if (!lines.every((uri) => typeof uri === "string")) {
     throw new InvalidArgument("a redirect URI is not a string");
   }
-  return lines.map((uri) => uri.replace(/[\r\n]/g, " ")).join("\n");
+  return lines.map((uri) => uri.replace(/\r?\n$/, "")).join("\n");
 }
 
 const units = ["weeks", "days", "hours", "minutes", "seconds", "milliseconds", "microseconds"] as const;
@@ -19,14 +19,16 @@ export type Duration = { [Unit in (typeof units)[number]]?: number };
 
 /**
  * Returns the value of access_code_validity, access_token_validity and refresh_token_validity for a duration:
- * "hours=1;minutes=30" for { hours: 1, minutes: 30 }. Throws a TypeError if it is empty or has a part that is not a unit.
- * Numbers have up to 9 digits before and after the decimal point; the server refuses others, such as negative ones.
+ * "hours=1;minutes=30" for { hours: 1, minutes: 30 }. Throws an InvalidArgument if it is empty or has a part that is not a
+ * unit, or not a number from 0 up to 1e9. Of a number, 9 digits after the decimal point are sent.
  */
 export function duration(length: Duration): string {
   const sent = Object.entries(length ?? {}).filter(([, number]) => number !== undefined);
-  const wrong = sent.find(([unit, number]) => !(units as readonly string[]).includes(unit) || typeof number !== "number");
+  const isWrong = (unit: string, number: unknown) =>
+    !(units as readonly string[]).includes(unit) || typeof number !== "number" || !(number >= 0 && number < 1e9);
+  const wrong = sent.find(([unit, number]) => isWrong(unit, number));
   if (wrong !== undefined) {
-    throw new InvalidArgument(`"${wrong[0]}" of the duration is not a number of ${units.join(", ")}`);
+    throw new InvalidArgument(`"${wrong[0]}" of the duration is not a number of ${units.join(", ")}, at least 0 and below 1e9`);
   }
   if (sent.length === 0) {
     throw new InvalidArgument("the duration has no part; write one such as { hours: 1, minutes: 30 }");
