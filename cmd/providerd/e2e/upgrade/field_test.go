@@ -79,10 +79,8 @@ func buildWithField(t *testing.T) string {
 	}
 	insert("openapi.yaml", "        later: {type: string, pattern: '^[^\\x00]*$'}\n", "        issuer_mode:\n")
 	insert("openapi.yaml", "later, ", "redirect_uris, sub_mode, issuer_mode, ")
-	for _, mode := range []string{"per_provider", "global"} {
-		insert("openapi.yaml", "later: always, ", "issuer_mode: "+mode+", ")
-		insert("openapi.yaml", "        later: always\n", "        issuer_mode: "+mode+"\n")
-	}
+	insert("openapi.yaml", "later: always, ", "issuer_mode: per_provider, ")
+	insert("openapi.yaml", "        later: always\n", "        issuer_mode: per_provider\n")
 	insert("store/records/records.go", "\tLater string\n", "\tIssuerMode ")
 	insert("store/records/columns.go", "\tvisit(v, \"later\", &s.Later, \"always\")\n", "\tvisit(v, \"issuer_mode\", ")
 	insert("server/contract/oauth2.go", "Later: textOr(request.Later, byDefault.Later),\n", "\t\tIssuerMode:             textOr(")
