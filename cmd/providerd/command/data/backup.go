@@ -60,22 +60,30 @@ func (c *Backup) AfterApply(*kong.Context) error {
 		}
 	}
 	switch {
-	case strings.Contains(c.File, ":/"):
-		return errors.New("write the backup to a path of this machine, not to a URL, and copy the file from there")
-	case c.Every == 0 && slices.Contains([]string{"create", "list", "restore", "status", "verify"}, filepath.Base(c.File)):
-		return fmt.Errorf("backup has no command %s; \"restore\" is a command of its own, and backups are files: for one of "+
-			"this name, write %[1]s.db", filepath.Base(c.File))
 	case c.Every == 0 && c.Keep == 0:
-		if info, err := os.Stat(c.File); err == nil && info.IsDir() {
-			return errors.New("FILE is a directory; add the name of the file, or --every to write files to it")
-		}
-		return console.CheckDistinctPaths(c.Database, c.Keyset, c.File)
+		return c.checkFile()
 	case time.Duration(c.Every) < time.Second:
 		// The names of backups contain seconds.
 		return errors.New("--every must be at least 1s")
 	default:
 		return nil
 	}
+}
+
+// checkFile refuses what is meant as a URL, a command or a directory.
+func (c *Backup) checkFile() error {
+	name := filepath.Base(c.File)
+	if strings.Contains(c.File, ":/") {
+		return errors.New("write the backup to a path of this machine, not to a URL, and copy the file from there")
+	}
+	if slices.Contains([]string{"create", "list", "restore", "status", "verify"}, name) {
+		return fmt.Errorf("backup has no command %s; \"restore\" is a command of its own, and backups are files: for one of "+
+			"this name, write %[1]s.db", name)
+	}
+	if info, err := os.Stat(c.File); err == nil && info.IsDir() {
+		return errors.New("FILE is a directory; add the name of the file, or --every to write files to it")
+	}
+	return console.CheckDistinctPaths(c.Database, c.Keyset, c.File)
 }
 
 // Run writes one backup, or one per interval until a signal arrives.
