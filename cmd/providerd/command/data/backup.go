@@ -72,13 +72,12 @@ func (c *Backup) AfterApply(*kong.Context) error {
 
 // checkFile refuses what is meant as a URL, a command or a directory.
 func (c *Backup) checkFile() error {
-	name := filepath.Base(c.File)
-	if strings.Contains(c.File, ":/") {
+	if first, _, _ := strings.Cut(c.File, "/"); first != c.File && strings.HasSuffix(first, ":") {
 		return errors.New("write the backup to a path of this machine, not to a URL, and copy the file from there")
 	}
-	if slices.Contains([]string{"create", "list", "restore", "status", "verify"}, name) {
+	if slices.Contains([]string{"create", "list", "restore", "status", "verify"}, c.File) {
 		return fmt.Errorf("backup has no command %s; \"restore\" is a command of its own, and backups are files: for one of "+
-			"this name, write %[1]s.db", name)
+			"this name, write %[1]s.db", c.File)
 	}
 	if info, err := os.Stat(c.File); err == nil && info.IsDir() {
 		return errors.New("FILE is a directory; add the name of the file, or --every to write files to it")
