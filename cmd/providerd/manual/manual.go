@@ -7,6 +7,7 @@ import (
 	"embed"
 	"html/template"
 	"net/http"
+	"path"
 	"regexp"
 
 	"github.com/yuin/goldmark"
@@ -14,9 +15,9 @@ import (
 	"github.com/yuin/goldmark/parser"
 )
 
-// pages are the pages of the manual in Markdown.
+// pages are the pages of the manual in Markdown, and the programs and examples beside them.
 //
-//go:embed *.md
+//go:embed *.md *.mjs *.java *.sql *.txt *.json
 var pages embed.FS
 
 const frame = `<!DOCTYPE html>
@@ -33,8 +34,8 @@ const frame = `<!DOCTYPE html>
 </html>
 `
 
-// Handler returns a new handler that serves a page as HTML. The value "page" of the path is its file name, which is
-// README.md by default. The style sheet is the server's /pages.css.
+// Handler returns a new handler that serves a page as HTML, or another file as text. The value "page" of the path is
+// its file name, which is README.md by default. The style sheet is the server's /pages.css.
 func Handler() http.Handler {
 	framed := template.Must(template.New("").Parse(frame))
 	markdown := goldmark.New(goldmark.WithExtensions(extension.Table),
@@ -42,9 +43,15 @@ func Handler() http.Handler {
 	// Links to other files of the repository, which are not served, become text.
 	outside := regexp.MustCompile(`!?\[([^\]]*)\]\(\.\.[^)]*\)`)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		text, err := pages.ReadFile(cmp.Or(r.PathValue("page"), "README.md"))
+		page := cmp.Or(r.PathValue("page"), "README.md")
+		text, err := pages.ReadFile(page)
 		if err != nil {
 			http.NotFound(w, r)
+			return
+		}
+		if path.Ext(page) != ".md" {
+			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+			http.ServeFileFS(w, r, pages, page) //nolint:gosec // Only embedded files can be read.
 			return
 		}
 		var body bytes.Buffer

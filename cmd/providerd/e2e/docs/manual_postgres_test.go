@@ -75,14 +75,21 @@ func TestManualRecords(t *testing.T) {
 	providerdtest.RunShell(t, dir, "export PROVIDERD_TO='"+database+"'\n"+
 		"providerd copy --from sqlite:data/providerd.db --keyset data/keyset.json")
 	examples := providerdtest.Examples(t, recordsPage, 3)
+	copyFromManual(t, dir, "platform.sql")
 	asSuperuser := "export ADMIN_DATABASE='" + database + "'\n"
 	providerdtest.RunShell(t, dir, asSuperuser+examples[0].Commands)
 	providerdtest.RunShell(t, dir, asSuperuser+examples[2].Commands)
 	asPlatform := "export PLATFORM_DATABASE='" + asRole(t, cluster, database, "platform") + "'\n"
 	examples[1].CheckOutput(t, providerdtest.RunShell(t, dir, asPlatform+examples[1].Commands))
+	for table, kept := range map[string]string{"providers": "secret,remote_address", "events": "remote_address"} {
+		columns := `psql "$PLATFORM_DATABASE" --command 'SELECT ` + kept + ` FROM platform_` + table + `'`
+		if output, err := providerdtest.ShellCommand(t, dir, asPlatform+columns).CombinedOutput(); err == nil {
+			t.Errorf("platform_%s shows %s", table, output)
+		}
+	}
 
 	asReader := asRole(t, cluster, database, "reader")
-	program := providerdtest.CodeBlocks(providerdtest.ReadFile(t, providerdtest.ManualDir+recordsPage), "go")[0]
+	program := providerdtest.ReadFile(t, providerdtest.ManualDir+"read-records.go.txt")
 	printed := runProgram(t, dir, program, "PROVIDERD_DATABASE="+asReader, "PROVIDERD_KEYSET=data/keyset.json")
 	if !regexp.MustCompile(`^1 \w{40} \w{128}\n$`).MatchString(printed) {
 		t.Errorf("the program prints %q", printed)
