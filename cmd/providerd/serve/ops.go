@@ -63,7 +63,7 @@ func serveOps(
 			log.Warn("ops listener failed", slog.String("error", err.Error()))
 		}
 	}()
-	log.messages.Note("serving metrics, health, the manual and pprof profiles on http://%s", ops.Addr())
+	log.messages.Note("serving metrics, health, the manual and pprof profiles on http://%s", reachable(ops.Addr()))
 	if !isLoopback(hostOf(ops.Addr().String())) {
 		log.messages.Warn("anyone who can reach %s can read the metrics, because it is not a loopback address; restrict "+
 			"access to your monitoring (pprof profiles are served to loopback clients only)", ops.Addr())

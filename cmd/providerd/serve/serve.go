@@ -143,9 +143,18 @@ type endpoint struct {
 // url is the base URL of the server.
 func (e endpoint) url() string {
 	if e.security == nil {
-		return "http://" + e.Addr().String()
+		return "http://" + reachable(e.Addr())
 	}
-	return "https://" + e.Addr().String()
+	return "https://" + reachable(e.Addr())
+}
+
+// reachable returns the address of a listener, or a loopback address if it listens on all, because browsers do not open
+// 0.0.0.0. A listener on [::] accepts IPv4 too, which every host has.
+func reachable(listening net.Addr) string {
+	if tcp, ok := listening.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		return fmt.Sprintf("127.0.0.1:%d", tcp.Port)
+	}
+	return listening.String()
 }
 
 // open opens what the server needs, and serves.
@@ -209,9 +218,13 @@ func (c *Command) proxies() (proxies server.Proxies) {
 	return proxies
 }
 
-// listenOn listens on the address of a flag.
+// listenOn listens on the address of a flag. With the network tcp, 0.0.0.0 would include all IPv6 addresses.
 func listenOn(ctx context.Context, address console.ListenAddress, flag string) (net.Listener, error) {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", string(address))
+	network := "tcp"
+	if at, err := netip.ParseAddrPort(string(address)); err == nil && at.Addr().Unmap().Is4() {
+		network = "tcp4"
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, network, string(address))
 	source := console.Source(flag, string(address))
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):

@@ -104,6 +104,16 @@ func TestHealthChecksLocalServer(t *testing.T) {
 		dir := t.TempDir()
 		server := providerdtest.Serve(t, dir, "--listen", listen)
 		port := server.URL[strings.LastIndexByte(server.URL, ':')+1:]
+		if want := map[bool]string{true: "[::1]", false: "127.0.0.1"}[listen == "[::1]:0"]; server.URL != "http://"+want+":"+port {
+			t.Errorf("with --listen %s, the URL is %s", listen, server.URL)
+		}
+		connection, err := net.Dial("tcp6", "[::1]:"+port)
+		if err == nil {
+			processtest.Must(t, connection.Close())
+		}
+		if isIPv4 := strings.Contains(listen, "."); isIPv4 == (err == nil) {
+			t.Errorf("with --listen %s, connecting by IPv6 returns %v", listen, err)
+		}
 		address := "PROVIDERD_LISTEN=" + strings.TrimSuffix(listen, "0") + port
 		expectHealth(t, dir, "ready", address)
 		providerdtest.WriteCertificate(t, dir, 1)
