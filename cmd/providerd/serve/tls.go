@@ -18,7 +18,7 @@ import (
 	"example.com/providerd/store/files"
 )
 
-// reloadInterval is how often the files are read at most, however many handshakes arrive.
+// reloadInterval is how often the files are read, however many handshakes arrive.
 const reloadInterval = time.Second
 
 // certificateFiles is a certificate that is reloaded when its files change.
@@ -75,7 +75,16 @@ func newTLSConfig(certPath, keyPath string, logger *slog.Logger) (*tls.Config, e
 		certPath: certPath, keyPath: keyPath, logger: logger, certificate: &certificate, readAt: time.Now(),
 	}
 	loaded.warnIfExpired()
+	go loaded.watch()
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: loaded.current}, nil
+}
+
+// watch reads the files as long as the process runs, so that the log says that they cannot be used before the previous
+// certificate expires, even if no handshake arrives.
+func (f *certificateFiles) watch() {
+	for range time.Tick(reloadInterval) {
+		_, _ = f.current(nil)
+	}
 }
 
 // current returns the certificate in the files or, if they cannot be loaded, the previous one: while the files are
