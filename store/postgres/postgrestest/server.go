@@ -1,6 +1,7 @@
 package postgrestest
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -179,17 +181,27 @@ func SignalTree(id int, signal syscall.Signal) {
 // which need not have the client programs.
 const ProgramsVariable = "TEST_POSTGRESQL"
 
-// Programs returns the directory of the PostgreSQL server's programs.
+// newest chooses Debian's newest server once, and puts its directory first in PATH: Debian would choose the newest of
+// each program, and a newer version may have clients only. It returns "" if there is none.
+var newest = sync.OnceValue(func() (programs string) { //nolint:gochecknoglobals // PATH is one, too.
+	found, _ := filepath.Glob("/usr/lib/postgresql/[1-9][0-9]/bin/initdb")
+	if len(found) == 0 {
+		return ""
+	}
+	programs = filepath.Dir(slices.Max(found))
+	_ = os.Setenv("PATH", programs+":"+os.Getenv("PATH"))
+	return programs
+})
+
+// Programs returns the directory of the PostgreSQL server's programs, which the path leads to from then on.
 func Programs(t testing.TB) string {
 	t.Helper()
-	if chosen := os.Getenv(ProgramsVariable); chosen != "" {
-		return chosen
-	}
-	found, err := filepath.Glob("/usr/lib/postgresql/*/bin")
-	if err != nil || len(found) == 0 {
+	debian := newest()
+	chosen := cmp.Or(os.Getenv(ProgramsVariable), debian)
+	if chosen == "" {
 		t.Fatal("no PostgreSQL server is installed; run .ci/install postgres")
 	}
-	return slices.Max(found)
+	return chosen
 }
 
 // Binary returns the path of a program of the PostgreSQL server.
