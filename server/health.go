@@ -35,6 +35,9 @@ func (s *Server) ready(c echo.Context) error {
 	if err := s.checkReady(c.Request().Context()); err != nil {
 		return err
 	}
+	if s.config.Store.Stats().Database.IsContended {
+		return respondHealth(c, http.StatusOK, "ready, but another program locks the database most of the time")
+	}
 	return respondHealth(c, http.StatusOK, "ready")
 }
 

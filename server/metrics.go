@@ -179,6 +179,10 @@ func (c *storeCollector) Collect(out chan<- prometheus.Metric) {
 	if free := stats.Database.FreeBytes; free != nil {
 		send(out, "disk_free_bytes", "Free bytes on the disk of the SQLite database.", *free)
 	}
+	if waited := stats.Database.LockWait; waited != nil {
+		send(out, "lock_wait_seconds_total", "Total time that creates waited for other programs' locks on the database.",
+			waited.Seconds())
+	}
 	if wal := stats.Database.WAL; wal != nil {
 		send(out, "wal_pages", "Pages in the SQLite WAL file; a page is 4096 bytes.", wal.Pages)
 		send(out, "wal_copied_pages", "Pages of the SQLite WAL already copied into the database file.", wal.CopiedPages)

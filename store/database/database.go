@@ -153,6 +153,10 @@ type Stats struct {
 	FreeBytes *int64
 	// WAL is nil if the database server manages its own WAL, or if the files cannot be used.
 	WAL *WALStats
+	// LockWait is how long inserts have waited for the lock of an embedded database, which other programs held; nil if
+	// there is none. IsContended is set if they waited for most of the last seconds.
+	LockWait    *time.Duration
+	IsContended bool
 }
 
 // WALStats are statistics of the write-ahead log (WAL) of an embedded database.

@@ -201,7 +201,10 @@ type checkpointCounts struct{ done, failed atomic.Uint64 }
 
 // Stats returns figures about the connections, and about the WAL according to the wal-index.
 func (d *Database) Stats() database.Stats {
-	stats := database.Stats{Readers: d.readers.Stats(), Writers: d.writers.Stats()}
+	waited := time.Duration(d.locks.total.Load())
+	stats := database.Stats{
+		Readers: d.readers.Stats(), Writers: d.writers.Stats(), LockWait: &waited, IsContended: d.locks.isContended(),
+	}
 	if index, err := d.files.Inspect(); err == nil {
 		stats.WAL = &database.WALStats{
 			Pages: index.Frames, CopiedPages: index.Backfilled,

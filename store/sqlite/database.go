@@ -43,6 +43,7 @@ type Database struct {
 	probing     chan struct{}
 	prepared    database.Prepared
 	checkpoints checkpointCounts
+	locks       lockWaits
 	// inserting guards inserter, which is nil before the first Insert.
 	inserting sync.Mutex
 	inserter  *inserter
@@ -71,15 +72,14 @@ func (d *Database) Write(ctx context.Context, statements func(tx *gorm.DB) error
 	return withoutStop(func() error { return d.write(ctx, statements) })
 }
 
-// beginChange begins a transaction that writes. It waits for the lock of the database in short rounds: in a long one,
-// SQLite soon tries only every 100 ms, and would rarely hit a gap between the transactions of a busy server.
-func (d *Database) beginChange(ctx context.Context) *gorm.DB {
-	begun := time.Now()
-	for {
-		tx := d.changes.GORM.WithContext(ctx).Begin()
-		native, ok := errors.AsType[sqlite3.Error](tx.Error)
+// untilLocked begins a transaction that writes. It waits for the lock of the database in rounds of busyRound: in a long
+// one, SQLite soon tries only every 100 ms, and would rarely hit a gap between the transactions of another program.
+func untilLocked(begin func() error) error {
+	for begun := time.Now(); ; {
+		err := begin()
+		native, ok := errors.AsType[sqlite3.Error](err)
 		if !ok || native.Code != sqlite3.ErrBusy || time.Since(begun) >= busyTimeout {
-			return tx
+			return err
 		}
 	}
 }
@@ -98,12 +98,13 @@ func (d *Database) write(ctx context.Context, statements func(tx *gorm.DB) error
 	}()
 	_, err := d.files.Commit(guard.Transaction{
 		Begin: func() error {
-			begun := d.beginChange(ctx)
-			if begun.Error != nil {
+			return untilLocked(func() error {
+				begun := d.changes.GORM.WithContext(ctx).Begin()
+				if begun.Error == nil {
+					tx = begun
+				}
 				return begun.Error
-			}
-			tx = begun
-			return nil
+			})
 		},
 		Run: func(resets bool) error {
 			if err := d.CheckSchema(tx); err != nil {

@@ -86,7 +86,7 @@ func TestSettingsOfEveryConnection(t *testing.T) {
 		"journal_mode":       {"wal", "wal", "wal"},
 		"synchronous":        {"2", "2", "2"},
 		"foreign_keys":       {"0", "1", "1"},
-		"busy_timeout":       {"5000", "20", "5000"},
+		"busy_timeout":       {"20", "20", "5000"},
 		"query_only":         {"0", "0", "1"},
 		"wal_autocheckpoint": {"0", "1000", "1000"},
 		"journal_size_limit": {"134217728", "-1", "-1"},

@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/bits"
 	"strings"
 	"time"
@@ -76,7 +77,8 @@ func newInserter(ctx context.Context, d *Database) (*inserter, error) {
 	// Checkpoints are left to the checkpointer. Providers have no foreign keys. The journal of a statement is in memory,
 	// because one that may skip rows has a journal.
 	_, err = conn.ExecContext(ctx, fmt.Sprintf("PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = %d; "+
-		"PRAGMA foreign_keys = off; PRAGMA temp_store = memory", walSizeLimit))
+		"PRAGMA foreign_keys = off; PRAGMA temp_store = memory; PRAGMA busy_timeout = %d", walSizeLimit,
+		busyRound.Milliseconds()))
 	if err == nil {
 		i.checkpoints, err = newCheckpointer(ctx, conn, d)
 	}
@@ -92,7 +94,7 @@ func newInserter(ctx context.Context, d *Database) (*inserter, error) {
 // insert runs the INSERT in a transaction.
 func (i *inserter) insert(ctx context.Context, rows database.Insertion) (pks map[uuid.UUID]int64, err error) {
 	index, err := i.database.files.Commit(guard.Transaction{
-		Begin: func() error { return classify(i.statements.exec(ctx, "BEGIN IMMEDIATE")) },
+		Begin: func() error { return classify(i.begin(ctx)) },
 		Run: func(resets bool) (err error) {
 			if resets {
 				if err := incrementGeneration(ctx, i.statements.conn); err != nil {
@@ -111,6 +113,17 @@ func (i *inserter) insert(ctx context.Context, rows database.Insertion) (pks map
 	}
 	i.checkpoints.committed(ctx, index)
 	return pks, nil
+}
+
+// begin begins a transaction with the lock of the database.
+func (i *inserter) begin(ctx context.Context) error {
+	begun := time.Now()
+	err := untilLocked(func() error { return i.statements.exec(ctx, "BEGIN IMMEDIATE") })
+	if i.database.locks.add(time.Since(begun)) {
+		i.database.logger.Warn("creates wait most of the time, because another program holds the lock of the database; "+
+			"find it with fuser, and let it write less", slog.String("path", i.database.file.Name()))
+	}
+	return err
 }
 
 const selectBeforeInsert = `SELECT version, (` + selectLastPK + `), (` + selectLastEvent + `) FROM keyset`

@@ -25,7 +25,7 @@ const (
 	busyTimeout = 5 * time.Second
 	// maxPrepared is how many statements each connection keeps prepared.
 	maxPrepared = 64
-	// busyRound is how long SQLite waits in each of the attempts of beginChange.
+	// busyRound is how long SQLite waits in each of the attempts of untilLocked.
 	busyRound = 20 * time.Millisecond
 )
 

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"syscall"
+	"time"
 
 	"gorm.io/gorm"
 
@@ -88,4 +90,40 @@ func growWAL(tx *gorm.DB) error {
 		}
 	}
 	return nil
+}
+
+// contentionTime is how long inserts are observed before they count as contended.
+const contentionTime = 10 * time.Second
+
+// lockWaits adds up how long inserts wait for the lock of the database.
+type lockWaits struct {
+	total atomic.Int64
+	// since is when the current period of contentionTime began, and before was the total then.
+	since  time.Time
+	before int64
+	// contendedAt is when the last period ended in which inserts waited for more than half of the time, in Unix
+	// nanoseconds.
+	contendedAt atomic.Int64
+}
+
+// add counts a wait, and reports whether the lock has become contended. One goroutine at a time calls it.
+func (w *lockWaits) add(wait time.Duration) (becameContended bool) {
+	total, now := w.total.Add(int64(wait)), time.Now()
+	period := now.Sub(w.since)
+	if period < contentionTime {
+		return false
+	}
+	waited := time.Duration(total - w.before)
+	w.since, w.before = now, total
+	if waited <= period/2 {
+		return false
+	}
+	wasContended := w.isContended()
+	w.contendedAt.Store(now.UnixNano())
+	return !wasContended
+}
+
+// isContended reports whether inserts waited for most of the last period, which a wait may have made longer.
+func (w *lockWaits) isContended() bool {
+	return time.Since(time.Unix(0, w.contendedAt.Load())) < 2*contentionTime
 }

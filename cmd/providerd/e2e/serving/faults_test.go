@@ -4,13 +4,17 @@ package serving_test
 
 import (
 	"bytes"
+	"context"
+	"database/sql"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/server/contracttest"
@@ -108,4 +112,41 @@ func TestSecondServerIsRefused(t *testing.T) {
 	server := providerdtest.Serve(t, dir)
 	providerdtest.ExpectExit(t, providerdtest.ServeCommand(t.Context(), dir), providerdtest.ExitFailed,
 		fmt.Sprintf("^(?s:.*)providerd: lock database: process %d of .* serves data/providerd.db; stop it, or use PostgreSQL to run several servers\n", server.Command.Process.Pid))
+}
+
+// TestLockOfAnotherProgram holds the lock of the database most of the time, as a program that writes in a loop does.
+// Creates succeed, and the log, /readyz and a metric say why they take long.
+func TestLockOfAnotherProgram(t *testing.T) {
+	t.Parallel()
+	dir, client := t.TempDir(), contracttest.Client(t)
+	server, ops := providerdtest.ServeWithOps(t, dir)
+	other, err := sql.Open("sqlite3", filepath.Join(dir, "data", "providerd.db")+"?_txlock=immediate&_busy_timeout=30000")
+	processtest.Must(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	var writer sync.WaitGroup
+	defer func() {
+		cancel()
+		writer.Wait()
+		processtest.Must(t, other.Close())
+	}()
+	writer.Go(func() {
+		for ctx.Err() == nil {
+			if tx, err := other.BeginTx(ctx, nil); err == nil {
+				<-time.After(200 * time.Millisecond)
+				_ = tx.Rollback()
+			}
+			<-time.After(20 * time.Millisecond)
+		}
+	})
+	processtest.WaitUntil(t, "/readyz says why creates are slow", func() bool {
+		server.Create(t, client)
+		status, text := providerdtest.Get(t, server.URL+"/readyz")
+		return status == http.StatusOK && strings.Contains(text, "another program locks the database")
+	})
+	if count := strings.Count(server.Stderr.String(), "another program holds the lock of the database"); count != 1 {
+		t.Errorf("the log says %d times what creates wait for: %s", count, server.Stderr)
+	}
+	if waited := providerdtest.Scrape(t, ops)["providerd_lock_wait_seconds_total"]; waited < 5 {
+		t.Errorf("creates have waited %v s by the metric", waited)
+	}
 }
