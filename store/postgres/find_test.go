@@ -106,3 +106,36 @@ func TestCreateOnFrozenServer(t *testing.T) {
 		}
 	}
 }
+
+// A hint whose caller has given up says nothing about the server.
+func TestCanceledHint(t *testing.T) {
+	t.Parallel()
+	_, url := newDatabase(t)
+	opened := create(t, url)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if opened.SeesKey(ctx, "caller", string(records.KindOAuth2), "key") || opened.MustProve() {
+		t.Error("the key is seen, or the server must prove that it commits")
+	}
+}
+
+// If the check of a slow read fails only after the read has ended, its connection stays, which serves others by then.
+func TestSlowReadKeepsItsConnection(t *testing.T) {
+	t.Parallel()
+	cluster, url := newDatabase(t)
+	opened := create(t, url)
+	end := begin(t, url, "LOCK TABLE providers")
+	used := query[int](t, opened, "SELECT pg_backend_pid() FROM pg_sleep(1.2)")
+	// This waits for the check of the read, which waits for the table.
+	if err := opened.Check(t.Context()); !errors.Is(err, database.ErrUnavailable) {
+		t.Fatalf("the check returns %v, want ErrUnavailable", err)
+	}
+	end()
+	// These use all connections of the pool.
+	var group sync.WaitGroup
+	for range 16 {
+		group.Go(func() { query[int](t, opened, "SELECT 1 FROM pg_sleep(0.1)") })
+	}
+	group.Wait()
+	cluster.Await(t, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $1)", used)
+}

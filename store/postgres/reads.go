@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -50,11 +51,15 @@ func (p readPool) query(ctx context.Context, query string, arguments []any) (*sq
 	// It waits until the caller has closed the rows, which keep a connection until then in any case.
 	defer func() { go func() { _ = conn.Close() }() }()
 	used := link.Of(native.PgConn().Conn())
+	var ended sync.Mutex // Held once the query has ended, after which the connection may serve another one.
 	check := time.AfterFunc(slowRead, func() {
-		if p.database.Check(context.WithoutCancel(ctx)) != nil || p.database.servers.IsStale(used) {
+		isLost := p.database.Check(context.WithoutCancel(ctx)) != nil || p.database.servers.IsStale(used)
+		if isLost && ended.TryLock() {
 			used.End()
+			ended.Unlock()
 		}
 	})
+	defer ended.Lock()
 	defer check.Stop()
 	//nolint:wrapcheck,sqlclosecheck // The dialector translates the error; the caller closes the rows.
 	return conn.QueryContext(ctx, query, arguments...)
@@ -63,14 +68,14 @@ func (p readPool) query(ctx context.Context, query string, arguments []any) (*sq
 const selectTaken = `SELECT EXISTS (SELECT FROM providers WHERE created_by = $1 AND kind = $2 AND idempotency_key = $3),
 	EXISTS (SELECT FROM providers WHERE client_id = $4)`
 
-// SeesKey sends one statement. After it fails, the server must prove that it commits, so that no insert is sent to one
-// that does not respond.
+// SeesKey sends one statement. After it fails, unless its caller gave up, the server must prove that it commits, so that
+// no insert is sent to one that does not respond.
 func (d *Database) SeesKey(ctx context.Context, createdBy, kind, key string) bool {
-	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
+	limited, cancel := context.WithTimeout(ctx, beginTimeout)
 	defer cancel()
 	values := database.Unique{CreatedBy: createdBy, Kind: kind, IdempotencyKey: key}
-	taken, _, err := d.find(ctx, d.readers, (*transaction).exchange, values)
-	if err != nil {
+	taken, _, err := d.find(limited, d.readers, (*transaction).exchange, values)
+	if err != nil && ctx.Err() == nil {
 		d.mustProve.Store(true)
 	}
 	return taken.IdempotencyKey
