@@ -136,6 +136,9 @@ func firstBadLine(schema *openapi3.Schema, text string) (number int, line string
 // describeType returns the predicate for a value of the wrong type.
 func describeType(broken *openapi3.SchemaError) string {
 	if known, ok := patternRuleOf(broken.Schema); ok && known.Type != "" {
+		if list, _ := broken.Value.([]any); len(list) > 0 {
+			return known.Type + ", not a list of objects; send only the URI of each"
+		}
 		return known.Type
 	}
 	detail := "must be " + typeName(broken.Schema)

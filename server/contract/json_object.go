@@ -8,6 +8,7 @@ import (
 	"io"
 	"reflect"
 	"regexp"
+	"slices"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/go-json-experiment/json/jsontext"
@@ -19,6 +20,12 @@ const maxNesting = 64
 
 // fileName matches a body that was meant to be read from a file.
 var fileName = regexp.MustCompile(`^\s*@?[\w./~-]{1,255}\.(json|ya?ml)\s*$`)
+
+// isCompressed reports whether a body begins as gzip, zlib or Zstandard do.
+func isCompressed(body []byte) bool {
+	return slices.ContainsFunc([]string{"\x1f\x8b", "x\x01", "x\x5e", "x\x9c", "x\xda", "\x28\xb5\x2f\xfd"},
+		func(magic string) bool { return bytes.HasPrefix(body, []byte(magic)) })
+}
 
 // Object is a body that was read.
 type Object struct {
@@ -48,6 +55,8 @@ func (o *Operation) Read(body []byte) (Object, error) {
 		return Object{}, malformed("The body is empty. Send one JSON object.")
 	case bytes.HasPrefix(body, []byte("\xef\xbb\xbf")):
 		return Object{}, malformed("The body begins with a byte order mark. Remove it.")
+	case isCompressed(body):
+		return Object{}, malformed("The body is compressed. Send the JSON as it is.")
 	case fileName.Match(body):
 		return Object{}, malformed("The body is the name of a file instead of its contents. With curl, use -d @FILE.")
 	case kind != 0:
@@ -148,7 +157,7 @@ func (r *objectReader) object() (jsontext.Value, error) {
 }
 
 // value reads a scalar, or a list of scalars if items is their schema. The contents of other lists and objects are
-// skipped.
+// skipped, except that a list shows if it begins with an object.
 func (r *objectReader) value(enum []any, items *openapi3.Schema) (any, error) {
 	token, err := r.next()
 	if err != nil {
@@ -169,18 +178,21 @@ func (r *objectReader) value(enum []any, items *openapi3.Schema) (any, error) {
 	case '{':
 		return map[string]any(nil), r.skip()
 	case '[':
-		if items == nil {
-			return []any(nil), r.skip()
-		}
 		return r.list(items)
 	default:
 		return nil, nil //nolint:nilnil // This represents null.
 	}
 }
 
-// list reads the rest of a list.
-func (r *objectReader) list(items *openapi3.Schema) ([]any, error) {
-	list := []any{}
+// list reads the rest of a list, and skips it if items is nil.
+func (r *objectReader) list(items *openapi3.Schema) (list []any, err error) {
+	if items == nil {
+		if r.decoder.PeekKind() == '{' {
+			list = []any{map[string]any(nil)}
+		}
+		return list, r.skip()
+	}
+	list = []any{}
 	for r.decoder.PeekKind() != ']' {
 		value, err := r.value(items.Enum, nil)
 		if err != nil {
@@ -188,7 +200,7 @@ func (r *objectReader) list(items *openapi3.Schema) ([]any, error) {
 		}
 		list = append(list, value)
 	}
-	_, err := r.next()
+	_, err = r.next()
 	return list, err
 }
 

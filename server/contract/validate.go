@@ -143,6 +143,9 @@ func (f field) ofValue(sent Object, yield func(Violation) bool) bool {
 // ofElements yields what is wrong with the elements of a list.
 func (f field) ofElements(sent Object, yield func(Violation) bool) bool {
 	list, _ := sent.members[f.name].([]any)
+	if f.items == nil {
+		return true
+	}
 	for i, element := range list {
 		broken := firstBroken(f.items, element)
 		if broken != nil && !yield(at(f.pointer().AppendToken(strconv.Itoa(i)), describe(broken))) {
