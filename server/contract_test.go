@@ -217,6 +217,13 @@ func TestContractIsServed(t *testing.T) {
 	if err := document.Validate(t.Context()); err != nil {
 		t.Error(err)
 	}
+	if url := document.Servers[0].URL; url != h.url+"/api/v3" {
+		t.Errorf("the server is %s in JSON, want an absolute URL", url)
+	}
+	behind := h.send(t, http.MethodGet, "/openapi.json", nil, set("X-Forwarded-Proto", "https"))
+	if !bytes.Contains(behind.body, []byte(`[{"url":"https`+strings.TrimPrefix(h.url, "http")+`/api/v3"`)) {
+		t.Errorf("behind a proxy with TLS, the contract is %.1000s", behind.body)
+	}
 	if bytes.Contains(inYAML.body, []byte("\t")) {
 		t.Error("the contract has tabs, for which some programs refuse it")
 	}

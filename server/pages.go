@@ -60,7 +60,7 @@ func (s *Server) registerPages(router *echo.Echo, kinds []problemKind) error {
 	registerFile(router, "/healthz", func(c echo.Context) error { return respondHealth(c, http.StatusOK, "ok") })
 	registerFile(router, "/readyz", s.ready)
 	registerFile(router, "/openapi.yaml", serveContract("application/yaml", s.config.Contract.YAML))
-	registerFile(router, "/openapi.json", serveContract(echo.MIMEApplicationJSON, s.config.Contract.JSON))
+	registerFile(router, "/openapi.json", s.serveJSON)
 	registerFile(router, "/pages.css", serveFile(styleType, pagesPolicy, pageStyle))
 	registerFile(router, "/pages.js", serveFile(scriptType, pagesPolicy, pageScript))
 	registerDocs(router)
@@ -85,6 +85,26 @@ func serveContract(mediaType string, text []byte) echo.HandlerFunc {
 	}
 }
 
+// serveJSON serves the contract as JSON, with the URL of this server, because some programs cannot complete a path.
+func (s *Server) serveJSON(c echo.Context) error {
+	server := `"servers":[{"url":"`
+	absolute := bytes.Replace(s.config.Contract.JSON, []byte(server), []byte(server+origin(c)), 1)
+	return serveContract(echo.MIMEApplicationJSON, absolute)(c)
+}
+
+// origin returns the scheme and host that a request was sent to; "" if it names no host.
+func origin(c echo.Context) string {
+	host, scheme := c.Request().Host, "http"
+	//nolint:forbidigo // Only a header has the scheme behind a proxy, and only the caller who sent it sees it.
+	if c.Scheme() == "https" {
+		scheme = "https"
+	}
+	if host == "" {
+		return ""
+	}
+	return scheme + "://" + host
+}
+
 // link is a link of the front page.
 type link struct {
 	// Name is the JSON member, Title the text of the link in a browser.
@@ -104,7 +124,7 @@ func links() []link {
 			"How bodies are read, requests refused and retries handled, and what the limits are.",
 		},
 		{"openapi_yaml", "/openapi.yaml", "openapi.yaml", "The contract (OpenAPI 3.0), for people and generators."},
-		{"openapi_json", "/openapi.json", "openapi.json", "The same contract as JSON."},
+		{"openapi_json", "/openapi.json", "openapi.json", "The same contract as JSON, with the URL of this server."},
 		{"readiness", "/readyz", "Readiness", "Responds with 200 while the database can store a provider."},
 		{"health", "/healthz", "Health", "Responds with 200 while the process runs."},
 	}
@@ -133,10 +153,8 @@ func (s *Server) home(c echo.Context, templates *template.Template) error {
 	}
 	page.IsReady = !s.isDraining.Load() && s.checkReady(c.Request().Context()) == nil
 	path := page.Operations[0].Path
-	//nolint:forbidigo // Only a header has the scheme behind a proxy, and only the caller who sent it sees it.
-	url := c.Scheme() + "://" + c.Request().Host + path
 	// A host may have characters that a shell would interpret.
-	quoted := "'" + strings.ReplaceAll(url, "'", `'\''`) + "'"
+	quoted := "'" + strings.ReplaceAll(origin(c)+path, "'", `'\''`) + "'"
 	page.Sample = strings.ReplaceAll(page.Operations[0].CurlSample, sampleURL+path, quoted)
 	text, err := render(templates, "home.html", page)
 	if err != nil {
