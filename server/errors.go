@@ -134,7 +134,8 @@ func (s *Server) handleError(err error, c echo.Context) {
 	if c.Response().Committed {
 		return
 	}
-	if refused.slug == notFound || refused.slug == methodNotAllowed {
+	isPathWrong := refused.slug == notFound || refused.slug == methodNotAllowed
+	if isPathWrong {
 		refused.detail = explainPath(s.config.Contract, refused.slug, c.Request().URL.Path)
 	}
 	s.readUnread(c)
@@ -147,6 +148,11 @@ func (s *Server) handleError(err error, c echo.Context) {
 	header := c.Response().Header()
 	for name, value := range refused.header {
 		header.Set(name, value)
+	}
+	if isPathWrong && isBrowser(c.Request()) {
+		if exchange.writeError = s.servePage(c, int(problem.Status), "refused.html", problem); c.Response().Committed {
+			return
+		}
 	}
 	header.Set(echo.HeaderContentType, problemMediaType)
 	c.Response().WriteHeader(int(problem.Status))

@@ -40,8 +40,9 @@ var (
 // registerPages registers the paths that need no token.
 func (s *Server) registerPages(router *echo.Echo, kinds []problemKind) error {
 	templates, err := template.New("").Funcs(template.FuncMap{
-		"markdown": renderMarkdown, "codes": s.config.Contract.CodesText,
+		"markdown": renderMarkdown, "codes": s.config.Contract.CodesText, "links": links,
 	}).ParseFS(pageTemplates, "pages/*.html")
+	s.pages = templates
 	if err != nil {
 		return fmt.Errorf("parse pages: %w", err)
 	}
@@ -56,7 +57,8 @@ func (s *Server) registerPages(router *echo.Echo, kinds []problemKind) error {
 	for _, kind := range kinds {
 		registerPage(kind.Type, "problem.html", kind)
 	}
-	registerFile(router, "/", func(c echo.Context) error { return s.home(c, templates) })
+	registerFile(router, "/", s.home)
+	registerFile(router, "/favicon.ico", func(c echo.Context) error { return c.NoContent(http.StatusNoContent) })
 	registerFile(router, "/healthz", func(c echo.Context) error { return respondHealth(c, http.StatusOK, "ok") })
 	registerFile(router, "/readyz", s.ready)
 	registerFile(router, "/openapi.yaml", serveContract("application/yaml", s.config.Contract.YAML))
@@ -137,16 +139,31 @@ type homePage struct {
 	Operations []*contract.Operation
 	// Sample is a curl command that creates a provider on this server.
 	Sample string
-	Links  []link
+}
+
+// isBrowser reports whether a person reads the response.
+func isBrowser(r *http.Request) bool {
+	return (r.Method == http.MethodGet || r.Method == http.MethodHead) &&
+		strings.Contains(r.Header.Get(echo.HeaderAccept), echo.MIMETextHTML)
+}
+
+// servePage renders a page for one response.
+func (s *Server) servePage(c echo.Context, status int, name string, data any) error {
+	text, err := render(s.pages, name, data)
+	if err != nil {
+		return err
+	}
+	c.Response().Header().Set(contentSecurityPolicyHeader, pagesPolicy)
+	return c.HTMLBlob(status, text)
 }
 
 // home serves the front page: HTML to a browser, and the links as JSON to any other program.
-func (s *Server) home(c echo.Context, templates *template.Template) error {
+func (s *Server) home(c echo.Context) error {
 	c.Response().Header().Set(echo.HeaderVary, echo.HeaderAccept)
-	page := homePage{Version: s.config.Version, Operations: s.config.Contract.Operations(), Links: links()}
-	if !strings.Contains(c.Request().Header.Get(echo.HeaderAccept), echo.MIMETextHTML) {
+	page := homePage{Version: s.config.Version, Operations: s.config.Contract.Operations()}
+	if !isBrowser(c.Request()) {
 		paths := map[string]string{}
-		for _, link := range page.Links {
+		for _, link := range links() {
 			paths[link.Name] = link.Path
 		}
 		return c.JSON(http.StatusOK, paths)
@@ -156,12 +173,7 @@ func (s *Server) home(c echo.Context, templates *template.Template) error {
 	// A host may have characters that a shell would interpret.
 	quoted := "'" + strings.ReplaceAll(origin(c)+path, "'", `'\''`) + "'"
 	page.Sample = strings.ReplaceAll(page.Operations[0].CurlSample, sampleURL+path, quoted)
-	text, err := render(templates, "home.html", page)
-	if err != nil {
-		return err
-	}
-	c.Response().Header().Set(contentSecurityPolicyHeader, pagesPolicy)
-	return c.HTMLBlob(http.StatusOK, text)
+	return s.servePage(c, http.StatusOK, "home.html", page)
 }
 
 // conventions returns the sections of the contract's description, in Markdown, without the one for generators.

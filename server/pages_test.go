@@ -82,6 +82,29 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// TestWrongPathsInABrowser checks that a path with nothing to read leads a person to the pages, and a program to the
+// nearest path.
+func TestWrongPathsInABrowser(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	for path, status := range map[string]int{
+		"/health": http.StatusNotFound, "/swagger/": http.StatusNotFound, "/api/v3/": http.StatusNotFound,
+		"/if/admin/": http.StatusNotFound, oauth2Path: http.StatusMethodNotAllowed,
+	} {
+		got := h.send(t, http.MethodGet, path, nil, set("Accept", browserAccept))
+		if got.status != status || !strings.HasPrefix(got.header.Get("Content-Type"), "text/html") ||
+			!strings.Contains(string(got.body), `<a href="/docs/">`) || (got.header.Get("Allow") != "") != (path == oauth2Path) {
+			t.Errorf("%s: %d, %v: %s", path, got.status, got.header, got.body)
+		}
+		checkStyle(t, path, got)
+		checkSecurityHeaders(t, path, got.header)
+		h.send(t, http.MethodPut, path, nil, set("Accept", browserAccept)).problem(t, status, map[int]string{http.StatusNotFound: "not-found", http.StatusMethodNotAllowed: "method-not-allowed"}[status])
+	}
+	if got := h.send(t, http.MethodGet, "/favicon.ico", nil); got.status != http.StatusNoContent {
+		t.Errorf("/favicon.ico: %d", got.status)
+	}
+}
+
 // checkStyle checks that a page loads its style sheet and its script, and nothing that its policy does not allow.
 func checkStyle(t *testing.T, path string, page answer) {
 	t.Helper()

@@ -99,9 +99,33 @@ func explainPath(openapi *contract.Document, kind slug, path string) string {
 	case kind == methodNotAllowed:
 		return "Use POST. This path only creates providers; records are not read, changed or deleted over HTTP."
 	case meant == "":
-		return "There is nothing at this path. The operations are listed in /openapi.yaml."
+		return "There is nothing at this path. " + nearestPath(openapi, path)
 	default:
 		return "There is nothing at this path. To create a provider, POST to " + meant +
 			", with the slash at its end; records are not read, changed or deleted over HTTP."
 	}
+}
+
+// nearestPath says where to find what other programs have at a path.
+func nearestPath(openapi *contract.Document, path string) string {
+	var operations []string
+	for _, op := range openapi.Operations() {
+		operations = append(operations, op.Method+" "+op.Path)
+	}
+	for _, known := range [][2]string{
+		{"health live ready ping status", "/readyz reports whether providers can be stored, /healthz that the process runs."},
+		{"metrics prometheus", "Metrics are at /metrics of the ops listener, which --ops-listen turns on."},
+		{"swagger redoc schema openapi api-docs docs spec", "The reference is at /docs/, the contract at /openapi.json."},
+		{
+			"/application/o/ /if/ /outpost /oauth/ /oauth2/ /saml openid-configuration authorize userinfo jwks login",
+			"Users log in at the identity platform; this server only creates its providers.",
+		},
+		{"admin index.html console dashboard", "There is no user interface; / has the pages for people."},
+	} {
+		isPart := func(part string) bool { return strings.Contains(strings.ToLower(path), part) }
+		if slices.ContainsFunc(strings.Fields(known[0]), isPart) {
+			return known[1]
+		}
+	}
+	return "The operations are " + strings.Join(operations, " and ") + "; /docs/ is their reference."
 }

@@ -10,6 +10,7 @@
 package server
 
 import (
+	"html/template"
 	"log/slog"
 	"net/http"
 	"sync/atomic"
@@ -55,6 +56,7 @@ type Server struct {
 	// unreadBodies counts the bodies of refused requests that are being read.
 	unreadBodies *room
 	router       *echo.Echo
+	pages        *template.Template
 	isDraining   atomic.Bool
 }
 

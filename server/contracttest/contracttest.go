@@ -107,7 +107,7 @@ func record(path string, request *http.Request, response *http.Response, body []
 }
 
 // Check returns an error if a response violates the contract that is built into the program. Outside the operations, it
-// must be a success or a problem.
+// must be a success or a problem, except that a browser gets a page about a wrong path.
 func Check(request *http.Request, response *http.Response, body []byte) error {
 	c, err := shared()
 	if err != nil {
@@ -123,7 +123,8 @@ func Check(request *http.Request, response *http.Response, body []byte) error {
 		if err := c.checkProblem(response, body); err != nil {
 			return err
 		}
-	} else if response.StatusCode >= http.StatusBadRequest {
+	} else if isPage := strings.HasPrefix(response.Header.Get("Content-Type"), "text/html") &&
+		strings.Contains(request.Header.Get("Accept"), "text/html"); response.StatusCode >= http.StatusBadRequest && !isPage {
 		return fmt.Errorf("status %d has the media type %q", response.StatusCode, response.Header.Get("Content-Type"))
 	}
 	route, parameters, err := c.router.FindRoute(request)
