@@ -225,10 +225,7 @@ export interface components {
              * @example providers_workspace_directory.workspacedirectoryprovider
              */
             meta_model_name: string;
-            /**
-             * Format: email
-             * @description E-mail address of the directory administrator on whose behalf the directory is written, as sent.
-             */
+            /** @description E-mail address of the directory administrator on whose behalf the directory is written, as sent. */
             delegated_subject: string;
             /** @description Credential settings of the directory. Numbers keep their digits. `{}` in every 200. */
             credentials: {
@@ -270,10 +267,7 @@ export interface components {
         OutgoingSyncDeleteAction: "do_nothing" | "delete" | "suspend";
         /** @description Why a request was refused (RFC 9457). */
         Problem: {
-            /**
-             * Format: uri-reference
-             * @description Problem type, the URL of a page on the server that explains it. Types may be added.
-             */
+            /** @description Problem type, the URL of a page on the server that explains it. Types may be added. */
             type: string;
             /** @description Title of the problem type. */
             title: string;
@@ -311,7 +305,7 @@ export interface components {
          *     | `null` | The value is null, which the field does not allow. |
          *     | `type` | The value has the wrong JSON type, such as a string instead of a list. |
          *     | `empty` | The string is empty. |
-         *     | `blank` | The string has only white space. |
+         *     | `blank` | The string has no visible character. |
          *     | `too_long` | The string has more characters than the field allows. |
          *     | `enum` | The value is not one of the allowed ones, which `detail` lists. |
          *     | `invalid_uuid` | The string is not a UUID: 8-4-4-4-12 hexadecimal digits. |
