@@ -37,7 +37,7 @@ func (s *Server) ProvidersOauth2Create(
 		return nil, explainReuse(ctx, err)
 	}
 	if requested.ValidateOnly {
-		return respond(ctx, toValidatedOAuth2(record), replayed, advice.OAuth2(settings)), nil
+		return respond(ctx, toValidatedOAuth2(record), replayed, advice.OAuth2(settings, generated)), nil
 	}
 	return respond(ctx, contract.ToAPIOAuth2(record), replayed, nil), nil
 }

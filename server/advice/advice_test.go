@@ -65,11 +65,16 @@ func each(further, field string, values ...string) (members []string) {
 	return members
 }
 
-// client returns the settings of the good client with other members.
-func client(t *testing.T, members string) records.OAuth2Settings {
+// client returns the good client with other members.
+func client(t *testing.T, members string) (provider records.OAuth2Provider) {
 	t.Helper()
-	settings, _ := contract.FromAPIOAuth2(read[model.OAuth2ProviderRequest](t, goodClient, members))
-	return settings
+	request := read[model.OAuth2ProviderRequest](t, goodClient, members)
+	provider.OAuth2Settings, provider.Generated = contract.FromAPIOAuth2(request)
+	return provider
+}
+
+func advise(provider records.OAuth2Provider) []advice.Advice {
+	return advice.OAuth2(provider.OAuth2Settings, provider.Generated)
 }
 
 func directory(t *testing.T, members string) records.WorkspaceDirectorySettings {
@@ -85,7 +90,7 @@ func read[Request any](t *testing.T, good, members string) (request Request) {
 
 func TestOAuth2Rules(t *testing.T) {
 	t.Parallel()
-	checkRules(t, slices.Concat(fieldCases(), secretCases(), redirectURICases()), client, advice.OAuth2, advice.OAuth2Rules())
+	checkRules(t, slices.Concat(fieldCases(), secretCases(), redirectURICases()), client, advise, advice.OAuth2Rules())
 }
 
 func TestWorkspaceDirectoryRules(t *testing.T) {
@@ -132,7 +137,7 @@ func TestMissingFieldsGetAdvice(t *testing.T) {
 		`"signing_key":null,"client_secret":""`:                 "client_secret_empty signing_key_missing",
 		withoutKey + `,"client_secret":"short"`:                 "client_secret_short",
 	} {
-		if got := strings.Join(codes(advice.OAuth2(client(t, members))), " "); got != want {
+		if got := strings.Join(codes(advise(client(t, members))), " "); got != want {
 			t.Errorf("%s: %s, want %s", members, got, want)
 		}
 	}
@@ -158,7 +163,7 @@ func TestRandomSecretsAreSecrets(t *testing.T) {
 				text[i] = symbols[random.IntN(len(symbols))]
 			}
 			secrets++
-			found := codes(advice.OAuth2(client(t, each("", "client_secret", strings.Join(text, separator))[0])))
+			found := codes(advise(client(t, each("", "client_secret", strings.Join(text, separator))[0])))
 			if slices.Contains(found, "reference_unresolved") || slices.Contains(found, "client_secret_digest") {
 				t.Errorf("%s: %v", strings.Join(text, separator), found)
 			}
@@ -194,7 +199,7 @@ func TestManyLinesGetOnePieceOfAdvice(t *testing.T) {
 			fmt.Fprintf(&text, "http://%d.example.com/*\n", line)
 		}
 		settings.RedirectURIs = text.String()
-		got := advice.OAuth2(settings)
+		got := advise(settings)
 		wantCodes := []string{
 			"access_code_long_lived", "redirect_uri_http", "redirect_uri_wildcard", "sub_mode_reassignable",
 		}
@@ -232,7 +237,7 @@ func TestAdviceTakesLittleMemory(t *testing.T) {
 		settings := client(t, member)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		given := advice.OAuth2(settings)
+		given := advise(settings)
 		runtime.ReadMemStats(&after)
 		if taken := after.TotalAlloc - before.TotalAlloc; taken > mostBytes {
 			t.Errorf("%.50s: takes %d bytes", member, taken)
@@ -253,8 +258,8 @@ func TestExamplesGetNoAdvice(t *testing.T) {
 	t.Parallel()
 	document, err := openapi3.NewLoader().LoadFromData(text.YAML())
 	processtest.Must(t, err)
-	advise := map[string]func(members string) []advice.Advice{
-		"/providers/oauth2/":              func(members string) []advice.Advice { return advice.OAuth2(client(t, members)) },
+	read := map[string]func(members string) []advice.Advice{
+		"/providers/oauth2/":              func(members string) []advice.Advice { return advise(client(t, members)) },
 		"/providers/workspace_directory/": func(members string) []advice.Advice { return advice.WorkspaceDirectory(directory(t, members)) },
 	}
 	count := 0
@@ -262,7 +267,7 @@ func TestExamplesGetNoAdvice(t *testing.T) {
 		for title, example := range item.Post.RequestBody.Value.Content["application/json"].Examples {
 			body, err := json.Marshal(example.Value.Value)
 			processtest.Must(t, err)
-			if got := advise[path](string(body[1 : len(body)-1])); len(got) != 0 {
+			if got := read[path](string(body[1 : len(body)-1])); len(got) != 0 {
 				t.Errorf("%s %s: %+v", path, title, got)
 			}
 			count++

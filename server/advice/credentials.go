@@ -23,6 +23,9 @@ const (
 // maxKeyBytes limits the private keys that are parsed, because large numbers take long. A key of 8,192 bits is shorter.
 const maxKeyBytes = 8 << 10
 
+// outsideDirectory matches addresses that no directory of Google Workspace has.
+var outsideDirectory = regexp.MustCompile(`(?i)[@.](gmail|googlemail|gserviceaccount)\.com$`)
+
 // directory is the input of the rules for workspace directory-sync providers.
 type directory struct {
 	records.WorkspaceDirectorySettings
@@ -132,14 +135,6 @@ func readKey(text []byte) (isRSA, isPlain bool) {
 	}
 	written := bytes.TrimSpace(pem.EncodeToMemory(&pem.Block{Type: label, Bytes: body}))
 	return isRSA, bytes.Equal(bytes.TrimRight(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")), "\n"), written)
-}
-
-// isInOtherDomain reports whether the delegated subject has another domain than the addresses of groups.
-func (d directory) isInOtherDomain() bool {
-	_, text, _ := strings.Cut(d.DelegatedSubject, "@")
-	domain, ok := asciiDomain(text)
-	groups, isDomain := asciiDomain(d.DefaultGroupEmailDomain)
-	return ok && isDomain && groups != domain && !strings.HasSuffix(groups, "."+domain)
 }
 
 // lacksDirectoryScope reports whether Google is meant, but no scope lets write users or none groups.

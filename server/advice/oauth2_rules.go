@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"example.com/providerd/store/records"
 )
 
 const (
@@ -16,9 +18,8 @@ const (
 	comparedExactly = "RFC 9700, section 2.1"
 	omitField       = "Omit the field to get a secret of 128 random letters and digits"
 
-	// shortSecret is the length at which random letters and digits have 128 bits of entropy, and generatedSecret that of
-	// secrets that nobody chose.
-	shortSecret, generatedSecret = 22, 128
+	// shortSecret is the length at which random letters and digits have 128 bits of entropy.
+	shortSecret = 22
 
 	longCode, longAccessToken, longRefreshToken = 10 * time.Minute, 24 * time.Hour, 365 * 24 * time.Hour
 
@@ -124,7 +125,8 @@ var oauth2Rules = []rule[client]{
 	}, holds: func(c client) bool { return c.SigningKey == nil && (c.isPublic() || c.secret == "") }},
 	{Rule: Rule{
 		Code: "signing_key_hs256", Pointer: "/signing_key",
-		When: "signing_key is null, client_type is confidential, and redirect URIs, mappings or a client_secret are set",
+		When: "signing_key is null, client_type is confidential, and redirect URIs, property mappings or a client_secret " +
+			"are set",
 		Detail: "ID tokens are signed with client_secret (HS256), which many clients refuse: they require RS256. Set " +
 			"signing_key to an RSA key.",
 		Section: "OpenID Connect Core 1.0, section 15.1",
@@ -133,7 +135,7 @@ var oauth2Rules = []rule[client]{
 		Bad:  `"redirect_uris": "https://app.example.com/callback"`,
 		Good: `"redirect_uris": "https://app.example.com/callback", "signing_key": ` + some,
 	}, holds: func(c client) bool {
-		isChosen := len(c.redirectURIs)+len(c.PropertyMappings) > 0 || len(c.secret) != generatedSecret
+		isChosen := len(c.redirectURIs)+len(c.PropertyMappings) > 0 || c.generated&records.GeneratedSecret == 0
 		return c.SigningKey == nil && c.hasSecret(shortSecret, math.MaxInt) && isChosen
 	}},
 	{Rule: Rule{
@@ -205,11 +207,11 @@ var oauth2Rules = []rule[client]{
 	}, lines: linesWith(redirectURI.hasComma)},
 	{Rule: Rule{
 		Code: "redirect_uri_rewritten", Pointer: redirectURIs,
-		When: "a line with http or https has no path, a default or empty port, dot segments, or upper case in its host",
-		Detail: "Clients that write URLs as browsers do send another text, and the request is refused. Write lower case, a " +
-			"path such as /, no default port, and no dot segments.",
+		When: "a line with http or https has dot segments, an empty port, or upper case or percent-encoding before its path",
+		Detail: "Clients that write URLs as browsers do send another text, and the request is refused. Write lower case, " +
+			"and no empty port, percent-encoding in the host, or dot segments.",
 		Section: "WHATWG URL Standard, section 4.5", Seen: "openid-client 6.9.0: invalid_grant.",
-		Bad:  `"redirect_uris": "https://app.example.com:443/callback"`,
+		Bad:  `"redirect_uris": "https://App.example.com/callback"`,
 		Good: `"redirect_uris": "https://app.example.com/callback"`,
 	}, lines: linesWith(func(u redirectURI) bool {
 		return u.isRewritten && !u.isPattern() && !u.hasComma() && !u.hasPlaceholder()

@@ -22,9 +22,8 @@ var (
 	absoluteURI = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*):(?://(?:[^@/?]*@)?` +
 		`(\[v[0-9A-Fa-f]+\.[^][/?@]+\]|\[[0-9A-Fa-f:.]+\]|[^][:/?@]*)(:\d*)?([/?].*)?|/?(?:[^/].*)?)$`)
 	// outsideURI matches what must be percent-encoded (RFC 3986, appendix A).
-	outsideURI   = regexp.MustCompile("[^!-~]|[\"<>\\\\^`{|}]|%([^0-9A-Fa-f]|.[^0-9A-Fa-f]|.?$)")
-	needlessPort = regexp.MustCompile(`^(https?:|http:80|https:443)$`)
-	dotSegment   = regexp.MustCompile(`/(\.|%2[Ee]){1,2}(/|$)`)
+	outsideURI = regexp.MustCompile("[^!-~]|[\"<>\\\\^`{|}]|%([^0-9A-Fa-f]|.[^0-9A-Fa-f]|.?$)")
+	dotSegment = regexp.MustCompile(`/(\.|%2[Ee]){1,2}(/|$)`)
 	// placeholder matches what templates and shells replace.
 	placeholder = regexp.MustCompile(`[<>{}]|\$[A-Z_]{2}`)
 )
@@ -74,8 +73,7 @@ func parseRedirectURI(text string) redirectURI {
 	}
 	path, _, _ := strings.Cut(parts[4], "?")
 	isLower := parts[1] == uri.scheme && strings.Trim(parts[2], "[]") == uri.host
-	isRewritten := path == "" || needlessPort.MatchString(uri.scheme+parts[3]) || dotSegment.MatchString(path)
-	uri.isRewritten = !uri.isNative() && (!isLower || isRewritten)
+	uri.isRewritten = !uri.isNative() && (!isLower || parts[3] == ":" || dotSegment.MatchString(path))
 	return uri
 }
 
@@ -91,6 +89,7 @@ func isHost(text string) bool {
 // client is the input of the rules for OAuth2 providers.
 type client struct {
 	records.OAuth2Settings
+	generated    records.Generated
 	redirectURIs []redirectURI
 	secret       string
 }

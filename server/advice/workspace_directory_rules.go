@@ -23,23 +23,15 @@ var account string
 //nolint:gochecknoglobals // A table that is only read.
 var directoryRules = []rule[directory]{
 	{Rule: Rule{
-		Code: "delegated_subject_service_account", Pointer: subject,
-		When: "delegated_subject is the client_email of the credentials",
-		Detail: "A service account is not a user of the directory. Use the address of an administrator whom the " +
-			"service account acts for.",
+		Code: "delegated_subject_outside_directory", Pointer: subject,
+		When: "delegated_subject is the client_email of the credentials, or at gmail.com, googlemail.com or " +
+			"gserviceaccount.com",
+		Detail: "A service account or consumer account is not a user of the directory. Use the address of an administrator " +
+			"whom the service account acts for.",
 		Section: server,
 		Bad:     `"delegated_subject": "sync@project.example.com", "credentials": ` + account,
 		Good:    `"delegated_subject": "admin@example.com", "credentials": ` + account,
-	}, holds: func(d directory) bool { return d.isSubject }},
-	{Rule: Rule{
-		Code: "delegated_subject_other_domain", Pointer: subject,
-		When: "default_group_email_domain is neither the domain of delegated_subject nor below it",
-		Detail: "An administrator can manage groups only in the domains of their own directory. Check that both " +
-			"domains belong to it.",
-		Section: "Google Workspace Admin SDK, Directory API",
-		Bad:     `"delegated_subject": "admin@example.com", "default_group_email_domain": "example.org"`,
-		Good:    `"delegated_subject": "admin@example.com", "default_group_email_domain": "example.com"`,
-	}, holds: func(d directory) bool { return !d.isSubject && d.isInOtherDomain() }},
+	}, holds: func(d directory) bool { return d.isSubject || outsideDirectory.MatchString(d.DelegatedSubject) }},
 	{Rule: Rule{
 		Code: "credentials_incomplete", Pointer: object,
 		When: "credentials are for a service account but lack type, client_email, private_key or token_uri",

@@ -63,7 +63,7 @@ func manifestKinds(contract *contract.Document) []manifest.Kind {
 func Advise(record records.Record) []advice.Advice {
 	switch record := record.(type) {
 	case records.OAuth2Provider:
-		return advice.OAuth2(record.OAuth2Settings)
+		return advice.OAuth2(record.OAuth2Settings, record.Generated)
 	case records.WorkspaceDirectoryProvider:
 		return advice.WorkspaceDirectory(record.WorkspaceDirectorySettings)
 	default:
