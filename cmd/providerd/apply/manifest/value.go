@@ -176,7 +176,7 @@ func (e *entryReader) scalar(node *yaml.Node) (any, error) {
 		if node.Style == 0 && isNumber {
 			return number, nil
 		}
-		return e.text(node.Value)
+		return e.text(node)
 	case "!!timestamp", "!!merge":
 		return node.Value, nil
 	case "!!null":
@@ -194,15 +194,15 @@ func (e *entryReader) scalar(node *yaml.Node) (any, error) {
 }
 
 // text converts a string. If the field is not a string in the contract, the value of a reference is JSON.
-func (e *entryReader) text(text string) (any, error) {
-	value, err := e.expand(text)
+func (e *entryReader) text(node *yaml.Node) (any, error) {
+	value, err := e.expand(node)
 	field := e.schema.Properties[e.path[0]]
-	if err != nil || !isReference(text) || len(e.path) > 1 || field == nil || field.Value.Type.Is(openapi3.TypeString) {
+	if err != nil || !isReference(node.Value) || len(e.path) > 1 || field == nil || field.Value.Type.Is(openapi3.TypeString) {
 		return value, err
 	}
 	if err := contract.CheckJSON([]byte(value)); err != nil {
 		return nil, fmt.Errorf("refers to %s, whose value must be JSON, because the field is not a string: %w",
-			strings.Trim(text, "${}"), err)
+			strings.Trim(node.Value, "${}"), err)
 	}
 	return jsontext.Value(value), nil
 }

@@ -90,7 +90,10 @@ func (r *elementReader) read() (*yaml.Node, error) {
 			text = strings.ReplaceAll(text, "${", "$${")
 		}
 		node := &yaml.Node{Kind: yaml.ScalarNode, Tag: stringTag, Value: text}
-		if otherType.MatchString(text) {
+		switch {
+		case foreign.MatchString(text):
+			node.Style = yaml.TaggedStyle
+		case otherType.MatchString(text):
 			node.Style = yaml.DoubleQuotedStyle
 		}
 		return node, nil

@@ -26,7 +26,7 @@ func TestExportedRecordsComeBack(t *testing.T) {
 	dir, client := t.TempDir(), contracttest.Client(t)
 	server := providerdtest.Serve(t, dir, "--log-format", "json")
 	for _, fields := range []string{
-		`"name":"plain"`, `"name":"${HOME}","client_secret":"$${X} ${","client_id":"yes"`,
+		`"name":"{{ x }}","client_secret":"vault:a#b","client_id":"op://a/b"`, `"name":"${HOME}","client_secret":"$${X} ${","client_id":"yes"`,
 		`"name":"- a: #b 'c' \"d\" \\","client_secret":"\n lines\n\n of\t\r\n","client_id":"1e5"`,
 		`"name":"é\u2028\u0085\ufeff\u001b😀\u009b\u007f\u202e\u2066\u200b\udb40\udc01\\u202e","client_secret":"","client_type":"public","client_id":" x "`,
 		`"name":"null","redirect_uris":"https://a.example.com/\r\nhttps://b.example.com/?q=${X}\n","sub_mode":"user_upn",
@@ -38,7 +38,7 @@ func TestExportedRecordsComeBack(t *testing.T) {
 	}
 	for _, fields := range []string{
 		`"credentials":{}`, `"credentials":{"":"","id":1.10,"<<":1e400,"a":[-0,123456789012345678901234567890,1E+2,null,true,[],{}],
-		 "${X}":{"b":"${X}","c":"$$${","d":"0x1f","e":"2026-01-31","f":"~","g":" \n","\u202e":"\u009b\n\u2066"}}`,
+		 "${X}":{"b":"${X}","c":"$$${","d":"0x1f","e":"2026-01-31","f":"~","{{ x }}":["{{ x }}","\n$(env:X) "],"g":" \n","\u202e":"\u009b\n\u2066"}}`,
 		`"credentials":{"key":"x"},"scopes":"a b","filter_group":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e04","user_delete_action":"suspend",
 		 "property_mappings":["3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e03","3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e03"]`,
 	} {
