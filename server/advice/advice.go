@@ -35,7 +35,7 @@ type Rule struct {
 	When, Detail string
 	// Section names the document and section that the rule is based on.
 	Section string
-	// Seen is what was seen without it, with the version of the library; "" if only the document says it.
+	// Seen is what happened without it: to a library of that version, or to somebody.
 	Seen string
 	// Bad is a part of a request that the advice is about, and Good a part that follows it.
 	Bad, Good string

@@ -110,6 +110,9 @@ func checkRules[Settings any](
 			t.Errorf("no case trips %s of %s, or none passes it", rule.Code, rule.Pointer)
 			continue
 		}
+		if rule.Section == "" || rule.Seen == "" {
+			t.Errorf("%s of %s has no source, or was not seen", rule.Code, rule.Pointer)
+		}
 		want := advice.Advice{
 			Code: rule.Code, Pointer: rule.Pointer, Detail: cases[at].lines + rule.Detail, Section: rule.Section,
 		}

@@ -5,7 +5,6 @@ import (
 	"crypto/rsa"
 	"crypto/x509"
 	"encoding/base64"
-	"encoding/pem"
 	"regexp"
 	"strings"
 
@@ -110,9 +109,12 @@ func (c credentials) isServiceAccount() bool {
 	return !c.isOtherType && (c.hasType || c.hasPrivateKey)
 }
 
-// privateKey matches the part of a text that is a private key in PEM, with whatever white space, but not encrypted.
-var privateKey = regexp.MustCompile(
-	`-----BEGIN ((?:RSA )?PRIVATE KEY)-----([A-Za-z0-9+/=\s]+)-----END ((?:RSA )?PRIVATE KEY)-----`)
+var (
+	// privateKey matches the part of a text that is a key in PEM, with whatever white space.
+	privateKey = regexp.MustCompile(`-----BEGIN ((?:[A-Z]+ )*KEY)-----([A-Za-z0-9+/=\s]+)-----END ((?:[A-Z]+ )*KEY)-----`)
+	// plainKey matches what Google's libraries for Go, Node.js and Python read.
+	plainKey = regexp.MustCompile(`^\s*-----BEGIN (?:RSA )?PRIVATE KEY-----\r?\n(?:[A-Za-z0-9+/=]+\r?\n)+-----END `)
+)
 
 // readKey reports whether a text has an RSA key (RFC 7468, section 10; RFC 8017, appendix A.1.2), and whether it has it
 // in the form that all libraries read.
@@ -125,16 +127,12 @@ func readKey(text []byte) (isRSA, isPlain bool) {
 	if err != nil {
 		return false, false
 	}
-	label := string(parts[1])
-	if label == "PRIVATE KEY" {
-		key, _ := x509.ParsePKCS8PrivateKey(body)
-		_, isRSA = key.(*rsa.PrivateKey)
-	} else {
-		_, err = x509.ParsePKCS1PrivateKey(body)
-		isRSA = err == nil
+	if _, err := x509.ParsePKCS1PrivateKey(body); err == nil {
+		return true, plainKey.Match(text) && bytes.HasPrefix(parts[1], []byte("RSA"))
 	}
-	written := bytes.TrimSpace(pem.EncodeToMemory(&pem.Block{Type: label, Bytes: body}))
-	return isRSA, bytes.Equal(bytes.TrimRight(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")), "\n"), written)
+	key, _ := x509.ParsePKCS8PrivateKey(body)
+	_, isRSA = key.(*rsa.PrivateKey)
+	return isRSA, plainKey.Match(text)
 }
 
 // lacksDirectoryScope reports whether Google is meant, but no scope lets write users or none groups.

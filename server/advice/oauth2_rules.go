@@ -38,14 +38,16 @@ var oauth2Rules = []rule[client]{
 	}),
 	{Rule: Rule{
 		Code: "native_app_confidential", Pointer: "/client_type",
-		When: "client_type is confidential, and a redirect URI has a scheme other than http and https",
-		Detail: "The redirect URI opens an app on the user's device, which cannot keep a secret. Set client_type to " +
-			"public, or use an https redirect URI.",
+		When: "client_type is confidential, and all redirect URIs have schemes other than http and https",
+		Detail: "The redirect URIs open an app on the user's device, which cannot keep a secret. Set client_type to public, " +
+			"or use an https redirect URI.",
 		Section: "RFC 8252, section 8.4",
+		Seen:    "The secret of WordPress's app was read from its package (WordPress-Android issue 9829).",
 		Bad:     `"client_type": "confidential", "redirect_uris": "com.example.app:/callback"`,
 		Good:    public + `, "redirect_uris": "com.example.app:/callback"`,
 	}, holds: func(c client) bool {
-		return !c.isPublic() && slices.ContainsFunc(c.redirectURIs, redirectURI.isNative)
+		native := len(linesWith(redirectURI.isNative)(c))
+		return !c.isPublic() && native > 0 && native == len(c.redirectURIs)
 	}},
 	padded("client_id", func(c client) string { return c.ClientID }),
 	unresolved("client_id", func(c client) string { return c.ClientID }),
@@ -58,7 +60,9 @@ var oauth2Rules = []rule[client]{
 		Code: "client_secret_digest", Pointer: clientSecret, When: "client_secret looks like the digest of a password",
 		Detail: "Looks like a digest. Clients send the secret itself, and will be refused. Set the secret itself. " +
 			omitField + ".",
-		Section: "RFC 6749, section 2.3.1", Bad: `"client_secret": "$2a$10$abcdefghijklmnopqrstuv"`, Good: randomSecret,
+		Section: "RFC 6749, section 2.3.1",
+		Seen:    "Authelia's digest, set as the secret of Nextcloud: invalid_client (nextcloud-oidc-login issue 263).",
+		Bad:     `"client_secret": "$2a$10$abcdefghijklmnopqrstuv"`, Good: randomSecret,
 	}, holds: func(c client) bool { return digest.MatchString(c.secret) }},
 	reserved("client_secret", `of a confidential client contains a character other than letters, digits, "_.~-"`,
 		omitField+".", `"JZ7h+q/4vQy8LmN1xRw6KpJ3sHd9Fb2Cg7TuE4aVb0k="`, func(c client) string {
@@ -71,48 +75,54 @@ var oauth2Rules = []rule[client]{
 		Code: "client_secret_needless", Pointer: clientSecret, When: "client_type is public, and client_secret is not empty",
 		Detail: "A public client cannot keep a secret, so a secret proves nothing. Omit the field, or set client_type to " +
 			"confidential.",
-		Section: "RFC 6749, section 10.1", Bad: public + `, "client_secret": "not-secret"`, Good: public,
+		Section: "RFC 6749, section 10.1",
+		Seen:    "Microsoft Entra refuses requests with one: AADSTS700025 (ms-identity-python-webapp issue 113).",
+		Bad:     public + `, "client_secret": "not-secret"`, Good: public,
 	}, holds: func(c client) bool { return c.isPublic() && c.secret != "" }},
 	{Rule: Rule{
 		Code: "client_secret_empty", Pointer: clientSecret, When: "client_type is confidential, and client_secret is empty",
 		Detail: "Without a secret, anyone who knows client_id can impersonate the client. " + omitField +
 			", or set client_type to public.",
 		Section: "RFC 6749, section 2.2",
-		Bad:     `"client_type": "confidential", "client_secret": ""`, Good: `"client_type": "confidential"`,
+		Seen: "openid-client 6.9.0 refuses to use it; OpenID-Connect-PHP trusts tokens that anyone signs with it (its " +
+			"issue 513).",
+		Bad: `"client_type": "confidential", "client_secret": ""`, Good: `"client_type": "confidential"`,
 	}, holds: func(c client) bool { return c.hasSecret(0, 1) }},
 	{Rule: Rule{
 		Code: "client_secret_short", Pointer: clientSecret,
 		When:    "client_type is confidential, and client_secret has 1 to 21 bytes",
 		Detail:  "A secret this short can be guessed. " + omitField + ".",
-		Section: "RFC 6749, section 10.10", Bad: `"client_secret": "secret"`, Good: randomSecret,
+		Section: "RFC 6749, section 10.10",
+		Seen:    "jjwt 0.13.0 refuses ID tokens that are signed (HS256) with fewer than 32 bytes.",
+		Bad:     `"client_secret": "secret"`, Good: randomSecret,
 	}, holds: func(c client) bool { return c.hasSecret(1, shortSecret) }},
 	zero("access_code_validity", func(c client) string { return c.AccessCodeValidity }),
-	unitTwice("access_code_validity", func(c client) string { return c.AccessCodeValidity }),
 	{Rule: Rule{
 		Code: "access_code_long_lived", Pointer: "/access_code_validity",
 		When:    "access_code_validity is longer than 10 minutes",
 		Detail:  "A leaked code can be used for that long. Use minutes=1, or at most minutes=10.",
 		Section: "RFC 6749, section 4.1.2",
+		Seen:    "oidc-provider 9.13.3 issues codes for 60 seconds.",
 		Bad:     `"access_code_validity": "hours=1"`, Good: `"access_code_validity": "minutes=1"`,
 	}, holds: func(c client) bool { return isLonger(c.AccessCodeValidity, longCode) }},
 	zero("access_token_validity", func(c client) string { return c.AccessTokenValidity }),
-	unitTwice("access_token_validity", func(c client) string { return c.AccessTokenValidity }),
 	{Rule: Rule{
 		Code: "access_token_long_lived", Pointer: "/access_token_validity",
 		When: "access_token_validity is longer than a day",
 		Detail: "A leaked access token can be used for that long, and may not be revocable. Use hours=1, and refresh " +
 			"tokens for longer access.",
 		Section: "OpenID Connect Core 1.0, section 16.18",
+		Seen:    "April 2022: tokens stolen from Heroku and Travis CI opened private repositories on GitHub.",
 		Bad:     `"access_token_validity": "weeks=1"`, Good: `"access_token_validity": "hours=1"`,
 	}, holds: func(c client) bool { return isLonger(c.AccessTokenValidity, longAccessToken) }},
 	zero("refresh_token_validity", func(c client) string { return c.RefreshTokenValidity }),
-	unitTwice("refresh_token_validity", func(c client) string { return c.RefreshTokenValidity }),
 	{Rule: Rule{
 		Code: "refresh_token_long_lived", Pointer: "/refresh_token_validity",
 		When: "refresh_token_validity is longer than 365 days",
 		Detail: "An unused refresh token should expire, so that it is useless to anyone who finds it. Use days=30, or " +
 			"at most weeks=52.",
 		Section: "RFC 9700, section 4.14.2",
+		Seen:    "August 2025: refresh tokens stolen from Salesloft opened the Salesforce data of 700 organizations.",
 		Bad:     `"refresh_token_validity": "weeks=500"`, Good: `"refresh_token_validity": "days=30"`,
 	}, holds: func(c client) bool { return isLonger(c.RefreshTokenValidity, longRefreshToken) }},
 	nilUUID("signing_key", "a key, or omit the field", func(c client) *uuid.UUID { return c.SigningKey }),
@@ -121,7 +131,10 @@ var oauth2Rules = []rule[client]{
 		When: "signing_key is null, and client_type is public or client_secret is empty",
 		Detail: "Without a key, tokens can be signed only with client_secret, which is empty or not secret here. Set " +
 			"signing_key.",
-		Section: "OpenID Connect Core 1.0, section 10.1", Bad: public, Good: public + `, "signing_key": ` + some,
+		Section: "OpenID Connect Core 1.0, section 10.1",
+		Seen: "go-oidc 3.21.0, hashicorp/cap 0.16.0 and zitadel/oidc 3.52.0 refuse ID tokens signed with a secret " +
+			"(HS256).",
+		Bad: public, Good: public + `, "signing_key": ` + some,
 	}, holds: func(c client) bool { return c.SigningKey == nil && (c.isPublic() || c.secret == "") }},
 	{Rule: Rule{
 		Code: "signing_key_hs256", Pointer: "/signing_key",
@@ -130,8 +143,8 @@ var oauth2Rules = []rule[client]{
 		Detail: "ID tokens are signed with client_secret (HS256), which many clients refuse: they require RS256. Set " +
 			"signing_key to an RSA key.",
 		Section: "OpenID Connect Core 1.0, section 15.1",
-		Seen: "go-oidc 3.21.0, hashicorp/cap 0.15.0, zitadel/oidc 3.52.0 and express-openid-connect 3.4.0 refuse them; " +
-			"openid-client, @auth/core and passport do not.",
+		Seen: "go-oidc 3.21.0, hashicorp/cap 0.16.0, zitadel/oidc 3.52.0 and express-openid-connect 3.4.0 refuse them; " +
+			"openid-client 6.9.0 and @auth/core 0.41.3 do not.",
 		Bad:  `"redirect_uris": "https://app.example.com/callback"`,
 		Good: `"redirect_uris": "https://app.example.com/callback", "signing_key": ` + some,
 	}, holds: func(c client) bool {
@@ -142,6 +155,7 @@ var oauth2Rules = []rule[client]{
 		Code: "redirect_uris_missing", Pointer: redirectURIs, When: "client_type is public, and redirect_uris is empty",
 		Detail:  "A public client is identified only by its redirect URIs. Add every redirect URI that it uses.",
 		Section: "RFC 6749, section 3.1.2.2",
+		Seen:    "authentik registers the first URI that anyone sends (Redirect URIs, in its documentation).",
 		Bad:     public, Good: public + `, "redirect_uris": "https://app.example.com/callback"`,
 	}, holds: func(c client) bool { return c.isPublic() && len(c.redirectURIs) == 0 }},
 	{Rule: Rule{
@@ -150,8 +164,10 @@ var oauth2Rules = []rule[client]{
 		Detail: "Not an absolute URI. Write one such as https://app.example.com/callback, with a host in A-labels (xn--), " +
 			"a port up to 65535, and other characters outside ASCII percent-encoded.",
 		Section: "RFC 6749, section 3.1.2",
-		Bad:     `"redirect_uris": "https:app.example.com/callback"`,
-		Good:    `"redirect_uris": "https://app.example.com/callback"`,
+		Seen: "URL in Node.js 20 refuses ports above 65535 and unclosed brackets, and rewrites characters outside " +
+			"ASCII; openid-client 6.9.0 uses it.",
+		Bad:  `"redirect_uris": "https:app.example.com/callback"`,
+		Good: `"redirect_uris": "https://app.example.com/callback"`,
 	}, lines: linesWith(redirectURI.isOtherwiseMalformed)},
 	{Rule: Rule{
 		Code: "redirect_uri_pattern", Pointer: redirectURIs,
@@ -159,6 +175,7 @@ var oauth2Rules = []rule[client]{
 		Detail: `A backslash and "n" are not a line break, and a redirect URI is not a regular expression. Put each URI ` +
 			"on a line of its own, without backslashes.",
 		Section: comparedExactly,
+		Seen:    "authentik 2024.10.3 took \\? for the URI itself; no login worked (authentik issue 12136).",
 		Bad:     `"redirect_uris": "https://app.example.com/a\\nhttps://app.example.com/b"`, Good: onTwoLines,
 	}, lines: linesWith(redirectURI.isPattern)},
 	{Rule: Rule{
@@ -166,20 +183,24 @@ var oauth2Rules = []rule[client]{
 		When:    `a line contains "<", ">", "{", "}" or a variable such as $HOST`,
 		Detail:  "Placeholders are not replaced. Write the value, such as the port, instead.",
 		Section: comparedExactly,
-		Bad:     `"redirect_uris": "http://127.0.0.1:<port>/callback"`,
-		Good:    `"redirect_uris": "http://127.0.0.1:8765/callback"`,
+		Seen: "authentik's guide for Gitea says https://<gitea.company>/; a sample sent Enter_Your_URL " +
+			"(aspnet-security-api-sample issue 45).",
+		Bad:  `"redirect_uris": "http://127.0.0.1:<port>/callback"`,
+		Good: `"redirect_uris": "http://127.0.0.1:8765/callback"`,
 	}, lines: linesWith(redirectURI.hasPlaceholder)},
 	{Rule: Rule{
 		Code: "redirect_uri_joined", Pointer: redirectURIs,
-		When:    `a line without a comma ends in a semicolon, or has a second "://" before its query`,
-		Detail:  "Looks like several URIs on one line. Put each URI on a line of its own, without semicolons.",
+		When:    "before its query, a line has a second URI, or ends in a comma or semicolon",
+		Detail:  "Looks like several URIs on one line. Put each URI on a line of its own, without commas or semicolons.",
 		Section: comparedExactly,
-		Bad:     `"redirect_uris": "https://app.example.com/ahttps://app.example.com/b"`, Good: onTwoLines,
+		Seen:    "Arkime and Rocket.Chat take lists with commas; Keycloak then refused the URI (arkime issue 2949).",
+		Bad:     `"redirect_uris": "https://app.example.com/a,https://app.example.com/b"`, Good: onTwoLines,
 	}, lines: linesWith(redirectURI.isJoined)},
 	{Rule: Rule{
 		Code: "redirect_uri_http", Pointer: redirectURIs, When: "a line has the scheme http and a host other than loopback",
 		Detail:  "HTTP sends the authorization code over the network unencrypted. Use https.",
 		Section: "RFC 9700, section 2.6",
+		Seen:    "Google refuses such URIs, except for localhost.",
 		Bad:     `"redirect_uris": "http://app.example.com/callback"`,
 		Good:    `"redirect_uris": "https://app.example.com/callback"`,
 	}, lines: linesWith(redirectURI.isUnencrypted)},
@@ -189,6 +210,7 @@ var oauth2Rules = []rule[client]{
 		Detail: "A host name may not resolve to the loopback interface. Use http://127.0.0.1 or http://[::1], in the app " +
 			"as well.",
 		Section: "RFC 8252, section 8.3",
+		Seen:    "Chromium goes to ::1 where OpenBao 2.5.2 listens on 127.0.0.1 (openbao issue 2926).",
 		Bad:     `"redirect_uris": "http://localhost:8765/callback"`,
 		Good:    `"redirect_uris": "http://127.0.0.1:8765/callback"`,
 	}, lines: linesWith(redirectURI.isLocalhost)},
@@ -196,38 +218,29 @@ var oauth2Rules = []rule[client]{
 		Code: "redirect_uri_wildcard", Pointer: redirectURIs, When: `a line contains "*"`,
 		Detail:  `Redirect URIs are compared character by character; "*" is not a wildcard. List each URI in full.`,
 		Section: comparedExactly,
+		Seen:    "Keycloak, which has them, let attackers redirect anywhere (CVE-2026-7504).",
 		Bad:     `"redirect_uris": "https://*.example.com/callback"`,
 		Good:    `"redirect_uris": "https://app.example.com/callback\nhttps://www.example.com/callback"`,
 	}, lines: linesWith(redirectURI.hasWildcard)},
-	{Rule: Rule{
-		Code: "redirect_uri_comma", Pointer: redirectURIs, When: "a line contains a comma",
-		Detail:  "A comma is part of the URI, not a separator. Put each URI on a line of its own.",
-		Section: comparedExactly,
-		Bad:     `"redirect_uris": "https://app.example.com/a,https://app.example.com/b"`, Good: onTwoLines,
-	}, lines: linesWith(redirectURI.hasComma)},
 	{Rule: Rule{
 		Code: "redirect_uri_rewritten", Pointer: redirectURIs,
 		When: "a line with http or https has dot segments, an empty port, or upper case or percent-encoding before its path",
 		Detail: "Clients that write URLs as browsers do send another text, and the request is refused. Write lower case, " +
 			"and no empty port, percent-encoding in the host, or dot segments.",
-		Section: "WHATWG URL Standard, section 4.5", Seen: "openid-client 6.9.0: invalid_grant.",
-		Bad:  `"redirect_uris": "https://App.example.com/callback"`,
-		Good: `"redirect_uris": "https://app.example.com/callback"`,
+		Section: "WHATWG URL Standard, section 4.5",
+		Seen:    "openid-client 6.9.0 sends the rewritten URI to the token endpoint: invalid_grant.",
+		Bad:     `"redirect_uris": "https://App.example.com/callback"`,
+		Good:    `"redirect_uris": "https://app.example.com/callback"`,
 	}, lines: linesWith(func(u redirectURI) bool {
-		return u.isRewritten && !u.isPattern() && !u.hasComma() && !u.hasPlaceholder()
+		return u.isRewritten && !u.isPattern() && !u.hasPlaceholder()
 	})},
-	{Rule: Rule{
-		Code: "redirect_uri_twice", Pointer: redirectURIs, When: "a line repeats an earlier one",
-		Detail:  "The URI repeats an earlier line. Remove or correct it.",
-		Section: comparedExactly,
-		Bad:     `"redirect_uris": "https://app.example.com/a\nhttps://app.example.com/a"`, Good: onTwoLines,
-	}, lines: linesWith(func(u redirectURI) bool { return u.isRepeated })},
 	{Rule: Rule{
 		Code: "redirect_uri_scheme_without_dot", Pointer: redirectURIs,
 		When: "a line has a scheme other than http and https that contains no dot",
 		Detail: "Any app can claim such a scheme. Use your domain name in reverse, such as com.example.app:/callback, or " +
 			"https.",
 		Section: "RFC 8252, section 8.4",
+		Seen:    "Another app can claim the scheme and get the code (AppAuth-Android issue 1097).",
 		Bad:     public + `, "redirect_uris": "myapp:/callback"`,
 		Good:    public + `, "redirect_uris": "com.example.app:/callback"`,
 	}, lines: linesWith(redirectURI.isNativeWithoutDot)},
@@ -236,6 +249,7 @@ var oauth2Rules = []rule[client]{
 		Detail: "A subject must never be reassigned, but a user name or address can pass to another person, who then has " +
 			"the previous owner's accounts. Use hashed_user_id, user_id or user_uuid.",
 		Section: "OpenID Connect Core 1.0, sections 2 and 5.7",
+		Seen:    "June 2023: a changed address opened the accounts of others at users of Microsoft Entra (nOAuth).",
 		Bad:     `"sub_mode": "user_email"`, Good: `"sub_mode": "hashed_user_id"`,
 	}, holds: func(c client) bool {
 		return slices.Contains([]string{"user_email", "user_upn", "user_username"}, c.SubMode)
@@ -244,7 +258,9 @@ var oauth2Rules = []rule[client]{
 		Code: "issuer_mode_global", Pointer: "/issuer_mode", When: "issuer_mode is global",
 		Detail: "The metadata of this provider then names an issuer other than the URL that it is read from, so clients " +
 			"refuse it. Use per_provider.",
-		Section: "OpenID Connect Discovery 1.0, section 4.3", Seen: "5 of 5 clients refuse the metadata.",
+		Section: "OpenID Connect Discovery 1.0, section 4.3",
+		Seen: "Refused by openid-client 6.9.0, express-openid-connect 3.4.0, @auth/core 0.41.3, go-oidc 3.21.0, " +
+			"hashicorp/cap 0.16.0 and zitadel/oidc 3.52.0.",
 		Bad: `"issuer_mode": "global"`, Good: `"issuer_mode": "per_provider"`,
 	}, holds: func(c client) bool { return c.IssuerMode == "global" }},
 }

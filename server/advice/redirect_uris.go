@@ -24,6 +24,8 @@ var (
 	// outsideURI matches what must be percent-encoded (RFC 3986, appendix A).
 	outsideURI = regexp.MustCompile("[^!-~]|[\"<>\\\\^`{|}]|%([^0-9A-Fa-f]|.[^0-9A-Fa-f]|.?$)")
 	dotSegment = regexp.MustCompile(`/(\.|%2[Ee]){1,2}(/|$)`)
+	// joined matches a second URI, and a separator at the end of the path.
+	joined = regexp.MustCompile(`^[^?]*(?:://[^?]*://|[,;](?:[A-Za-z][A-Za-z0-9+.-]*:/|$))`)
 	// placeholder matches what templates and shells replace.
 	placeholder = regexp.MustCompile(`[<>{}]|\$[A-Z_]{2}`)
 )
@@ -39,22 +41,18 @@ type redirectURI struct {
 	scheme, host string
 	// isRewritten is true if clients that write URLs as browsers do (WHATWG) send another text.
 	isRewritten bool
-	// isRepeated is true if an earlier line has the same text.
-	isRepeated bool
 }
 
 // parseRedirectURIs parses the first maxLines lines of redirect_uris.
 func parseRedirectURIs(text string) []redirectURI {
 	var uris []redirectURI
-	seen := map[string]bool{}
 	for line := range strings.Lines(text) {
 		if len(uris) == maxLines {
 			break
 		}
 		uri := parseRedirectURI(strings.TrimRight(line, "\r\n"))
-		uri.line, uri.isRepeated = len(uris)+1, seen[uri.text]
+		uri.line = len(uris) + 1
 		uris = append(uris, uri)
-		seen[uri.text] = true
 	}
 	return uris
 }
@@ -144,14 +142,10 @@ func (u redirectURI) hasPlaceholder() bool {
 
 // isJoined reports whether a line looks like several URIs. The query of a URI may contain another one.
 func (u redirectURI) isJoined() bool {
-	path, _, _ := strings.Cut(u.text, "?")
-	isSeveral := strings.Count(path, "://") > 1 || strings.HasSuffix(path, ";")
-	return isSeveral && !u.hasComma() && !u.isPattern() && !u.hasPlaceholder()
+	return joined.MatchString(u.text) && !u.isPattern() && !u.hasPlaceholder()
 }
 
 func (u redirectURI) hasWildcard() bool { return strings.Contains(u.text, "*") }
-
-func (u redirectURI) hasComma() bool { return strings.Contains(u.text, ",") }
 
 // isNative reports whether the URI has a private-use scheme, which leads to an app on the user's device.
 func (u redirectURI) isNative() bool {

@@ -32,7 +32,7 @@ var (
 		`(id?|[_-]\w+)?[$:].+|\{[a-z][a-z0-9]{2,}([.-][a-z0-9]+)*\}.+)$`)
 	// reservedInID matches a colon, and what is not printable ASCII.
 	reservedInID = regexp.MustCompile(`[^ -9;-~]`)
-	// unreserved matches what every client and server encodes as itself.
+	// unreserved matches what clients and servers rarely encode differently.
 	unreserved = regexp.MustCompile(`^[A-Za-z0-9_.~-]*$`)
 )
 
@@ -74,7 +74,9 @@ func padded(field string, get func(client) string) rule[client] {
 		Code: "value_padded", When: "begins or ends with white space, a line break, a quotation mark or a byte order mark",
 		Detail: "Begins or ends with white space, a line break, a quotation mark or a byte order mark, which is part of " +
 			"the value. Remove it, here and in the client.",
-		Section: "RFC 6749, appendix A", Bad: `"office "`,
+		Section: "RFC 6749, appendix A",
+		Seen:    "The line break of echo became part of the secret (aws-load-balancer-controller issue 3865).",
+		Bad:     `"office "`,
 	}, get, isPadded)
 }
 
@@ -84,7 +86,9 @@ func unresolved(field string, get func(client) string) rule[client] {
 		When: "looks like a reference or a placeholder, such as ${NAME}, <NAME>, op://vault/item or vault:path",
 		Detail: "Looks like a reference or a placeholder of another system. It is not replaced here, so anyone who can " +
 			"read the file knows the value. Set the value that it stands for.",
-		Section: requestSchema, Bad: `"${CLIENT}"`,
+		Section: requestSchema,
+		Seen:    "Argo CD sent $oidc.okta.cliClientID to the server as it was (argo-cd issue 9680).",
+		Bad:     `"${CLIENT}"`,
 	}, get, isReference)
 }
 
@@ -93,8 +97,9 @@ func reserved(field, when, detail string, bad string, get func(client) string, h
 		Code: field + "_reserved", When: when, Detail: "In HTTP Basic authentication, clients and servers encode such " +
 			"characters differently. " + detail,
 		Section: "RFC 6749, section 2.3.1",
-		Seen: "Secrets with +, / and = failed in 12 of 24 pairs of clients and servers, letters and digits in 3; urn:shop " +
-			"as client_id failed at 5 of 5 servers with one client.",
+		Seen: "Of 24 pairs of openid-client 6.9.0, simple-oauth2 5.1.0, client-oauth2 4.3.3, x/oauth2 0.38.0 and others " +
+			"with oidc-provider 9.13.3, fosite 0.49.0, go-oauth2 4.5.4 and @node-oauth/oauth2-server 5.3.0, 12 failed " +
+			"with +, / and = in the secret, 16 with urn:shop as client_id, and none with letters and digits.",
 		Bad: bad,
 	}, get, holds)
 }
@@ -105,6 +110,7 @@ func nilUUID[Settings any](field, other string, get func(Settings) *uuid.UUID) r
 		Code: "nil_uuid", Pointer: "/" + field, When: field + " is the nil UUID",
 		Detail:  "The nil UUID identifies nothing. Set the UUID of " + other + ".",
 		Section: "RFC 9562, section 5.9",
+		Seen:    "google/uuid 1.6.0 writes an unset UUID like this, with omitempty, too (its issue 119).",
 		Bad:     `"` + field + `": "` + uuid.Nil.String() + `"`, Good: `"` + field + `": ` + some,
 	}, holds: func(settings Settings) bool { id := get(settings); return id != nil && *id == uuid.Nil }}
 }
@@ -113,33 +119,14 @@ func zero(field string, get func(client) string) rule[client] {
 	return onText(field, Rule{
 		Code: "validity_zero", When: "is zero",
 		Detail:  "What is issued expires immediately. Set a longer validity, or omit the field.",
-		Section: requestSchema, Bad: `"seconds=0"`, Good: `"minutes=1"`,
+		Section: requestSchema,
+		Seen:    "go-oidc 3.21.0, hashicorp/cap 0.16.0 and zitadel/oidc 3.52.0 refuse such ID tokens as expired.",
+		Bad:     `"seconds=0"`, Good: `"minutes=1"`,
 	}, get, isZero)
-}
-
-func unitTwice(field string, get func(client) string) rule[client] {
-	return onText(field, Rule{
-		Code: "validity_unit_twice", When: "has a unit twice",
-		Detail:  "Some systems add such parts; others use the last one. Give each unit once.",
-		Section: requestSchema, Bad: `"minutes=1;minutes=2"`, Good: `"minutes=3"`,
-	}, get, hasUnitTwice)
 }
 
 func isZero(validity string) bool {
 	return validity != "" && !strings.ContainsAny(validity, "123456789")
-}
-
-// hasUnitTwice stops at the first unit that is repeated, so that it remembers few.
-func hasUnitTwice(validity string) bool {
-	seen := map[string]bool{}
-	for part := range strings.SplitSeq(validity, ";") {
-		unit, _, _ := strings.Cut(part, "=")
-		if seen[unit] {
-			return true
-		}
-		seen[unit] = true
-	}
-	return false
 }
 
 // isLonger reports whether a validity such as "hours=1;minutes=30" is longer than a limit. Invalid parts count as 0.

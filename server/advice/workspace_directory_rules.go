@@ -29,6 +29,7 @@ var directoryRules = []rule[directory]{
 		Detail: "A service account or consumer account is not a user of the directory. Use the address of an administrator " +
 			"whom the service account acts for.",
 		Section: server,
+		Seen:    "Google: unauthorized_client (google-api-dotnet-client issue 1561).",
 		Bad:     `"delegated_subject": "sync@project.example.com", "credentials": ` + account,
 		Good:    `"delegated_subject": "admin@example.com", "credentials": ` + account,
 	}, holds: func(d directory) bool { return d.isSubject || outsideDirectory.MatchString(d.DelegatedSubject) }},
@@ -37,7 +38,10 @@ var directoryRules = []rule[directory]{
 		When: "credentials are for a service account but lack type, client_email, private_key or token_uri",
 		Detail: "Token requests require type, client_email, private_key and token_uri. Use the whole key file of the " +
 			"service account.",
-		Section: server, Bad: `"credentials": {"type": "service_account"}`, Good: `"credentials": ` + account,
+		Section: server,
+		Seen: "x/oauth2 0.38.0 refuses a file without type, google-auth 1.5.1 one without token_uri, " +
+			"google-auth-library 10.9.1 one without client_email, and all one without private_key.",
+		Bad: `"credentials": {"type": "service_account"}`, Good: `"credentials": ` + account,
 	}, holds: directory.isIncomplete},
 	{Rule: Rule{
 		Code: "credentials_key_unusable", Pointer: object,
@@ -45,15 +49,19 @@ var directoryRules = []rule[directory]{
 		Detail: "Token requests cannot be signed (RS256) with the key. Copy private_key unchanged from the key file, with " +
 			"its line breaks.",
 		Section: server + "; RFC 7518, section 3.3",
-		Bad:     `"credentials": {"private_key": "MC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy"}`,
-		Good:    `"credentials": ` + account,
+		Seen: "google-auth-library 10.9.1, x/oauth2 0.38.0 and google-auth 1.5.1 refuse Ed25519 keys, cut and encrypted " +
+			"ones, and \\n instead of line breaks.",
+		Bad:  `"credentials": {"private_key": "MC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy"}`,
+		Good: `"credentials": ` + account,
 	}, holds: func(d directory) bool { return d.hasUnusableKey }},
 	{Rule: Rule{
 		Code: "credentials_key_rewritten", Pointer: object,
-		When:    "private_key in credentials is an RSA key, but has more, or other white space, than the PEM of the key",
+		When: "private_key in credentials is an RSA key, but has something before it, another label, or lines that are " +
+			"indented, blank or joined",
 		Detail:  "Some libraries cannot read the key. Copy private_key unchanged from the key file, with its line breaks.",
-		Section: "RFC 7468, section 3", Seen: "Google's library for Python reads spaces for line breaks, indented lines, a " +
-			"byte order mark, or a certificate first; others do not.",
+		Section: "RFC 7468, section 3",
+		Seen: "x/oauth2 0.38.0 refuses a certificate or byte order mark before the key, google-auth-library 10.9.1 and " +
+			"google-auth 1.5.1 blank lines, and all three indented lines and spaces instead of line breaks.",
 		Bad:  `"credentials": ` + strings.Replace(account, `-----\n`, "----- ", 1),
 		Good: `"credentials": ` + account,
 	}, holds: func(d directory) bool { return d.hasOddKey }},
@@ -61,7 +69,9 @@ var directoryRules = []rule[directory]{
 		Code: "credentials_oauth_client", Pointer: object,
 		When:    "credentials have the member installed or web, or the type authorized_user",
 		Detail:  "These are the credentials of an OAuth client or of a user. Use the key file of a service account.",
-		Section: server, Bad: `"credentials": {"installed": {"client_id": "shop"}}`, Good: `"credentials": ` + account,
+		Section: server,
+		Seen:    "google-auth-library 10.9.1, x/oauth2 0.38.0 and google-auth 1.5.1 find no service account in it.",
+		Bad:     `"credentials": {"installed": {"client_id": "shop"}}`, Good: `"credentials": ` + account,
 	}, holds: func(d directory) bool { return d.isOAuthClient }},
 	{Rule: Rule{
 		Code: "credentials_json_string", Pointer: object,
@@ -69,28 +79,33 @@ var directoryRules = []rule[directory]{
 		Detail: "The credentials themselves must be that object. Send its members, not a string that contains " +
 			"them.",
 		Section: "openapi.yaml, WorkspaceDirectoryProviderRequest",
+		Seen:    "google-auth-library 10.9.1, x/oauth2 0.38.0 and google-auth 1.5.1 find no service account in it.",
 		Bad:     `"credentials": {"json": "{\"key\": \"example\"}"}`, Good: `"credentials": {"key": "example"}`,
 	}, holds: func(d directory) bool { return d.hasJSONAsString }},
 	{Rule: Rule{
 		Code: "credentials_empty", Pointer: object, When: "credentials have no members",
 		Detail:  "Nothing can be synchronized without credentials. Use the key file of a service account.",
-		Section: server, Bad: `"credentials": {}`, Good: `"credentials": ` + account,
+		Section: server,
+		Seen:    "google-auth-library 10.9.1, x/oauth2 0.38.0 and google-auth 1.5.1 refuse it.",
+		Bad:     `"credentials": {}`, Good: `"credentials": ` + account,
 	}, holds: func(d directory) bool { return d.isEmpty }},
 	{Rule: Rule{
 		Code: "credentials_nested", Pointer: object,
 		When: "a member of credentials has a private_key, or is privateKeyData of the IAM API",
 		Detail: "The key file is inside a member. Send the members of the key file themselves; decode privateKeyData " +
 			"from Base64 first.",
-		Section: server, Bad: `"credentials": {"key": ` + account + "}", Good: `"credentials": ` + account,
+		Section: server,
+		Seen:    "google-auth-library 10.9.1, x/oauth2 0.38.0 and google-auth 1.5.1 find no service account in it.",
+		Bad:     `"credentials": {"key": ` + account + "}", Good: `"credentials": ` + account,
 	}, holds: func(d directory) bool { return d.isNested }},
 	{Rule: Rule{
 		Code: "scopes_incomplete", Pointer: "/scopes",
 		When: "scopes are Google's, or empty beside a service account, and lack those of the Directory API",
 		Detail: "Synchronization writes users and groups. Add " + userScope + " and " + groupScope +
 			", separated by a space.",
-		Section: "Google Workspace Admin SDK, Directory API", Seen: "With empty scopes, Google's libraries get no access, " +
-			"and the one for Node drops the delegated subject.",
-		Bad: `"scopes": "` + userScope + `"`, Good: `"scopes": "` + userScope + " " + groupScope + `"`,
+		Section: "Google Workspace Admin SDK, Directory API",
+		Seen:    "With empty scopes, google-auth-library 10.9.1 requests no token and drops the delegated subject.",
+		Bad:     `"scopes": "` + userScope + `"`, Good: `"scopes": "` + userScope + " " + groupScope + `"`,
 	}, holds: directory.lacksDirectoryScope},
 	nilUUID("filter_group", "a group, or omit the field", func(d directory) *uuid.UUID { return d.FilterGroup }),
 	destructive("user", "suspend", "the user and all their data", func(d directory) string { return d.UserDeleteAction }),
@@ -101,6 +116,7 @@ var directoryRules = []rule[directory]{
 		Detail: `This is not a domain name, so group addresses are invalid. Write one such as example.com, without "@", a ` +
 			"scheme, white space, an underscore, a comma or a dot at the end.",
 		Section: "RFC 5321, section 2.3.5",
+		Seen:    "authentik joins the name of a group, \"@\" and this value, which gives addresses such as ops@@example.com.",
 		Bad:     `"default_group_email_domain": "@example.com"`, Good: `"default_group_email_domain": "example.com"`,
 	}, holds: func(d directory) bool {
 		_, ok := asciiDomain(d.DefaultGroupEmailDomain)
@@ -115,6 +131,7 @@ func destructive(entity, instead, lost string, get func(directory) string) rule[
 		Detail: "If a " + entity + " is deleted in the platform, perhaps by mistake, the directory deletes " + lost +
 			". Use suspend or do_nothing.",
 		Section: "openapi.yaml, OutgoingSyncDeleteAction",
+		Seen:    "A fault of Google's API let a synchronization delete 72 groups (idp-scim-sync issue 70).",
 		Bad:     `"` + field + `": "delete"`, Good: `"` + field + `": "` + instead + `"`,
 	}, holds: func(d directory) bool { return get(d) == "delete" }}
 }
