@@ -69,7 +69,7 @@ func (e *entryReader) readID(members map[string]*yaml.Node, name string) string 
 		e.report(node, name+" must be a string; quote a number")
 		return ""
 	}
-	id, err := e.expand(node)
+	id, err := e.expand(node.Value, isTagged(node))
 	if err == nil && strings.TrimSpace(id) == "" {
 		err = errors.New("must not be blank")
 	}

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"go.yaml.in/yaml/v4"
-
 	"example.com/providerd/store/files"
 )
 
@@ -36,14 +34,14 @@ var (
 // isReference reports whether a text is exactly one reference.
 func isReference(text string) bool { return reference.MatchString(text) }
 
-// expand replaces the references in a string.
-func (e *entryReader) expand(node *yaml.Node) (string, error) {
-	if foreign.MatchString(node.Value) && node.Style&yaml.TaggedStyle == 0 {
+// expand replaces the references in a text, which may look like one of another system if it has the tag of a string.
+func (e *entryReader) expand(text string, isTagged bool) (string, error) {
+	if foreign.MatchString(text) && !isTagged {
 		return "", errors.New("is a reference for another system and would be stored as is; write ${NAME} for a " +
 			"variable or ${file:PATH} for a file, or !!str before it to store it")
 	}
 	var err error
-	expanded := dollar.ReplaceAllStringFunc(node.Value, func(found string) (value string) {
+	expanded := dollar.ReplaceAllStringFunc(text, func(found string) (value string) {
 		switch {
 		case err != nil:
 		case found == "$${":

@@ -130,9 +130,11 @@ func (e *entryReader) pointer() (pointer jsontext.Pointer) {
 	return pointer
 }
 
+func isTagged(node *yaml.Node) bool { return node.Style&yaml.TaggedStyle != 0 }
+
 func (e *entryReader) convert(node *yaml.Node) (any, error) {
 	switch {
-	case node.Style&yaml.TaggedStyle != 0 && node.ShortTag() != stringTag:
+	case isTagged(node) && node.ShortTag() != stringTag:
 		return nil, tagError(node.ShortTag())
 	case node.Kind == yaml.ScalarNode:
 		return e.scalar(node)
@@ -176,7 +178,7 @@ func (e *entryReader) scalar(node *yaml.Node) (any, error) {
 		if node.Style == 0 && isNumber {
 			return number, nil
 		}
-		return e.text(node)
+		return e.text(node.Value, isTagged(node))
 	case "!!timestamp", "!!merge":
 		return node.Value, nil
 	case "!!null":
@@ -194,15 +196,15 @@ func (e *entryReader) scalar(node *yaml.Node) (any, error) {
 }
 
 // text converts a string. If the field is not a string in the contract, the value of a reference is JSON.
-func (e *entryReader) text(node *yaml.Node) (any, error) {
-	value, err := e.expand(node)
+func (e *entryReader) text(text string, isTagged bool) (any, error) {
+	value, err := e.expand(text, isTagged)
 	field := e.schema.Properties[e.path[0]]
-	if err != nil || !isReference(node.Value) || len(e.path) > 1 || field == nil || field.Value.Type.Is(openapi3.TypeString) {
+	if err != nil || !isReference(text) || len(e.path) > 1 || field == nil || field.Value.Type.Is(openapi3.TypeString) {
 		return value, err
 	}
 	if err := contract.CheckJSON([]byte(value)); err != nil {
 		return nil, fmt.Errorf("refers to %s, whose value must be JSON, because the field is not a string: %w",
-			strings.Trim(node.Value, "${}"), err)
+			strings.Trim(text, "${}"), err)
 	}
 	return jsontext.Value(value), nil
 }
