@@ -33,14 +33,12 @@ const (
 //nolint:gochecknoglobals // A table that is only read.
 var oauth2Rules = []rule[client]{
 	nilUUID("authentication_flow", "a flow, or omit the field", func(c client) *uuid.UUID { return c.AuthenticationFlow }),
-	nilUUID("authorization_flow", "the flow that authorizes this provider", func(c client) *uuid.UUID {
-		return &c.AuthorizationFlow
-	}),
+	nilUUID("authorization_flow", "a flow", func(c client) *uuid.UUID { return &c.AuthorizationFlow }),
 	{Rule: Rule{
 		Code: "native_app_confidential", Pointer: "/client_type",
 		When: "client_type is confidential, and all redirect URIs have schemes other than http and https",
-		Detail: "The redirect URIs open an app on the user's device, which cannot keep a secret. Set client_type to public, " +
-			"or use an https redirect URI.",
+		Detail: "The redirect URIs open an app on the user's device, which cannot keep a secret. Set client_type to " +
+			"public, or use an https redirect URI.",
 		Section: "RFC 8252, section 8.4",
 		Seen:    "The secret of WordPress's app was read from its package (WordPress-Android issue 9829).",
 		Bad:     `"client_type": "confidential", "redirect_uris": "com.example.app:/callback"`,

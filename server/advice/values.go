@@ -120,7 +120,7 @@ func zero(field string, get func(client) string) rule[client] {
 		Code: "validity_zero", When: "is zero",
 		Detail:  "What is issued expires immediately. Set a longer validity, or omit the field.",
 		Section: requestSchema,
-		Seen:    "go-oidc 3.21.0, hashicorp/cap 0.16.0 and zitadel/oidc 3.52.0 refuse such ID tokens as expired.",
+		Seen:    "go-oidc 3.21.0, hashicorp/cap 0.16.0 and zitadel/oidc 3.52.0 refuse ID tokens of no validity as expired.",
 		Bad:     `"seconds=0"`, Good: `"minutes=1"`,
 	}, get, isZero)
 }

@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	subject = "/delegated_subject"
-	object  = "/credentials"
-	server  = "Google Identity, Using OAuth 2.0 for Server to Server Applications"
+	object   = "/credentials"
+	server   = "Google Identity, Using OAuth 2.0 for Server to Server Applications"
+	notFound = "google-auth-library 10.9.1, x/oauth2 0.38.0 and google-auth 1.5.1 find no service account in this."
 )
 
 // account is a key file of a service account, with a key of RFC 9500, section 2.1.
@@ -23,7 +23,7 @@ var account string
 //nolint:gochecknoglobals // A table that is only read.
 var directoryRules = []rule[directory]{
 	{Rule: Rule{
-		Code: "delegated_subject_outside_directory", Pointer: subject,
+		Code: "delegated_subject_outside_directory", Pointer: "/delegated_subject",
 		When: "delegated_subject is the client_email of the credentials, or at gmail.com, googlemail.com or " +
 			"gserviceaccount.com",
 		Detail: "A service account or consumer account is not a user of the directory. Use the address of an administrator " +
@@ -69,34 +69,29 @@ var directoryRules = []rule[directory]{
 		Code: "credentials_oauth_client", Pointer: object,
 		When:    "credentials have the member installed or web, or the type authorized_user",
 		Detail:  "These are the credentials of an OAuth client or of a user. Use the key file of a service account.",
-		Section: server,
-		Seen:    "google-auth-library 10.9.1, x/oauth2 0.38.0 and google-auth 1.5.1 find no service account in it.",
-		Bad:     `"credentials": {"installed": {"client_id": "shop"}}`, Good: `"credentials": ` + account,
+		Section: server, Seen: notFound,
+		Bad: `"credentials": {"installed": {"client_id": "shop"}}`, Good: `"credentials": ` + account,
 	}, holds: func(d directory) bool { return d.isOAuthClient }},
 	{Rule: Rule{
 		Code: "credentials_json_string", Pointer: object,
-		When: "a member of credentials is a string that contains a JSON object",
-		Detail: "The credentials themselves must be that object. Send its members, not a string that contains " +
-			"them.",
-		Section: "openapi.yaml, WorkspaceDirectoryProviderRequest",
-		Seen:    "google-auth-library 10.9.1, x/oauth2 0.38.0 and google-auth 1.5.1 find no service account in it.",
-		Bad:     `"credentials": {"json": "{\"key\": \"example\"}"}`, Good: `"credentials": {"key": "example"}`,
+		When:    "a member of credentials is a string that contains a JSON object",
+		Detail:  "The credentials themselves must be that object. Send its members, not a string that contains them.",
+		Section: "openapi.yaml, WorkspaceDirectoryProviderRequest", Seen: notFound,
+		Bad: `"credentials": {"json": "{\"key\": \"example\"}"}`, Good: `"credentials": {"key": "example"}`,
 	}, holds: func(d directory) bool { return d.hasJSONAsString }},
 	{Rule: Rule{
 		Code: "credentials_empty", Pointer: object, When: "credentials have no members",
 		Detail:  "Nothing can be synchronized without credentials. Use the key file of a service account.",
-		Section: server,
-		Seen:    "google-auth-library 10.9.1, x/oauth2 0.38.0 and google-auth 1.5.1 refuse it.",
-		Bad:     `"credentials": {}`, Good: `"credentials": ` + account,
+		Section: server, Seen: notFound,
+		Bad: `"credentials": {}`, Good: `"credentials": ` + account,
 	}, holds: func(d directory) bool { return d.isEmpty }},
 	{Rule: Rule{
 		Code: "credentials_nested", Pointer: object,
 		When: "a member of credentials has a private_key, or is privateKeyData of the IAM API",
 		Detail: "The key file is inside a member. Send the members of the key file themselves; decode privateKeyData " +
 			"from Base64 first.",
-		Section: server,
-		Seen:    "google-auth-library 10.9.1, x/oauth2 0.38.0 and google-auth 1.5.1 find no service account in it.",
-		Bad:     `"credentials": {"key": ` + account + "}", Good: `"credentials": ` + account,
+		Section: server, Seen: notFound,
+		Bad: `"credentials": {"key": ` + account + "}", Good: `"credentials": ` + account,
 	}, holds: func(d directory) bool { return d.isNested }},
 	{Rule: Rule{
 		Code: "scopes_incomplete", Pointer: "/scopes",
