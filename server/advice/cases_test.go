@@ -1,22 +1,6 @@
 package advice_test
 
-import (
-	"crypto/ecdsa"
-	"crypto/ed25519"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/rsa"
-	"crypto/x509"
-	"encoding/json"
-	"encoding/pem"
-	"errors"
-	"maps"
-	"strings"
-	"sync"
-	"testing"
-
-	"example.com/providerd/store/storetest/processtest"
-)
+import "strings"
 
 func fieldCases() []ruleCase {
 	chosen := `,"client_secret":"` + strings.Repeat("yM3pQ8vT", 4) + `"`
@@ -33,9 +17,18 @@ func fieldCases() []ruleCase {
 				withoutKey + `,"redirect_uris":"","client_secret":"` + strings.Repeat("yM3pQ8vT", 16) + `"`, defaults + `,"redirect_uris":"https://a.example.com/cb"`,
 				defaults + `,"property_mappings":["` + anyUUID + `"]`, withoutKey + chosen + `,"sub_mode":"user_id"`,
 				withoutKey + chosen + `,"include_claims_in_id_token":false`,
+				withoutKey + chosen + `,"jwks_sources":["` + anyUUID + `"]`, defaults + `,"redirect_uris":"https://[::1]:8443/cb"`,
+				defaults + `,"redirect_uris":"http://127.0.0.1/\nhttps://a.example.com/"`, withoutKey + `,"client_secret":"` + strings.Repeat("a", 255) + `"`,
+				withoutKey + `,"redirect_uris":null,"client_secret":"` + strings.Repeat("k", 22) + `"`,
 			},
-			[]string{defaults, publicClient, chosen[1:], defaults + `,"name":"Shop"`, defaults + `,"client_id":"shop"`}),
-		of("issuer_mode_global", "issuer_mode", []string{"global"}, []string{"per_provider"}),
+			[]string{
+				defaults, publicClient, chosen[1:], defaults + `,"name":"Shop"`, defaults + `,"client_id":"shop"`, defaults + `,"sub_mode":"user_id"`,
+				defaults + `,"issuer_mode":"per_provider"`, defaults + `,"access_token_validity":"minutes=5"`, defaults + `,"jwks_sources":[]`,
+			}),
+		given("issuer_mode_global", "issuer_mode",
+			append(each(publicClient, "issuer_mode", "global"), append(each(`"redirect_uris":""`, "issuer_mode", "global"),
+				each(`"client_id":"a"`+chosen, "issuer_mode", "global", "global")...)...),
+			append(each("", "issuer_mode", "per_provider"), each(publicClient, "issuer_mode", "per_provider")...)),
 		given("native_app_confidential", "client_type",
 			each("", "redirect_uris", "com.example.app:/callback", "com.example.app:/callback\ncom.example.app://x/y"),
 			append(each(publicClient, "redirect_uris", "com.example.app:/callback"),
@@ -43,11 +36,14 @@ func fieldCases() []ruleCase {
 		of("client_id_reserved", "client_id",
 			[]string{
 				"caf\u00e9", "a\tb", "a\x7f", "a\nb", "urn:shop", "urn:uuid:" + anyUUID, "https://shop.example.com", "api://shop", "shop:web",
-				"system:serviceaccount:shop:web",
+				"system:serviceaccount:shop:web", "did:web:shop.example.com", "acct:shop@example.com", "shop:", "no\u00a0break", "\u5e97",
 			},
-			[]string{"a b~!", "shop@example.com", "123.apps.example.com"}),
+			[]string{"a b~!", "shop@example.com", "123.apps.example.com", anyUUID, "0oa1b2C3d4", "shop_web-2", "shop/web", "a.b.c"}),
 		of("value_padded", "client_id", []string{"shop ", "shop\ufeff", `"shop"`, " "}, []string{"my shop"}),
-		of("reference_unresolved", "client_id", []string{"<CLIENT_ID>", "$CLIENT", "APP_CLIENT_ID", "${CLIENT}", "env:CLIENT", "#{Client}#"}, []string{"SHOP_1", "PASSWORDMANAGER"}),
+		of("reference_unresolved", "client_id", []string{
+			"<CLIENT_ID>", "$CLIENT", "APP_CLIENT_ID", "${CLIENT}", "env:CLIENT", "#{Client}#", "((shop.id))", "@@CLIENT@@",
+			"%CLIENT%", "__CLIENT__", "{{client}}",
+		}, []string{"SHOP_1", "PASSWORDMANAGER", "vault", "env-shop", "secret", "$", "a{b}"}),
 		of("validity_zero", "access_code_validity", []string{"seconds=0", "hours=0;days=0.0"}, []string{"seconds=0.1"}),
 		of("validity_zero", "access_token_validity", []string{"seconds=0"}, []string{"seconds=1"}),
 		of("validity_zero", "refresh_token_validity", []string{"seconds=0"}, []string{"seconds=1"}),
@@ -81,21 +77,34 @@ func secretCases() []ruleCase {
 				"@@SHOP_CLIENT_VALUE_HERE@@", "#{Shop.Client.Value.Here}#", "secretref:shop-client-secret",
 				"ref+awsssm://shop/client_secret", "((shop-client.value-of-it))", "%SHOP_CLIENT_SECRET_VALUE%", "{{resolve:ssm:/shop/client}}",
 				"<insert the secret here please>", "${env:SHOP_SECRET_FROM_ENV}", "secret:projects/shop/client",
-			}, []string{enough, "PASSWORDMANAGERPASSWORDMANAGER"}),
+				"ssm:shop/client/secret-value", "keyvault:shop-client-secret", "infisical:/shop/CLIENT_SECRET", "doppler:shop.prd.CLIENT",
+				"${file:/run/secrets/shop-client}", "OIDC_SHOP_CLIENT_SECRET_2", "{{ lookup('env', 'SHOP') }}", "$SHOP_CLIENT_SECRET_VALUE",
+			}, []string{
+				enough, "PASSWORDMANAGERPASSWORDMANAGER", "vault-yM3pQ8vT1kZ6wB9nR4cX7d", "secret_yM3pQ8vT1kZ6wB9nR4cX7d",
+				"file.yM3pQ8vT1kZ6wB9nR4cX7d", "env_yM3pQ8vT1kZ6wB9nR4cX7d",
+			}),
 		of("client_secret_digest", field,
 			[]string{
 				"$2a$10$abcdefghijklmnopqrstuv", "$pbkdf2-sha512$310000$abcdefg$hij", "{MD5}abcdefghijklmnopqrst",
 				"pbkdf2:sha256:600000$abcdefgh$0123", "{PBKDF2-SHA512}10000$abcdefgh$ijkl", "argon2$argon2id$v=19$m=102400,t=2",
 				"{bcrypt}$2a$10$abcdefghijklm", "{SSHA512.b64}abcdefghijklmnop", "scrypt:32768:8:1$abcdefgh$ijkl", "sha256:abcdefghijklmnopqrstuv",
 				"bcrypt_sha256$$2b$12$abcdefgh", "pbkdf2_sha256$870000$abcdefgh$ij", "{BLF-CRYPT}$2y$05$abcdefgh",
+				"$argon2id$v=19$m=65536,t=3,p=4$a", "$scrypt$ln=16,r=8,p=1$abcdef", "$6$rounds=5000$abcdefgh$ijk", "{noop}abcdefghijklmnopqrst",
+				"md5:0123456789abcdef0123456789abcdef", "{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=",
 			},
-			[]string{enough, "shaDe4QpZ7wK1vN8tR5yB2mX"}),
+			[]string{enough, "shaDe4QpZ7wK1vN8tR5yB2mX", "md5-yM3pQ8vT1kZ6wB9nR4cX7", "bcrypt.yM3pQ8vT1kZ6wB9nR4", "argon2_yM3pQ8vT1kZ6wB9nR4", "sha512yM3pQ8vT1kZ6wB9nR4"}),
 		of("client_secret_reserved", field,
 			[]string{
 				"yM3pQ8vT1kZ6wB9nR4cX\u00e9!", "yM3pQ8vT1kZ6\nwB9nR4cX7d", "JZ7h+q/4vQy8LmN1xRw6KpJ3sHd9Fb2Cg7TuE4aVb0k=",
 				"yM3pQ8vT 1kZ6wB9nR4cX7d", "yM3pQ8vT:1kZ6wB9nR4cX7d", "yM3pQ8vT%1kZ6wB9nR4cX7d", "yM3pQ8vT&1kZ6wB9nR4cX7d", "yM3pQ8vT*1kZ6wB9nR4cX7d",
+				"wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "Xk9!vQm2#Tz7$Lp4@Rw6^Bn8", "correct horse battery staple", "a{b}c(d)e[f]g;h,i.j|k~l'm",
+				"a long secret of a caf\u00e9",
 			},
-			[]string{"yM3pQ8vT~1kZ6_wB9n-R4cX7.d"}),
+			// As of a UUID, Microsoft, Google, openssl and Python.
+			[]string{
+				"yM3pQ8vT~1kZ6_wB9n-R4cX7.d", anyUUID, "abc8Q~dEfGhIjKlMnOpQrStUvWxYz.012345-_6", "GOCSPX-yM3pQ8vT1kZ6wB9nR4cX7dF2",
+				strings.Repeat("0a1b", 16), "Ejb2_0-pT9vXk3QmZc7RyLw8NfH5sGdU4aVtBoIi6eM",
+			}),
 	}
 }
 
@@ -120,22 +129,26 @@ func redirectURICases() []ruleCase {
 				"https:callback", "https:/app.example.com/callback", "https:///callback", "https://:443/", "https://app.example.com:port/",
 				"https://app.example.com/%zz", "https://caf\u00e9.example.com/", "https://[::1/", "http:x",
 				"https://app.example.com/?x=%zz", "https://app.example.com:99999/", "https://app.example.com/%", "https://[::1::]/cb",
-				"https://app.example.com/caf\u00e9", "/callback", "https://app.example.com/a b",
+				"https://app.example.com/caf\u00e9", "/callback", "https://app.example.com/a b", "//app.example.com/cb", "app.example.com/cb",
+				"https://[fe80::1%25eth0]/cb", "https://app.example.com/cb?a=%4", "https://b\u00fccher.example/", "http://[::1]:port/", "https://\u200bapp.example.com/",
 			},
 			[]string{
 				"https://app.example.com/caf%C3%A9", "https://[2001:db8::1]:8443/a;b=(c)/~d!$&'+=@?e[]=f/g",
 				"https://[v1.fe80::a]/cb", "https://xn--bcher-kva.example.com/cb", "https://app.example.com:65535/", "https://a_b.example.com/%C3%A9",
+				"https://app.example.com/cb?state=%7B%7D", "https://10.0.0.1/cb", "https://app/cb", "https://app.example.com./cb", "https://app.example.com//cb",
 			}),
 		inLine2("redirect_uri_pattern", "",
 			[]string{
 				`https://a.example.com/\nhttps://b.example.com/`, `https://app\.example.com/`, "https://app.example.com/.+", "https://app.example.com/cb$",
 				"^https://app.example.com/cb", "https://(a|b).example.com/cb", "https://app.example.com/(?:a)", "https://app.example.com/cb|x",
+				`https://.*\.example\.com/cb`, "https://app.example.com/(?i)cb", `https://app.example.com/\d+`, "https://app.example.com/[a-z].+", `.+://app.example.com/cb`,
 			},
-			[]string{"https://app.example.com/%5C", "https://app.example.com/$batch", "https://app.example.com/a+b"}),
+			[]string{"https://app.example.com/%5C", "https://app.example.com/$batch", "https://app.example.com/a+b", "https://app.example.com/(a)", "https://app.example.com/a.b"}),
 		inLine2("redirect_uri_placeholder", "",
 			[]string{
 				"http://127.0.0.1:<port>/", "https://{tenant}.example.com/", "https://$HOST/cb", "https://${HOST}/cb",
 				"https://{{ host }}/cb", "https://app.example.com/$TENANT/cb", "https://app.example.com:$PORT/cb",
+				"https://<your-domain>/cb", "https://{{.Host}}/cb", "https://${{ secrets.HOST }}/cb", "https://app.example.com/{realm}/cb", "com.example.<app>:/cb",
 			},
 			[]string{"https://app.example.com/%7B", "https://app.example.com/$metadata"}),
 		inLine2("redirect_uri_joined", "",
@@ -175,106 +188,5 @@ func redirectURICases() []ruleCase {
 		inLine2("redirect_uri_scheme_without_dot", publicClient,
 			[]string{"myapp:/callback", "myapp://callback", "urn:ietf:wg:oauth:2.0:oob", "x-app+y:z"},
 			[]string{"com.example.app:/callback", "com.example.app:callback"}),
-	}
-}
-
-// serviceAccount is a key file with these members changed; null removes one.
-func serviceAccount(t *testing.T, changes string) string {
-	t.Helper()
-	members := map[string]any{
-		"type": "service_account", "client_email": "sync@project.example.com", "token_uri": "https://oauth2.example.com/token",
-		"private_key": generated(),
-	}
-	processtest.Must(t, json.Unmarshal([]byte("{"+changes+"}"), &members))
-	maps.DeleteFunc(members, func(_ string, value any) bool { return value == nil })
-	text, err := json.Marshal(members)
-	processtest.Must(t, err)
-	return `"scopes":"` + directoryScope + `user ` + directoryScope + `group","credentials":` + string(text)
-}
-
-const directoryScope = "https://www.googleapis.com/auth/admin.directory."
-
-// generated returns a key as Google has them.
-var generated = sync.OnceValue(func() string { //nolint:gochecknoglobals // It takes long.
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	return encoded("PRIVATE KEY", key, err)
-})
-
-func encoded(label string, key any, cause error) string {
-	body, err := x509.MarshalPKCS8PrivateKey(key)
-	if of, ok := key.(*rsa.PrivateKey); ok && label == "RSA PRIVATE KEY" {
-		body = x509.MarshalPKCS1PrivateKey(of)
-	}
-	if err := errors.Join(cause, err); err != nil {
-		panic(err)
-	}
-	return string(pem.EncodeToMemory(&pem.Block{Type: label, Bytes: body}))
-}
-
-func directoryCases(t *testing.T) []ruleCase {
-	t.Helper()
-	const users, groups = directoryScope + "user", directoryScope + "group"
-	const subject, credentials, scopes = "delegated_subject", "credentials", "scopes"
-	account := func(changes ...string) (members []string) {
-		for _, change := range changes {
-			members = append(members, serviceAccount(t, change))
-		}
-		return members
-	}
-	whole, key := serviceAccount(t, ""), generated()
-	traditional, err := rsa.GenerateKey(rand.Reader, 2048)
-	pkcs1 := encoded("RSA PRIVATE KEY", traditional, err)
-	_, edwards, err := ed25519.GenerateKey(rand.Reader)
-	ed := encoded("PRIVATE KEY", edwards, err)
-	curve, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	ec := encoded("PRIVATE KEY", curve, err)
-	first, rest, _ := strings.Cut(key, "\n")
-	certificate := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("x")}))
-	return []ruleCase{
-		given("delegated_subject_outside_directory", subject,
-			append(each(whole, subject, "Sync@project.example.com"),
-				each("", subject, "admin@gmail.com", "Admin@GoogleMail.com", "sync@p.iam.gserviceaccount.com", "1-compute@developer.gserviceaccount.com")...),
-			append(each("", subject, "sync@example.com", "admin@example.org", "admin@sub.example.com", "admin@b\u00fccher.example",
-				"gmail.com@example.com", "admin@notgmail.com", "admin@gmail.com.example.com"), whole)),
-		given("credentials_empty", credentials, []string{`"credentials":{}`}, []string{whole}),
-		given("credentials_nested", credentials,
-			[]string{`"credentials":{"privateKeyData":"x"}`, `"credentials":{"key":{"private_key":"x"}}`},
-			[]string{whole, `"credentials":{"a":{"key":"x"}}`}),
-		of("domain_malformed", "default_group_email_domain",
-			[]string{
-				"@example.com", "groups@example.com", "https://example.com", "example.com\n", `"example.com"`, "exa_mple.com", "example.com.",
-				"example.com,example.org", "${DOMAIN}", "example..com", "-example.com", "example.com/x",
-			},
-			[]string{"groups.example.com", "GROUPS.example.com", "example.org", "b\u00fccher.example", "xn--bcher-kva.example"}),
-		given("credentials_incomplete", credentials,
-			append(account(`"type":null`, `"type":1`, `"client_email":null`, `"client_email":""`, `"private_key":null`, `"token_uri":null`),
-				account(`"client_email":null,"private_key":null,"token_uri":null`)...),
-			[]string{whole, `"credentials":{"key":"x"}`, `"credentials":{"type":"bearer","key":"x"}`}),
-		given("credentials_key_unusable", credentials,
-			account(each("", "private_key", "x", strings.Repeat("x", 1<<20),
-				"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", ed, ec,
-				strings.ReplaceAll(key, "\n", `\n`), strings.Replace(key, "PRIVATE", "RSA PRIVATE", 1), key[:len(key)/2], rest,
-				strings.ReplaceAll(ed, "PRIVATE", "ENCRYPTED PRIVATE"), key[strings.Index(key, "MII"):])...),
-			account("", each("", "private_key", pkcs1)[0])),
-		given("credentials_key_rewritten", credentials,
-			account(each("", "private_key", strings.ReplaceAll(key, "\n", " "), strings.ReplaceAll(key, "\n", "\n  "), "\ufeff"+key,
-				certificate+key, strings.ReplaceAll(key, "\n", "\n\n"), first+strings.ReplaceAll(rest, "\n", ""),
-				strings.ReplaceAll(pkcs1, "RSA ", ""), strings.ReplaceAll(key, "PRIVATE", "PUBLIC"), "Key: "+key, strings.ReplaceAll(key, "\n", " \n"))...),
-			account(each("", "private_key", key, strings.TrimSpace(key), strings.ReplaceAll(key, "\n", "\r\n"), pkcs1, key+"\n", "\n"+key,
-				key+certificate, first+"\n"+strings.ReplaceAll(strings.ReplaceAll(rest, "\n", ""), "-----END", "\n-----END"),
-				strings.ReplaceAll(key, "PRIVATE", "RSA PRIVATE"))...)),
-		given("credentials_oauth_client", credentials,
-			[]string{`"credentials":{"installed":{"client_id":"x"}}`, `"credentials":{"a":1,"web":{}}`, `"credentials":{"type":"authorized_user"}`},
-			[]string{`"credentials":{"web":"https://example.com/"}`}),
-		given("credentials_json_string", credentials,
-			[]string{`"credentials":{"json":"{\"type\":\"service_account\"}"}`},
-			[]string{`"credentials":{"json":"{x"}`, `"credentials":{"json":"[1]"}`}),
-		given("scopes_incomplete", scopes,
-			append(each("", scopes, users, groups, users+".readonly "+groups), append(each(whole, scopes, "users", ""),
-				each("", scopes, users+"\n"+groups, users+"\t"+groups, users+";"+groups)...)...),
-			append(each("", scopes, users+" "+groups, groups+","+users, users+", "+groups, "users.write groups.write"), whole)),
-		of("nil_uuid", "filter_group", []string{nilUUID}, []string{anyUUID, lastUUID}),
-		of("delete_action_destructive", "user_delete_action", []string{"delete"}, []string{"suspend", "do_nothing"}),
-		of("delete_action_destructive", "group_delete_action", []string{"delete"}, []string{"suspend", "do_nothing"}),
 	}
 }

@@ -145,7 +145,7 @@ func (u redirectURI) isJoined() bool {
 	return joined.MatchString(u.text) && !u.isPattern() && !u.hasPlaceholder()
 }
 
-func (u redirectURI) hasWildcard() bool { return strings.Contains(u.text, "*") }
+func (u redirectURI) hasWildcard() bool { return strings.Contains(u.text, "*") && !u.isPattern() }
 
 // isNative reports whether the URI has a private-use scheme, which leads to an app on the user's device.
 func (u redirectURI) isNative() bool {

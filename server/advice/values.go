@@ -52,10 +52,10 @@ func isEncodedDifferently(secret string) bool {
 	return !unreserved.MatchString(trimPadding(secret)) && !isReference(secret) && !digest.MatchString(secret)
 }
 
-// asciiDomain returns a domain name with A-labels in lower case, and whether it is one.
-func asciiDomain(text string) (domain string, ok bool) {
-	domain, err := idna.Lookup.ToASCII(text)
-	return domain, err == nil && !strings.Contains("."+domain+".", "..")
+func isDomain(text string) bool {
+	profile := idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainName(true), idna.VerifyDNSLength(true))
+	_, err := profile.ToASCII(text)
+	return err == nil && !strings.HasSuffix(text, ".")
 }
 
 // onText returns a rule about a field that is text.

@@ -113,10 +113,7 @@ var directoryRules = []rule[directory]{
 		Section: "RFC 5321, section 2.3.5",
 		Seen:    "authentik joins the name of a group, \"@\" and this value, which gives addresses such as ops@@example.com.",
 		Bad:     `"default_group_email_domain": "@example.com"`, Good: `"default_group_email_domain": "example.com"`,
-	}, holds: func(d directory) bool {
-		_, ok := asciiDomain(d.DefaultGroupEmailDomain)
-		return !ok && d.DefaultGroupEmailDomain != ""
-	}},
+	}, holds: func(d directory) bool { return !isDomain(d.DefaultGroupEmailDomain) }},
 }
 
 func destructive(entity, instead, lost string, get func(directory) string) rule[directory] {

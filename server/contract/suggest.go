@@ -79,6 +79,7 @@ func otherSystems(name string) string {
 		"confidentialclient":      clientType,
 		"displayname":             "name",
 		"isconfidential":          clientType,
+		"isfallbackpublicclient":  clientType,
 		"ispublic":                clientType,
 		"jwtfederationsources":    "jwks_sources",
 		"public":                  clientType,
