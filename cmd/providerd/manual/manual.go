@@ -9,58 +9,61 @@ import (
 	"net/http"
 	"path"
 	"regexp"
+	"slices"
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/parser"
+
+	"example.com/providerd/cmd/providerd/deploy"
 )
 
-// pages are the pages of the manual in Markdown, and the programs and examples beside them.
+// pages are the pages in Markdown, their frame, and the pictures, programs and examples beside them.
 //
-//go:embed *.md *.mjs *.java *.sql *.txt *.json
+//go:embed *.md *.html *.svg *.mjs *.java *.sql *.txt *.json
 var pages embed.FS
 
-const frame = `<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>The providerd manual</title>
-<link rel="stylesheet" href="/pages.css">
-</head>
-<body>
-<nav><a href="/manual/">The providerd manual</a></nav>
-{{.}}</body>
-</html>
-`
+type link struct{ Path, Title string }
 
-// Handler returns a new handler that serves a page as HTML, or another file as text. The value "page" of the path is
-// its file name, which is README.md by default. The style sheet is the server's /pages.css.
-func Handler() http.Handler {
-	framed := template.Must(template.New("").Parse(frame))
+// Register registers the manual, whose pages use the server's /pages.css and /pages.js, and the files of deploy.
+func Register(mux *http.ServeMux) {
+	mux.Handle("GET /{$}", http.RedirectHandler("/manual/", http.StatusFound))
+	mux.HandleFunc("GET /deploy/{file}", func(w http.ResponseWriter, r *http.Request) { serveFile(w, r, deploy.Files) })
+	framed := template.Must(template.ParseFS(pages, "frame.html"))
 	markdown := goldmark.New(goldmark.WithExtensions(extension.Table),
 		goldmark.WithParserOptions(parser.WithAutoHeadingID()))
-	// Links to other files of the repository, which are not served, become text.
-	outside := regexp.MustCompile(`!?\[([^\]]*)\]\(\.\.[^)]*\)`)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		page := cmp.Or(r.PathValue("page"), "README.md")
+	// The pages in the order of the contents, between two empty links.
+	text, _ := pages.ReadFile("README.md")
+	order := []link{{}, {"README.md", "Contents"}}
+	for _, item := range regexp.MustCompile(`(?m)^- \[(.+?)\]\((.+?)\)`).FindAllSubmatch(text, -1) {
+		order = append(order, link{Path: string(item[2]), Title: string(item[1])})
+	}
+	order = append(order, link{})
+	mux.HandleFunc("GET /manual/{file...}", func(w http.ResponseWriter, r *http.Request) {
+		page := cmp.Or(r.PathValue("file"), "README.md")
+		i := slices.IndexFunc(order, func(listed link) bool { return listed.Path == page })
+		if i < 0 {
+			serveFile(w, r, pages)
+			return
+		}
 		text, err := pages.ReadFile(page)
-		if err != nil {
-			http.NotFound(w, r)
-			return
-		}
-		if path.Ext(page) != ".md" {
-			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-			http.ServeFileFS(w, r, pages, page) //nolint:gosec // Only embedded files can be read.
-			return
-		}
 		var body bytes.Buffer
-		if err := markdown.Convert(outside.ReplaceAll(text, []byte("$1")), &body); err != nil {
+		if err = cmp.Or(err, markdown.Convert(text, &body)); err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; img-src data:")
-		_ = framed.Execute(w, template.HTML(body.String())) //nolint:gosec // The manual is part of the program.
+		w.Header().Set("Content-Security-Policy",
+			"default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:")
+		//nolint:gosec // The manual is part of the program.
+		_ = framed.Execute(w, map[string]any{"Body": template.HTML(body.String()), "Around": order[i-1 : i+2]})
 	})
+}
+
+// serveFile serves an embedded file, pictures aside as text.
+func serveFile(w http.ResponseWriter, r *http.Request, files embed.FS) {
+	if path.Ext(r.URL.Path) != ".svg" {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	}
+	http.ServeFileFS(w, r, files, r.PathValue("file")) //nolint:gosec // Only embedded files can be read.
 }

@@ -36,10 +36,8 @@ const (
 // newRegistry returns a new registry with the metrics of the process and of its log. The global registry is not used.
 func newRegistry(log *serveLog) *prometheus.Registry {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(
-		collectors.NewBuildInfoCollector(), collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-	)
+	registry.MustRegister(collectors.NewBuildInfoCollector(), collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	promauto.With(registry).NewCounterFunc(prometheus.CounterOpts{
 		Name: "providerd_log_lines_dropped_total",
 		Help: "Log lines dropped because standard error did not accept them.",
@@ -77,14 +75,14 @@ func serveOps(
 // opsHandler serves metrics, pprof profiles, the manual, and the health endpoints of the API.
 func opsHandler(api http.Handler, registry *prometheus.Registry, logger *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/healthz", api)
-	mux.Handle("/readyz", api)
+	for _, path := range []string{"/healthz", "/readyz", "/openapi.yaml", "/pages.css", "/pages.js"} {
+		mux.Handle(path, api)
+	}
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{
 		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelError), MaxRequestsInFlight: maxScrapes,
 	}))
 	mux.Handle("/debug/pprof/", loopbackOnly(http.HandlerFunc(serveProfile)))
-	mux.Handle("GET /manual/{page...}", manual.Handler())
-	mux.Handle("GET /pages.css", api)
+	manual.Register(mux)
 	return mux
 }
 

@@ -2,6 +2,7 @@ package shipped_test
 
 import (
 	"net/http"
+	"net/url"
 	"os"
 	"path"
 	"path/filepath"
@@ -51,54 +52,64 @@ func TestEachAlertHasRunbook(t *testing.T) {
 	}
 }
 
-// TestOpsListenerServesManual follows the links of each page that the ops listener serves, and those of the alerts.
+// TestOpsListenerServesManual follows the links of the alerts and of all pages, and turns the pages.
 func TestOpsListenerServesManual(t *testing.T) {
 	t.Parallel()
 	_, ops := providerdtest.ServeWithOps(t, t.TempDir())
-	texts := map[string]string{}
-	read := func(page string) string {
-		if _, isRead := texts[page]; !isRead {
-			status, text := providerdtest.Get(t, ops+"/manual/"+page)
-			isWhole := strings.Contains(text, "</html>")
-			if extension := path.Ext(page); extension != "" && extension != ".md" {
-				isWhole = text == providerdtest.ReadFile(t, providerdtest.ManualDir+page)
-			}
-			if status != http.StatusOK || !isWhole {
-				t.Errorf("/manual/%s returns %d: %s", page, status, text)
-			}
-			texts[page] = text
-		}
-		return texts[page]
-	}
-	var links []string
+	links, texts := []string{"/manual/"}, map[string]string{}
 	rules, _ := readDeployed(t)
 	for _, rule := range rules {
-		links = append(links, path.Base(rule.Annotations.RunbookURL))
+		links = append(links, "/manual/"+path.Base(rule.Annotations.RunbookURL))
 	}
-	link := regexp.MustCompile(`href="([^"/:]+)"`)
-	for _, match := range link.FindAllStringSubmatch(read(""), -1) {
-		page, _, _ := strings.Cut(match[1], "#")
-		for _, match := range link.FindAllStringSubmatch(read(page), -1) {
-			if strings.HasPrefix(match[1], "#") {
-				match[1] = page + match[1]
+	for i := 0; i < len(links); i++ {
+		page, anchor, _ := strings.Cut(links[i], "#")
+		if _, isRead := texts[page]; !isRead {
+			texts[page] = readManual(t, ops, page)
+			for _, match := range regexp.MustCompile(`(?:href|src)="([^"]+)"`).FindAllStringSubmatch(texts[page], -1) {
+				target, err := (&url.URL{Path: page}).Parse(match[1])
+				processtest.Must(t, err)
+				if target.Scheme == "" {
+					links = append(links, target.String())
+				}
 			}
-			links = append(links, match[1])
+		}
+		if anchor != "" && !strings.Contains(texts[page], `id="`+anchor+`"`) {
+			t.Errorf("%s: there is no such heading", links[i])
 		}
 	}
-	for _, link := range links {
-		page, anchor, hasAnchor := strings.Cut(link, "#")
-		if text := read(page); hasAnchor && !strings.Contains(text, `id="`+anchor+`"`) {
-			t.Errorf("%s: there is no such heading", link)
-		}
-	}
-	if len(links) < 50 {
+	if texts["/openapi.yaml"] == "" || len(links) < 200 {
 		t.Errorf("followed only %d links", len(links))
 	}
-	for name, want := range map[string]int{"missing.md": http.StatusNotFound, "../metrics": http.StatusOK} {
-		if status, _ := providerdtest.Get(t, ops+"/manual/"+name); status != want {
-			t.Errorf("/manual/%s returns %d, want %d", name, status, want)
+	pages, err := filepath.Glob(providerdtest.Path(t, providerdtest.ManualDir) + "/*.md")
+	processtest.Must(t, err)
+	turned := 0
+	for page := []string{"", ""}; page != nil; turned++ {
+		page = regexp.MustCompile(`rel="next" href="([^"]+)"`).FindStringSubmatch(texts["/manual/"+page[1]])
+	}
+	if turned != len(pages) {
+		t.Errorf("turned %d pages of %d", turned, len(pages))
+	}
+	for name, want := range map[string]int{"/manual/missing.md": http.StatusNotFound, "/manual/../metrics": http.StatusOK, "/": http.StatusOK} {
+		if status, _ := providerdtest.Get(t, ops+name); status != want {
+			t.Errorf("%s returns %d, want %d", name, status, want)
 		}
 	}
+}
+
+// readManual returns a page, or a file, which is compared with the repository's.
+func readManual(t *testing.T, ops, name string) string {
+	t.Helper()
+	status, text := providerdtest.Get(t, ops+name)
+	isWhole := strings.HasPrefix(name, "/pages.") || name == "/openapi.yaml"
+	if path.Ext(name) == ".md" || name == "/manual/" {
+		isWhole = strings.Contains(text, "</html>")
+	} else if !isWhole {
+		isWhole = text == providerdtest.ReadFile(t, "cmd/providerd"+name)
+	}
+	if status != http.StatusOK || !isWhole {
+		t.Errorf("%s returns %d: %s", name, status, text)
+	}
+	return text
 }
 
 // TestEachProblemHasRunbook checks that the list of problems has each problem type of a server, and no other one.
