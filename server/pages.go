@@ -107,24 +107,15 @@ func origin(c echo.Context) string {
 	return scheme + "://" + host
 }
 
-// link is a link of the front page.
-type link struct {
-	// Name is the JSON member, Title the text of the link in a browser.
-	Name, Path, Title, About string
-}
+// link is a link of the front page. Name is its JSON member, Title its text in a browser.
+type link struct{ Name, Path, Title, About string }
 
 func links() []link {
 	return []link{
-		{
-			"reference", docsPath, "Reference",
-			"Every field and error, samples in curl, Go and TypeScript, and a form to try them.",
-		},
+		{"reference", docsPath, "Reference", "Fields, errors, samples in curl, Go and TypeScript, and a form to try them."},
 		{"problems", problemPath, "Problems", "What each refusal means and how to fix it."},
 		{"advice", advicePath, "Advice", "Settings that the contract allows but best practice discourages."},
-		{
-			"conventions", conventionsPath, "Conventions",
-			"How bodies are read, requests refused and retries handled, and what the limits are.",
-		},
+		{"conventions", conventionsPath, "Conventions", "How bodies are read, requests refused and retries handled; limits."},
 		{"openapi_yaml", "/openapi.yaml", "openapi.yaml", "The contract (OpenAPI 3.0), for people and generators."},
 		{"openapi_json", "/openapi.json", "openapi.json", "The same contract as JSON, with the URL of this server."},
 		{"readiness", "/readyz", "Readiness", "Responds with 200 while the database can store a provider."},

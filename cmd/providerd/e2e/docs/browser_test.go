@@ -35,21 +35,25 @@ type browser struct {
 	faults []string
 }
 
+const hostname = "providerd.example.com"
+
+// named returns the URL of a server by its hostname.
+func named(url string) string { return strings.Replace(url, "127.0.0.1", hostname, 1) }
+
 // openBrowser starts Chromium for pages of a server. Requests to other servers are faults.
 func openBrowser(t *testing.T, serverURL string) *browser {
 	t.Helper()
 	processtest.NeedPrograms(t, "chromium", "chromium")
-	const name = "providerd.example.com"
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.DisableGPU,
 		chromedp.Flag("disable-quic", true), chromedp.WindowSize(1200, 1600),
-		chromedp.Flag("host-resolver-rules", "MAP "+name+" 127.0.0.1"))
+		chromedp.Flag("host-resolver-rules", "MAP "+hostname+" 127.0.0.1"))
 	allocator, stop := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(stop)
 	ctx, closeTab := chromedp.NewContext(allocator)
 	t.Cleanup(closeTab)
 	ctx, cancel := context.WithTimeout(ctx, processtest.Timeout)
 	t.Cleanup(cancel)
-	b := &browser{ctx: ctx, url: strings.Replace(serverURL, "127.0.0.1", name, 1)}
+	b := &browser{ctx: ctx, url: named(serverURL)}
 	chromedp.ListenTarget(ctx, b.record)
 	if err := chromedp.Run(ctx, network.Enable(), log.Enable(), runtime.Enable()); err != nil {
 		t.Fatalf("start Chromium: %v", err)
@@ -62,7 +66,7 @@ func (b *browser) record(event any) {
 	defer b.mutex.Unlock()
 	switch event := event.(type) {
 	case *network.EventRequestWillBeSent:
-		if url := event.Request.URL; !strings.HasPrefix(url, b.url+"/") && !strings.HasPrefix(url, "data:") {
+		if url := event.Request.URL; !strings.HasPrefix(url, named("http://127.0.0.1:")) && !strings.HasPrefix(url, "data:") {
 			b.faults = append(b.faults, "request to "+url)
 		}
 	case *log.EventEntryAdded:
@@ -204,7 +208,7 @@ func readOperation(t *testing.T, b *browser) {
 	if want := []string{"curl", "Go", "TypeScript"}; !slices.Equal(labels, want) || !strings.Contains(sample, `client.New("`+b.url) {
 		t.Errorf("samples are %v, want %v; that in Go is %s", labels, want, sample)
 	}
-	if !strings.Contains(responses, `"client_secret"`) {
+	if !strings.HasPrefix(responses, "STATUS:\n201\n") || !strings.Contains(responses, `"client_secret"`) {
 		t.Errorf("the response shown first is %s", responses)
 	}
 	for _, part := range []string{"redirect_uris", "One URI per line", "issuer_mode", "per_provider", "jwks_sources"} {
@@ -217,7 +221,8 @@ func readOperation(t *testing.T, b *browser) {
 // TestPagesFitScreens opens each kind of page on a phone and on a desktop, one in dark and the other in light, and then
 // in the other color scheme. If UPDATE is set, the manual gets a screenshot of the reference page.
 func TestPagesFitScreens(t *testing.T) {
-	b := openBrowser(t, providerdtest.Serve(t, t.TempDir()).URL)
+	server, ops := providerdtest.ServeWithOps(t, t.TempDir())
+	b := openBrowser(t, server.URL)
 	for path, ready := range map[string]string{
 		"/":                           "h1",
 		"/advice/":                    "h1",
@@ -225,13 +230,19 @@ func TestPagesFitScreens(t *testing.T) {
 		"/problems/":                  "h1",
 		"/problems/validation-failed": "pre",
 		"/docs/":                      operationBlock + " .request-card",
+		"/manual/postgres.md":         "pre button",
 	} {
-		for width, schemes := range map[int64][]string{400: {"dark", "light"}, 1280: {"light", "dark"}} {
+		url := b.url
+		if strings.HasPrefix(path, "/manual/") {
+			url = named(ops)
+		}
+		for width, schemes := range map[int64][]string{390: {"dark", "light"}, 1280: {"light", "dark"}} {
 			b.run(t,
 				emulation.SetDeviceMetricsOverride(width, 900, 1, width < 1000),
 				prefer(schemes[0]),
-				chromedp.Navigate(b.url+path),
+				chromedp.Navigate(url+path),
 				await(fmt.Sprintf("document.querySelector(%q) !== null", ready)),
+				await("[...document.images].every((image) => image.naturalWidth > 0)"),
 			)
 			b.checkPage(t, path, width)
 			if path == "/docs/" && width > 1000 && os.Getenv(manualtest.UpdateVariable) != "" {
@@ -243,7 +254,7 @@ func TestPagesFitScreens(t *testing.T) {
 			var first string
 			b.run(t, chromedp.Evaluate(background, &first), prefer(schemes[1]), await(fmt.Sprintf("%s !== %q", background, first)))
 			b.checkPage(t, path, width)
-			if path == "/problems/validation-failed" {
+			if strings.Contains(ready, "pre") {
 				b.checkCopying(t)
 			}
 		}
@@ -263,7 +274,7 @@ func (b *browser) checkCopying(t *testing.T) {
 		chromedp.Evaluate("getSelection().toString()", &copied),
 		chromedp.Evaluate(`[...document.querySelector("pre").childNodes].slice(1).map((node) => node.textContent).join("")`, &text),
 	)
-	if label != "Copied" || copied != text || text == "" {
+	if label != "Copied" || copied != strings.TrimSuffix(text, "\n") || copied == "" {
 		t.Errorf("%s: %q is copied of %q", label, copied, text)
 	}
 }
@@ -289,6 +300,12 @@ func (b *browser) checkPage(t *testing.T, path string, width int64) {
 			operationBlock+" :is(h2, h3)"), &top))
 		if top > firstScreen {
 			t.Errorf("the first operation begins %.0f pixels down", top)
+		}
+		var isBodyFirst bool
+		b.run(t, chromedp.Evaluate(fmt.Sprintf(`((top) => top(".request-body") < top(".response-card") && top(".response-card") < top("[class*=responses-]"))(
+			(part) => document.querySelector(%q + " " + part).getBoundingClientRect().top)`, operationBlock), &isBodyFirst))
+		if width < 1000 && !isBodyFirst {
+			t.Error("responses precede the fields of the body")
 		}
 	}
 }
