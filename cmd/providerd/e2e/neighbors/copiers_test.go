@@ -12,7 +12,7 @@ import (
 )
 
 func copiers() []neighbor {
-	const did, know = "copied `data` of a stopped server, which had 16 callers", "Stop the server first, or use `backup`: a copy of a live database can be damaged."
+	const did, know = "copied `data` of a stopped server", "Stop the server, or use `backup`: a copy of a live database can be damaged."
 	return []neighbor{
 		{"tar", did, know, func(t *testing.T) (string, counts) {
 			return printed(t, `\d[\d.]+`, "tar", "--version"), copyStopped(t, `mkdir "$2"; tar -C "$1" -cf - . | tar -C "$2" -xpf -`)

@@ -13,7 +13,7 @@ import (
 )
 
 func poolers() []neighbor {
-	const did = "2 servers with 16 callers, through the pooler; PostgreSQL restarted 2 times"
+	const did = "pooled 2 servers; PostgreSQL restarted twice"
 	return []neighbor{
 		{
 			"PgBouncer, `pool_mode = transaction`", did, "Add `default_query_exec_mode=exec` to the URL, and set `server_login_retry = 1`: PgBouncer waits 15 s after a restart.",

@@ -14,16 +14,15 @@ import (
 )
 
 func proxies() []neighbor {
-	const did = "8 callers with keys and 8 without, over kept connections; the server restarted 3 times; chunked, large, `Expect`"
-	const know = "What is refused while the server restarts is 502 or 503: send it again with its key."
+	const did = "forwarded kept connections; 3 restarts; chunked, large, `Expect`"
 	return []neighbor{
-		{"nginx", did, know, func(t *testing.T) (string, counts) {
+		{"nginx", did, "After 502 or 503 during a restart, send again with the key.", func(t *testing.T) (string, counts) {
 			return printed(t, `\d[\d.]+`, "nginx", "-v"), forward(t, nginxConfig(t), "nginx", "-e", "stderr", "-c")
 		}},
-		{"Caddy", did, know, func(t *testing.T) (string, counts) {
+		{"Caddy", did, "The same.", func(t *testing.T) (string, counts) {
 			return printed(t, `\d[\d.]+`, "caddy", "version"), forward(t, "{\n\tadmin off\n}\nhttp://:80 {\n\treverse_proxy 127.0.0.1:8080\n}\n", "caddy", "run", "--adapter", "caddyfile", "--config")
 		}},
-		{"HAProxy", did, know, func(t *testing.T) (string, counts) {
+		{"HAProxy", did, "The same.", func(t *testing.T) (string, counts) {
 			return printed(t, `\d[\d.]+`, "haproxy", "-v"), forward(t, configOf(t, "haproxy"), "haproxy", "-db", "-f")
 		}},
 	}

@@ -14,7 +14,7 @@ import (
 func readers() []neighbor {
 	return []neighbor{
 		{
-			"sqlite3", "`.backup`, `VACUUM INTO`, checkpoints, `.dump` and `VACUUM` beside 16 callers",
+			"sqlite3", "`.backup`, `VACUUM INTO`, checkpoints, `.dump`, `VACUUM`",
 			"Creates wait while `VACUUM` writes. `.dump` lacks `application_id`: load it with `PRAGMA application_id` from the original.",
 			func(t *testing.T) (string, counts) {
 				return printed(t, `^[\d.]+`, "sqlite3", "--version"), readBeside(t, func(database, copied string) []*exec.Cmd {
@@ -30,7 +30,7 @@ func readers() []neighbor {
 			},
 		},
 		{
-			"Python's sqlite3", "read all records 20 times beside 16 callers", "Open it with `mode=ro`, and close it after each read.",
+			"Python's sqlite3", "read all records 20 times", "Open with `mode=ro`, and close after each read.",
 			func(t *testing.T) (string, counts) {
 				const program = `import sqlite3, sys
 for _ in range(20):
@@ -44,7 +44,7 @@ for _ in range(20):
 			},
 		},
 		{
-			"better-sqlite3", "read all records 20 times beside 16 callers", "Open it with `readonly: true`.",
+			"better-sqlite3", "read all records 20 times", "Open with `readonly: true`.",
 			func(t *testing.T) (string, counts) {
 				const version, program = "12.4.6", `const open = require("better-sqlite3");
 for (let n = 0; n < 20; n++) {

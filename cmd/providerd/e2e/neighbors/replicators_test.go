@@ -16,10 +16,10 @@ import (
 )
 
 func replicators() []neighbor {
-	const did = "replicated 16 callers' creates, a backup and a rotated key; killed and started again; then restored"
+	const did = "replicated creates, a backup and a rotated key; killed, restarted, restored"
 	return []neighbor{
 		{
-			"Litestream 0.5", did, "It copies once a second, and nothing if it is stopped within its first. What it has not copied is lost with the disk. " +
+			"Litestream 0.5", did, "It copies once a second, and nothing if stopped within its first. The rest is lost with the disk. " +
 				"`chmod 600` a restored file; keep `keyset.json`.",
 			func(t *testing.T) (string, counts) { return replicate(t, "v0.5.18") },
 		},
