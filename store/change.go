@@ -83,10 +83,7 @@ func (p *Providers) Change(ctx context.Context, plan func(in Reader) ([]Change, 
 		}
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("change providers: %w", err)
-	}
-	return pks, nil
+	return pks, database.Wrap("change providers", err)
 }
 
 // changing makes changes in a transaction.
@@ -242,10 +239,7 @@ func eventOf(happened event.Type, about records.Provider, fields []string) event
 // application, or ErrUnavailable; nothing is deleted then. It can also return ErrOutcomeUnknown.
 func (p *Providers) Delete(ctx context.Context, pks []int64) error {
 	err := p.database.Write(ctx, func(tx *gorm.DB) error { return deleteProviders(tx, pks) })
-	if err != nil {
-		return fmt.Errorf("delete providers: %w", err)
-	}
-	return nil
+	return database.Wrap("delete providers", err)
 }
 
 // deleteProviders is Delete within a transaction.

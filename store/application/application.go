@@ -139,10 +139,7 @@ func (a *Applications) relink(
 		}
 		return err
 	})
-	if err != nil {
-		return records.Application{}, fmt.Errorf("%s: %w", doing, err)
-	}
-	return changed, nil
+	return changed, database.Wrap(doing, err)
 }
 
 // missing returns the links that an application does not have.
@@ -227,10 +224,7 @@ func (a *Applications) Delete(ctx context.Context, slugs []string) error {
 		}
 		return errors.Join(refusals...)
 	})
-	if err != nil {
-		return fmt.Errorf("delete applications: %w", err)
-	}
-	return nil
+	return database.Wrap("delete applications", err)
 }
 
 func deleteApplication(tx *gorm.DB, slug string) error {

@@ -85,10 +85,7 @@ func Copy(
 			return checkUnchanged(from.Reader().WithContext(ctx), contents, isLive)
 		})
 	})
-	if err != nil {
-		return nil, fmt.Errorf("copy: %w", err)
-	}
-	return contents, nil
+	return contents, database.Wrap("copy", err)
 }
 
 // copiedTable is a table with its key, and how its rows are copied.

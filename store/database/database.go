@@ -55,6 +55,14 @@ var (
 	ErrNewer = errors.New("database is from a newer version of providerd")
 )
 
+// Wrap adds what was being done, or with what, to an error; nil stays nil.
+func Wrap(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}
+
 // Readable is an open database, or a database file that no program changes.
 type Readable interface {
 	// Reader returns a handle for read statements. Each is its own transaction and must be short, because a database may

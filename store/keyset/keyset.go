@@ -168,10 +168,7 @@ func (r Row) openWith(path string) (*seal.Keys, *seal.MasterKeys, error) {
 		return nil, nil, err
 	}
 	keys, err := r.Open(master, r.DatabaseID)
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return keys, master, nil
+	return keys, master, database.Wrap(path, err)
 }
 
 // Create stores new data keys in a database that has none, which the primary master key in the file at path encrypts.
@@ -204,10 +201,7 @@ func Create(ctx context.Context, db database.Database, path string) error {
 		}
 		return event.Add(tx, event.Event{Event: event.KeyCreated, Subject: int64(keys.PrimaryID())})
 	})
-	if err != nil {
-		return fmt.Errorf("create the keyset of the database: %w", err)
-	}
-	return nil
+	return database.Wrap("create the keyset of the database", err)
 }
 
 // CopyOf returns the keyset for a copy of a database: the same data keys for another database id, encrypted by the

@@ -28,10 +28,7 @@ func (k *Keys) Rotate(ctx context.Context) (id uint32, err error) {
 			return event.Add(tx, event.Event{Event: event.KeyRotated, Subject: int64(id)})
 		})
 	})
-	if err != nil {
-		return 0, fmt.Errorf("rotate key: %w", err)
-	}
-	return id, nil
+	return id, database.Wrap("rotate key", err)
 }
 
 // ErrRewrapped means that the primary master key already encrypts the data keys.
@@ -49,10 +46,7 @@ func (k *Keys) Rewrap(ctx context.Context) (id uint32, err error) {
 			return event.Add(tx, event.Event{Event: event.KeysRewrapped, Subject: int64(id)})
 		})
 	})
-	if err != nil {
-		return 0, fmt.Errorf("rewrap keys: %w", err)
-	}
-	return id, nil
+	return id, database.Wrap("rewrap keys", err)
 }
 
 // change is a change of the keyset. It begins with the keyset as it is.

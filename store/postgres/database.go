@@ -87,10 +87,7 @@ func (d *Database) Write(ctx context.Context, statements func(tx *gorm.DB) error
 
 // takeTurn waits until no other process makes changes other than creates.
 func takeTurn(tx *gorm.DB) error {
-	if err := tx.Exec("SELECT pg_advisory_xact_lock(7811069)").Error; err != nil {
-		return fmt.Errorf("wait for other changes: %w", err)
-	}
-	return nil
+	return database.Wrap("wait for other changes", tx.Exec("SELECT pg_advisory_xact_lock(7811069)").Error)
 }
 
 // CheckSchema returns database.ErrNewer if a later program has migrated the database, so that this one must not use it.

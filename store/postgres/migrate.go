@@ -93,10 +93,7 @@ func (l announcingLocker) Lock(ctx context.Context, db *sql.DB) error {
 		}
 	})
 	defer timer.Stop()
-	if err := l.Locker.Lock(ctx, db); err != nil {
-		return fmt.Errorf("wait for the program that migrates: %w", err)
-	}
-	return nil
+	return database.Wrap("wait for the program that migrates", l.Locker.Lock(ctx, db))
 }
 
 // checkSchema checks that the database has the schema version of this program. It returns ErrNoDatabase for a database

@@ -1,12 +1,14 @@
 package seal
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/google/uuid"
+	"github.com/tink-crypto/tink-go/v2/aead"
 	"github.com/tink-crypto/tink-go/v2/keyset"
 	"github.com/tink-crypto/tink-go/v2/mac"
 	"github.com/tink-crypto/tink-go/v2/tink"
@@ -117,4 +119,125 @@ func KeyID(sealed []byte) (id uint32, ok bool) {
 		return 0, false
 	}
 	return binary.BigEndian.Uint32(sealed[1:prefixSize]), true
+}
+
+// Wrapped is the data keys of a database as Tink keysets that a master key has encrypted. Their associated data is the
+// id of the database.
+type Wrapped struct {
+	// SecretKeys seal secrets.
+	SecretKeys []byte
+	// DigestKey computes MACs. It stays for the life of the database.
+	DigestKey []byte
+}
+
+// Wrap encrypts the keys with one of the master keys.
+func (k *Keys) Wrap(master *MasterKeys, masterID uint32, databaseID []byte) (Wrapped, error) {
+	wrapping, err := master.change(func(manager *keyset.Manager) error { return manager.SetPrimary(masterID) })
+	if err != nil {
+		return Wrapped{}, err
+	}
+	var secrets, digest bytes.Buffer
+	err = errors.Join(
+		k.handle.WriteWithAssociatedData(keyset.NewBinaryWriter(&secrets), wrapping.aead, databaseID),
+		k.digest.WriteWithAssociatedData(keyset.NewBinaryWriter(&digest), wrapping.aead, databaseID),
+	)
+	if err != nil {
+		return Wrapped{}, fmt.Errorf("encrypt the data keys: %w", err)
+	}
+	return Wrapped{SecretKeys: secrets.Bytes(), DigestKey: digest.Bytes()}, nil
+}
+
+// MasterID returns the id of the master key that encrypts the keys. It returns false if they are damaged.
+func (w Wrapped) MasterID() (id uint32, ok bool) {
+	encrypted, err := keyset.NewBinaryReader(bytes.NewReader(w.SecretKeys)).ReadEncrypted()
+	if err != nil {
+		return 0, false
+	}
+	return KeyID(encrypted.GetEncryptedKeyset())
+}
+
+// Open decrypts the keys. It returns ErrKeysetUnusable, which names the master key if it is missing.
+func (w Wrapped) Open(master *MasterKeys, databaseID []byte) (*Keys, error) {
+	id, ok := w.MasterID()
+	if ok && !slices.Contains(master.IDs(), id) {
+		return nil, fmt.Errorf("%w: it lacks master key %d, which encrypts the data keys of the database; "+
+			"restore a keyset with this key, or pass it with --keyset", ErrKeysetUnusable, id)
+	}
+	read := func(wrapped []byte) (*keyset.Handle, error) {
+		return keyset.ReadWithAssociatedData(keyset.NewBinaryReader(bytes.NewReader(wrapped)), master.aead, databaseID)
+	}
+	secrets, err := keyringOf(read(w.SecretKeys))
+	digest, digestErr := read(w.DigestKey)
+	keys, err := keysOf(secrets, digest, errors.Join(err, digestErr))
+	if err != nil {
+		return nil, fmt.Errorf("%w: the data keys in the database are damaged, or belong to another database; "+
+			"restore a backup", ErrKeysetUnusable)
+	}
+	return keys, nil
+}
+
+// keyring is a Tink keyset of AES-256-GCM keys.
+type keyring struct {
+	handle *keyset.Handle
+	aead   tink.AEAD
+}
+
+func newKeyring() (keyring, error) { return keyringOf(keyset.NewHandle(aead.AES256GCMKeyTemplate())) }
+
+// keyringOf takes the results of a function that returns a keyset.
+func keyringOf(handle *keyset.Handle, err error) (keyring, error) {
+	var primitive tink.AEAD
+	if err == nil {
+		primitive, err = aead.New(handle)
+	}
+	if err != nil {
+		return keyring{}, fmt.Errorf("load keys: %w", err)
+	}
+	return keyring{handle, primitive}, nil
+}
+
+// IDs returns the keys, oldest first. Tink takes time to list them.
+func (r keyring) IDs() (ids []uint32) {
+	for _, key := range r.handle.KeysetInfo().GetKeyInfo() {
+		ids = append(ids, key.GetKeyId())
+	}
+	return ids
+}
+
+// PrimaryID returns the key that encrypts.
+func (r keyring) PrimaryID() uint32 { return r.handle.KeysetInfo().GetPrimaryKeyId() }
+
+// with returns these keys and a new one, which is primary.
+func (r keyring) with() (keyring, error) {
+	return r.change(func(manager *keyset.Manager) error {
+		id, err := manager.Add(aead.AES256GCMKeyTemplate())
+		if err != nil {
+			return err //nolint:wrapcheck // The caller does.
+		}
+		return manager.SetPrimary(id)
+	})
+}
+
+// without returns the primary key and the kept ones.
+func (r keyring) without(kept []uint32) (keyring, error) {
+	kept = append(slices.Clone(kept), r.PrimaryID())
+	return r.change(func(manager *keyset.Manager) error {
+		for _, id := range r.IDs() {
+			if slices.Contains(kept, id) {
+				continue
+			}
+			if err := manager.Delete(id); err != nil {
+				return err //nolint:wrapcheck // The caller does.
+			}
+		}
+		return nil
+	})
+}
+
+func (r keyring) change(change func(*keyset.Manager) error) (keyring, error) {
+	manager := keyset.NewManagerFromHandle(r.handle)
+	if err := change(manager); err != nil {
+		return keyring{}, fmt.Errorf("change keys: %w", err)
+	}
+	return keyringOf(manager.Handle())
 }

@@ -9,15 +9,11 @@ import (
 
 	"github.com/mattn/go-sqlite3"
 
-	"example.com/providerd/store/database"
 	"example.com/providerd/store/files"
 )
 
 // Progress is called with the number of bytes copied so far and in total.
 type Progress func(done, total int64)
-
-// Check inspects a copy before it is linked to its name. If it returns an error, the copy is discarded.
-type Check func(copied database.Readable) error
 
 const (
 	// pagesPerStep is 4 MiB of pages. Between steps, a backup checks its context.

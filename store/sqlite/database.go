@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -198,10 +197,7 @@ func (d *Database) SettledEvent(ctx context.Context, _ func(transaction string))
 		return end, err
 	}
 	err = d.Reader().WithContext(ctx).Raw("SELECT id, at FROM events ORDER BY id DESC LIMIT 1").Scan(&end).Error
-	if err != nil {
-		return end, fmt.Errorf("find the last event: %w", err)
-	}
-	return end, nil
+	return end, database.Wrap("find the last event", err)
 }
 
 // Instance returns "", because no other server can take over.
@@ -220,10 +216,7 @@ func (d *Database) Check(ctx context.Context) error {
 // open, as if the process had been killed: closing the last one would make SQLite copy the WAL into any file that is
 // now at the path, and delete the WAL.
 func (d *Database) Close() error {
-	if err := d.closeOnce(); err != nil {
-		return fmt.Errorf("close database: %w", err)
-	}
-	return nil
+	return database.Wrap("close database", d.closeOnce())
 }
 
 func (d *Database) close() error {

@@ -88,10 +88,7 @@ func createIfMissing(path string) error {
 	if err == nil {
 		err = file.Close()
 	}
-	if err != nil {
-		return fmt.Errorf("open or create the database: %w", err)
-	}
-	return nil
+	return database.Wrap("open or create the database", err)
 }
 
 // checkNoOrphanWAL returns ErrUnavailable if the database is missing but its WAL exists: SQLite would delete the WAL
@@ -106,6 +103,15 @@ func checkNoOrphanWAL(path string) error {
 	}
 	return fmt.Errorf("%w: %s is missing or empty, but its WAL, which contains the newest changes, exists; restore the "+
 		"database file, or move the -wal and -shm files away to start with a new database", database.ErrUnavailable, path)
+}
+
+// sizeOf returns the size of a file in bytes, or -1 if it does not exist.
+func sizeOf(path string) (int64, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return -1, nil
+	}
+	return info.Size(), database.Wrap("inspect the database files", err)
 }
 
 // ErrReservedName means that a file of that name could be taken for a file of a database.

@@ -44,9 +44,10 @@ func migrate(ctx context.Context, db *sql.DB, path string) error {
 			return fmt.Errorf("set the application_id of %s: %w", path, err)
 		}
 	} else if err := schema.Check(); !errors.Is(err, database.ErrOlder) {
-		return wrapPath(path, err)
+		return database.Wrap(path, err)
 	}
-	return migrateUp(ctx, db, path)
+	_, err = database.MigrateUp(ctx, goose.DialectSQLite3, db, embedded)
+	return database.Wrap("migrate database "+path, classify(err))
 }
 
 // identify sets the application_id and copies it into the file, where isBlank reads it. The first checkpoint might
@@ -62,13 +63,6 @@ func identify(ctx context.Context, db *sql.DB) error {
 	return err
 }
 
-func migrateUp(ctx context.Context, db *sql.DB, path string) error {
-	if _, err := database.MigrateUp(ctx, goose.DialectSQLite3, db, embedded); err != nil {
-		return fmt.Errorf("migrate database %s: %w", path, classify(err))
-	}
-	return nil
-}
-
 // checkSchema returns a function that reads the schema version and passes it to check. It returns the errors of
 // readSchema and check.
 func checkSchema(check func(database.Schema) error) prepareFunc {
@@ -77,15 +71,8 @@ func checkSchema(check func(database.Schema) error) prepareFunc {
 		if err != nil {
 			return err
 		}
-		return wrapPath(path, check(schema))
+		return database.Wrap(path, check(schema))
 	}
-}
-
-func wrapPath(path string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", path, err)
 }
 
 // readSchema reads the schema version. It returns ErrNoDatabase, together with the version of this program, for an

@@ -6,7 +6,9 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/mattn/go-sqlite3"
@@ -125,4 +127,98 @@ func incrementGeneration(ctx context.Context, tx gorm.ConnPool) error {
 		return err
 	}
 	return setGeneration(ctx, tx, generation+1)
+}
+
+// statements runs statements on one connection and prepares each text once. It uses the driver, because database/sql
+// would convert and copy each value. Calls wait for each other. Its errors are those of the driver.
+type statements struct {
+	conn     *sql.Conn
+	prepared map[string]*sqlite3.SQLiteStmt
+}
+
+// exec runs a statement that returns no rows.
+func (s *statements) exec(ctx context.Context, text string) error { return s.query(ctx, text, nil) }
+
+// query calls each for each row that a statement returns. The context should have no end: see Insert.
+func (s *statements) query(
+	ctx context.Context, text string, each func(row []driver.Value) error, values ...driver.NamedValue,
+) error {
+	return s.conn.Raw(func(native any) error { //nolint:wrapcheck // Callers do.
+		if s.prepared[text] == nil {
+			prepared, err := native.(*sqlite3.SQLiteConn).PrepareContext(ctx, text)
+			if err != nil {
+				return err //nolint:wrapcheck // Callers do.
+			}
+			s.prepared[text] = prepared.(*sqlite3.SQLiteStmt)
+		}
+		rows, err := s.prepared[text].QueryContext(ctx, values)
+		if err != nil {
+			return err //nolint:wrapcheck // Callers do.
+		}
+		row := make([]driver.Value, len(rows.Columns()))
+		for err == nil {
+			if err = rows.Next(row); err == nil {
+				err = each(row)
+			}
+		}
+		// After an error, Close repeats it.
+		if closeErr := rows.Close(); errors.Is(err, io.EOF) {
+			err = closeErr
+		}
+		return err
+	})
+}
+
+// close closes the statements and the connection.
+func (s *statements) close() error {
+	errs := []error{s.conn.Raw(func(any) (err error) {
+		for _, statement := range s.prepared {
+			err = errors.Join(err, statement.Close())
+		}
+		return err
+	}), s.conn.Close()}
+	return database.Wrap("disconnect", errors.Join(errs...))
+}
+
+// classify wraps an error of the driver in the matching error of package database. It leaves the others as they are: a
+// constraint violation, whose meaning depends on the statement, or an error of this program.
+func classify(err error) error {
+	native, ok := errors.AsType[sqlite3.Error](err)
+	if !ok || errors.Is(err, database.ErrUnavailable) {
+		return err
+	}
+	sentinel, remedy := database.ErrUnavailable, ""
+	// The driver's backup returns extended codes, whose low byte is the primary one.
+	const primary = 0xff
+	switch native.Code & primary {
+	case sqlite3.ErrNotADB, sqlite3.ErrCorrupt:
+		sentinel = database.ErrCorrupt
+	case sqlite3.ErrFull:
+		sentinel = database.ErrFull
+	case sqlite3.ErrPerm, sqlite3.ErrBusy, sqlite3.ErrLocked, sqlite3.ErrNomem, sqlite3.ErrIoErr, sqlite3.ErrCantOpen,
+		sqlite3.ErrProtocol:
+	case sqlite3.ErrReadonly:
+		remedy = "; make the file and its directory writable for this user, or copy the file to a directory of its own"
+	default:
+		return err
+	}
+	return fmt.Errorf("%w: %w%s", sentinel, err, remedy)
+}
+
+// commitError classifies the error of a COMMIT. After an I/O error, the transaction may or may not be stored.
+func commitError(err error) error {
+	if native, ok := errors.AsType[sqlite3.Error](err); ok && native.Code == sqlite3.ErrIoErr {
+		return fmt.Errorf("%w: %w", database.ErrOutcomeUnknown, err)
+	}
+	return classify(err)
+}
+
+// insertError classifies the error of an INSERT. If the error is due to a row, such as one that violates a constraint,
+// it is database.ErrInsertApart.
+func insertError(err error) error {
+	if native, ok := errors.AsType[sqlite3.Error](err); ok &&
+		slices.Contains([]sqlite3.ErrNo{sqlite3.ErrConstraint, sqlite3.ErrTooBig, sqlite3.ErrMismatch}, native.Code) {
+		return fmt.Errorf("%w: %w", database.ErrInsertApart, err)
+	}
+	return classify(err)
 }

@@ -123,10 +123,7 @@ func (r Restoration) resolveTarget() (string, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return r.Database, files.CreateDir(filepath.Dir(r.Database))
 	}
-	if err != nil {
-		return "", fmt.Errorf("find the database: %w", err)
-	}
-	return path, nil
+	return path, database.Wrap("find the database", err)
 }
 
 // checkTarget reports whether there is a database, and returns an error if it must not be replaced.
@@ -208,7 +205,7 @@ func (r Restoration) checkSchema(ctx context.Context, copied database.Readable) 
 	}
 	schema, err := readSchema(ctx, pool, r.Backup)
 	if err == nil {
-		err = wrapPath(r.Backup, schema.Check())
+		err = database.Wrap(r.Backup, schema.Check())
 	}
 	if err != nil {
 		return err

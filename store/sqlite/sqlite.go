@@ -95,10 +95,7 @@ func checkExists(path string) error {
 		}
 		return fmt.Errorf("%w at %s", database.ErrNoDatabase, path)
 	}
-	if err != nil {
-		return fmt.Errorf("find the database: %w", err)
-	}
-	return nil
+	return database.Wrap("find the database", err)
 }
 
 // prepareFunc migrates a database or returns an error if this program cannot use it.
@@ -160,11 +157,11 @@ func (d *Database) open(ctx context.Context, path string, prepare prepareFunc) (
 		return err
 	}
 	if d.writers, err = connect(path, immediate, busyTimeout, maxWriters, d.allowConnection); err != nil {
-		return wrapPath(path, err)
+		return database.Wrap(path, err)
 	}
 	// SQLite creates the -wal and -shm files when the database is first read.
 	if _, err := readGeneration(ctx, d.writers); err != nil {
-		return wrapPath(path, err)
+		return database.Wrap(path, err)
 	}
 	if d.files, err = guard.Watch(d.file); err != nil {
 		return err
@@ -176,12 +173,12 @@ func (d *Database) open(ctx context.Context, path string, prepare prepareFunc) (
 		return err
 	}
 	if d.changes, err = connect(path, immediate, busyRound, 1, d.allowConnection); err != nil {
-		return wrapPath(path, err)
+		return database.Wrap(path, err)
 	}
 	d.readers, err = connect(path, "_query_only=on", busyTimeout, maxReaders, d.allowConnection)
 	if err == nil {
 		d.finder.prepared = map[string]*sqlite3.SQLiteStmt{}
 		d.finder.conn, err = d.readers.Conn(ctx)
 	}
-	return wrapPath(path, err)
+	return database.Wrap(path, err)
 }

@@ -79,10 +79,7 @@ func (t *Tokens) CreateFirst(ctx context.Context, grant Grant, keep func(text st
 		_, err := insertToken(tx, text, grant)
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("create first token: %w", err)
-	}
-	return nil
+	return database.Wrap("create first token", err)
 }
 
 // insertToken inserts a token and its event, after events of other tokens.
@@ -197,10 +194,8 @@ func (t *Tokens) Renew(
 // RevokeAll revokes the tokens of a name that are not revoked, expired ones too, and returns how many. It returns
 // ErrUnavailable.
 func (t *Tokens) RevokeAll(ctx context.Context, name string) (revoked int64, err error) {
-	if revoked, _, err = t.revoke(ctx, "name = ?", name); err != nil {
-		return 0, fmt.Errorf("revoke tokens of %s: %w", name, err)
-	}
-	return revoked, nil
+	revoked, _, err = t.revoke(ctx, "name = ?", name)
+	return revoked, database.Wrap("revoke tokens of "+name, err)
 }
 
 // Revoke revokes a token, unless it is already revoked. It returns ErrNotFound or ErrUnavailable.
@@ -209,10 +204,7 @@ func (t *Tokens) Revoke(ctx context.Context, id int64) error {
 	if err == nil && !exists {
 		err = database.ErrNotFound
 	}
-	if err != nil {
-		return fmt.Errorf("revoke token %d: %w", id, err)
-	}
-	return nil
+	return database.Wrap(fmt.Sprintf("revoke token %d", id), err)
 }
 
 // revoke revokes the tokens that a condition selects and that are not revoked. It returns how many, and whether any

@@ -277,8 +277,5 @@ func inconsistentError(file *File) error {
 
 // Close closes the -wal and -shm files. It leaves the database file open, which the caller opened.
 func (g *Guard) Close() error {
-	if err := errors.Join(g.index.Close(), g.wal.Close()); err != nil {
-		return fmt.Errorf("close the WAL files: %w", err)
-	}
-	return nil
+	return database.Wrap("close the WAL files", errors.Join(g.index.Close(), g.wal.Close()))
 }
