@@ -2,9 +2,8 @@
 // a pointer, a code and a sentence. It knows neither HTTP nor problem documents: the server creates those from its
 // errors, and apply validates files with it before sending anything.
 //
-// Start with Document and Operation in document.go. json_object.go reads a body, malformed.go describes syntax errors,
-// validate.go finds violations, and describe.go and suggest.go describe them. Object.Bind turns a valid body into the
-// request of a handler.
+// Start with Document and Operation in document.go. json_object.go reads a body, validate.go finds violations, and
+// describe.go and suggest.go describe them. Object.Bind turns a valid body into the request of a handler.
 package contract
 
 import (

@@ -64,7 +64,6 @@ func as(program string, command *exec.Cmd) *exec.Cmd {
 // buildWithField returns a program with a further field, "later" of an OAuth2 provider, with the default "always". It is
 // added as the README of the server says.
 func buildWithField(t *testing.T) string {
-	t.Helper()
 	files := furtherMigration("SELECT 1")
 	files["store/postgres/migrations/99999_later.sql"] += "UPDATE schema_support SET oldest_level = 99999;\n"
 	insert := func(path, line, before string) {
@@ -83,8 +82,8 @@ func buildWithField(t *testing.T) string {
 	insert("openapi.yaml", "        later: always\n", "        issuer_mode: per_provider\n")
 	insert("store/records/records.go", "\tLater string\n", "\tIssuerMode ")
 	insert("store/records/columns.go", "\tvisit(v, \"later\", &s.Later, \"always\")\n", "\tvisit(v, \"issuer_mode\", ")
-	insert("server/contract/oauth2.go", "Later: textOr(request.Later, byDefault.Later),\n", "\t\tIssuerMode:             textOr(")
-	insert("server/contract/oauth2.go", "Later: record.Later,\n", "\t\tIssuerMode:                         model.")
+	insert("server/contract/kinds.go", "Later: textOr(request.Later, byDefault.Later),\n", "\t\tIssuerMode:             textOr(")
+	insert("server/contract/kinds.go", "Later: record.Later,\n", "\t\tIssuerMode:                         model.")
 	dir := t.TempDir()
 	for _, name := range []string{"model", "api", "client"} {
 		document, generated := filepath.Join(dir, "openapi.yaml"), filepath.Join(dir, name)
