@@ -67,8 +67,8 @@ proof: ## Run the long proof PROOF, of SIZE; .ci/README.md lists the proofs.
 
 lint: .ci/node_modules ## Lint the Go code and the contract, and check promises, spelling and wording.
 	.ci/promises
-	go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run
-	go vet ./...
+	go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run ./... ./.ci/release
+	go vet ./... ./.ci/release
 	cd .ci && npm run --silent lint && npm run --silent spelling
 	git grep -n --ignore-case --word-regexp --fixed-strings -f .ci/words.txt -- . ':!.ci/words.txt' && exit 1 || test $$? -eq 1
 

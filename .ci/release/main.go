@@ -1,5 +1,8 @@
-// Command requests prints the example requests of the contract as an .http file, which editors send. PROVIDERD_TOKEN in
-// the environment of the editor is the access token.
+// Release prints a part of a release that is generated: the example requests of the contract as an .http file, which
+// editors send, or the bill of materials of a providerd binary. .ci/dist calls it.
+//
+//	go run ./.ci/release         # the requests; PROVIDERD_TOKEN in the environment of the editor is the access token
+//	go run ./.ci/release BINARY  # the bill of materials
 package main
 
 import (
@@ -7,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log"
 	"maps"
 	"os"
 	"slices"
@@ -17,9 +21,18 @@ import (
 )
 
 func main() {
-	if err := printRequests(os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "requests: "+err.Error())
-		os.Exit(1)
+	log.SetFlags(0)
+	err := error(nil)
+	switch len(os.Args) {
+	case 1:
+		err = printRequests(os.Stdout)
+	case 2:
+		err = printBill(os.Stdout, os.Args[1])
+	default:
+		log.Fatal("usage: release [BINARY]")
+	}
+	if err != nil {
+		log.Fatal("release: " + err.Error())
 	}
 }
 

@@ -1,11 +1,9 @@
-// Command sbom prints the bill of materials of a providerd binary, in CycloneDX 1.5.
 package main
 
 import (
 	"debug/buildinfo"
-	"errors"
 	"fmt"
-	"os"
+	"io"
 	"runtime/debug"
 
 	cyclonedx "github.com/CycloneDX/cyclonedx-go"
@@ -13,22 +11,13 @@ import (
 	"example.com/providerd/store/sqlite"
 )
 
-func main() {
-	if err := run(os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "sbom: "+err.Error())
-		os.Exit(1)
-	}
-}
-
-func run(arguments []string) error {
-	if len(arguments) != 1 {
-		return errors.New("usage: sbom BINARY")
-	}
-	build, err := buildinfo.ReadFile(arguments[0])
+// printBill prints the bill of materials of a binary, in CycloneDX 1.5.
+func printBill(to io.Writer, binary string) error {
+	build, err := buildinfo.ReadFile(binary)
 	if err != nil {
 		return fmt.Errorf("read build info: %w", err)
 	}
-	encoder := cyclonedx.NewBOMEncoder(os.Stdout, cyclonedx.BOMFileFormatJSON).SetPretty(true)
+	encoder := cyclonedx.NewBOMEncoder(to, cyclonedx.BOMFileFormatJSON).SetPretty(true)
 	if err := encoder.EncodeVersion(billOf(build), cyclonedx.SpecVersion1_5); err != nil {
 		return fmt.Errorf("write the bill of materials: %w", err)
 	}
