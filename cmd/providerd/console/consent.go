@@ -2,12 +2,15 @@ package console
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/mattn/go-isatty"
 )
@@ -46,4 +49,9 @@ func (f ConsentFlag) Ask(out *Output, what string) error {
 		return errors.New("not confirmed; nothing was done")
 	}
 	return nil
+}
+
+// UntilInterrupted returns a context that the first SIGINT or SIGTERM cancels.
+func UntilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 }

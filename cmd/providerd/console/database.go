@@ -7,13 +7,22 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
 
 	"example.com/providerd/store"
+	"example.com/providerd/store/database"
+	"example.com/providerd/store/files"
+	"example.com/providerd/store/postgres"
+	"example.com/providerd/store/postgres/link"
 	"example.com/providerd/store/seal"
+	"example.com/providerd/store/sqlite"
 )
 
 // DefaultDatabase is the URL of the database by default.
@@ -83,4 +92,162 @@ func Source(flag, value string) string {
 		return variable
 	}
 	return "--" + flag
+}
+
+// DatabaseURL is the value of a flag that names a database: a SQLite file, or a database on a PostgreSQL server.
+type DatabaseURL struct {
+	Text string
+	// Path is the path of a SQLite database; "" for a database on a server.
+	Path string
+	// Postgres is the URL of a database on a server.
+	Postgres link.URL
+}
+
+// UnmarshalText parses the URL, or the path of a SQLite database such as data/x.db.
+func (u *DatabaseURL) UnmarshalText(text []byte) (err error) {
+	u.Text = string(text)
+	if link.IsURL(u.Text) {
+		u.Postgres, err = link.ParseURL(u.Text)
+		return err
+	}
+	if !strings.Contains(u.Text, ":") && !strings.Contains(u.Text, "//") && filepath.Ext(u.Text) == ".db" {
+		u.Text = sqlite.Scheme + u.Text
+	}
+	path, err := sqlite.Path(u.Text)
+	switch u.Path = path; {
+	case err != nil:
+		return fmt.Errorf("%w or postgres://USER@HOST/DATABASE", err)
+	case strings.Contains(path, "?"):
+		return errors.New("sqlite: takes a path without parameters; remove the question mark and what follows it")
+	case path == ":memory:":
+		return errors.New("sqlite::memory: would be lost when the program ends; use the path of a file")
+	case strings.Contains(path, "://"), strings.HasPrefix(path, "//"):
+		return errors.New("sqlite: takes a path, not a URL")
+	}
+	return checkPath(path)
+}
+
+// CheckPassword refuses a URL with a password that was passed as an argument.
+func (u DatabaseURL) CheckPassword(flag string, arguments []string) error {
+	isArgument := func(argument string) bool { return strings.Contains(argument, u.Text) }
+	if !u.Postgres.HasPassword() || !slices.ContainsFunc(arguments, isArgument) {
+		return nil
+	}
+	return fmt.Errorf("--%s: other users can see a password in an argument; set PROVIDERD_%s to the URL, "+
+		"or put the password into a file and set PGPASSFILE to its path", flag, strings.ToUpper(flag))
+}
+
+// Create opens the database, creates it if it does not exist, and migrates it to the schema of this program. If it must
+// be alone, a database with tables of other programs is refused.
+func (u DatabaseURL) Create(ctx context.Context, logger *slog.Logger, isAlone bool) (database.Database, error) {
+	switch {
+	case u.Path != "":
+		return sqlite.Create(ctx, u.Path, logger)
+	case isAlone:
+		return postgres.CreateAlone(ctx, u.Postgres, logger)
+	default:
+		return postgres.Create(ctx, u.Postgres, logger)
+	}
+}
+
+// Open opens the database without migrating it.
+func (u DatabaseURL) Open(ctx context.Context, logger *slog.Logger) (database.Database, error) {
+	if u.Path != "" {
+		return sqlite.Open(ctx, u.Path, logger)
+	}
+	return postgres.Open(ctx, u.Postgres, logger)
+}
+
+// OpenReadOnly opens the database for reading, even if it is damaged.
+func (u DatabaseURL) OpenReadOnly(ctx context.Context) (database.View, error) {
+	if u.Path != "" {
+		return sqlite.OpenReadOnly(ctx, u.Path)
+	}
+	return postgres.OpenReadOnly(ctx, u.Postgres)
+}
+
+// Migrate migrates the database, which over SQLite must exist, to the schema version of this program.
+func (u DatabaseURL) Migrate(ctx context.Context, logger *slog.Logger) error {
+	if u.Path != "" {
+		return sqlite.Migrate(ctx, u.Path, logger)
+	}
+	return postgres.Migrate(ctx, u.Postgres, logger)
+}
+
+// Dir returns the directory of the file that symbolic links lead to; SQLite keeps its other files there. It returns ""
+// for a database on a server.
+func (u DatabaseURL) Dir() string {
+	if u.Path == "" {
+		return ""
+	}
+	if target, err := filepath.EvalSymlinks(u.Path); err == nil {
+		return filepath.Dir(target)
+	}
+	return filepath.Dir(u.Path)
+}
+
+// DefaultKeyset returns the path of the keyset if no flag names it; "" if a flag must.
+func (u DatabaseURL) DefaultKeyset() string {
+	if u.Path == "" {
+		return ""
+	}
+	return filepath.Join(u.Dir(), "keyset.json")
+}
+
+// InitialTokenFile is the name of the file with the initial token, in the directory of a SQLite database.
+const InitialTokenFile = "initial-token"
+
+// DecodePath decodes the path of a file. It refuses an empty one, such as from a variable without a value, which the
+// parser's own mapper would take for the working directory, "-", and names that SQLite treats specially.
+func DecodePath(context *kong.DecodeContext, target reflect.Value) error {
+	var path string
+	if err := context.Scan.PopValueInto("file", &path); err != nil {
+		return err //nolint:wrapcheck // describeUsageError rewords errors of the parser.
+	}
+	if strings.HasPrefix(path, "~") {
+		path = kong.ExpandPath(path)
+	}
+	target.SetString(path)
+	switch path {
+	case "":
+		return errors.New("must not be empty")
+	case "-":
+		return errors.New(`"-" is not a file; pass the path of one`)
+	default:
+		return checkPath(path)
+	}
+}
+
+// checkPath refuses what only a shell replaces or removes, and names that SQLite treats specially.
+func checkPath(path string) error {
+	if regexp.MustCompile(`^[~$\s]|\s(#|$)`).MatchString(path) {
+		return errors.New("must not begin with ~ or $, or have a comment or white space around it; write the path in full")
+	}
+	return sqlite.CheckName(path)
+}
+
+// CheckDistinctPaths refuses a path that is used twice by the files of a database, its keyset, the initial token and
+// the output of a command, unless that is "".
+func CheckDistinctPaths(database DatabaseURL, keyset, output string) error {
+	var initialToken string
+	if database.Path != "" {
+		initialToken = filepath.Join(filepath.Dir(files.Resolve(database.Path)), InitialTokenFile)
+	}
+	used := map[string]string{}
+	for _, file := range [][2]string{
+		{"the database", database.Path},
+		{"the initial token", initialToken},
+		{"the keyset", cmp.Or(keyset, database.DefaultKeyset())},
+		{"the output file", output},
+	} {
+		if file[1] == "" {
+			continue
+		}
+		path := files.Resolve(file[1])
+		if other := used[path]; other != "" {
+			return fmt.Errorf("%s and %s would both be %s; use another file", other, file[0], path)
+		}
+		used[path] = file[0]
+	}
+	return nil
 }
