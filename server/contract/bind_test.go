@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"sync"
 	"testing"
+	_ "unsafe" // for the link to kin-openapi
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"pgregory.net/rapid"
@@ -75,5 +77,51 @@ func valueOf(t *rapid.T, property *openapi3.Schema) any {
 		return fmt.Sprint(rapid.SampledFrom(property.Enum).Draw(t, "value"))
 	default:
 		return rapid.String().Draw(t, "string")
+	}
+}
+
+// compiledPatterns is the cache of kin-openapi, which gives no access to it.
+//
+//go:linkname compiledPatterns github.com/getkin/kin-openapi/openapi3.compiledPatterns
+var compiledPatterns sync.Map //nolint:gochecknoglobals // It is a variable of kin-openapi.
+
+// TestPatternsAreMatchedByAutomata proves that kin-openapi uses the automata, which it does not for every pattern and
+// order of calls.
+func TestPatternsAreMatchedByAutomata(t *testing.T) {
+	if _, err := contract.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	compiledPatterns.Range(func(pattern, matcher any) bool {
+		count++
+		if name := fmt.Sprintf("%T", matcher); name != "*pattern.automaton" {
+			t.Errorf("%s is matched by %s", pattern, name)
+		}
+		return true
+	})
+	if count < 13 {
+		t.Errorf("%d patterns are compiled", count)
+	}
+}
+
+// BenchmarkSteps measures the steps that a create like those of cmd/bench takes in this package.
+func BenchmarkSteps(b *testing.B) {
+	document, err := contract.Load(b.Context())
+	processtest.Must(b, err)
+	op, _ := document.Operation("providers_oauth2_create")
+	body := []byte(`{"name":"bench 1234","authorization_flow":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01",` +
+		`"redirect_uris":"https://app1234.example.com/callback","sub_mode":"user_uuid"}`)
+	sent, err := op.Read(body)
+	processtest.Must(b, err)
+	for name, step := range map[string]func() error{
+		"read":     func() error { _, err := op.Read(body); return err },
+		"validate": func() error { return op.Validate(sent, false) },
+		"bind":     func() error { return sent.Bind(new(model.OAuth2ProviderRequest)) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				processtest.Must(b, step())
+			}
+		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -66,7 +67,6 @@ func TestVectorsOfManual(t *testing.T) {
 
 // wrapped returns secret keys beside a digest key of the same database, which the vectors lack.
 func wrapped(t *testing.T, master *seal.MasterKeys, databaseID, secretKeys []byte) seal.Wrapped {
-	t.Helper()
 	others, err := seal.NewKeys()
 	processtest.Must(t, err)
 	both, err := others.Wrap(master, master.PrimaryID(), databaseID)
@@ -105,4 +105,25 @@ func fromHex(t *testing.T, text string) []byte {
 	decoded, err := hex.DecodeString(text)
 	processtest.Must(t, err)
 	return decoded
+}
+
+func TestRandomAlphanumericIsUniform(t *testing.T) {
+	t.Parallel()
+	const perCharacter = 2000
+	counts := map[rune]int{}
+	for _, r := range seal.RandomAlphanumeric(62 * perCharacter) {
+		counts[r]++
+	}
+	if len(counts) != 62 {
+		t.Errorf("%d different characters, want 62", len(counts))
+	}
+	// Six standard deviations of the binomial distribution are about 270.
+	for r, count := range counts {
+		if count < perCharacter-270 || count > perCharacter+270 {
+			t.Errorf("%q occurs %d times, want about %d", r, count, perCharacter)
+		}
+	}
+	if !regexp.MustCompile(`^[0-9A-Za-z]{40}$`).MatchString(seal.RandomAlphanumeric(40)) {
+		t.Error("text is not 40 letters and digits")
+	}
 }

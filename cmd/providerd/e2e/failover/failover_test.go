@@ -1,5 +1,10 @@
 //go:build proof
 
+// Package failover_test makes PostgreSQL servers, replicas and networks fail under load, and accounts for each
+// create: no acknowledged one may be missing, and none may be stored twice. Tests of undisturbed replicas are in
+// serving, and tests of failover without a server in store/postgres.
+//
+// Start with TestFailover.
 package failover_test
 
 import (
@@ -27,6 +32,9 @@ const (
 	// maxRefusal is the documented limit of 5 seconds plus a margin for the busy machine.
 	maxRefusal = 7 * time.Second
 )
+
+// TestMain lets the test binary run as providerd.
+func TestMain(m *testing.M) { providerdtest.Main(m) }
 
 // site is the group of servers of a database.
 type site interface {
@@ -147,7 +155,6 @@ func (f *failover) awaitAcknowledged(t *testing.T, kind string) {
 
 // settle retries the unsettled creates.
 func (f *failover) settle(t *testing.T) {
-	t.Helper()
 	for _, e := range f.journal.open() {
 		for tries := 0; !f.send(e, tries%replicaCount); tries++ {
 			if tries == 10 {

@@ -7,9 +7,13 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -18,6 +22,7 @@ import (
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store/postgres/postgrestest"
 	"example.com/providerd/store/storetest/processtest"
 )
 
@@ -149,4 +154,89 @@ func TestLockOfAnotherProgram(t *testing.T) {
 	if waited := providerdtest.Scrape(t, ops)["providerd_lock_wait_seconds_total"]; waited < 5 {
 		t.Errorf("creates have waited %v s by the metric", waited)
 	}
+}
+
+// TestSequencesSetBack sets sequences back under load, as a database that was copied without them has them. Every create is
+// stored once, and no pk or event is given twice.
+func TestSequencesSetBack(t *testing.T) {
+	t.Parallel()
+	const replicas, callers, creates, rounds = 2, 8, 50, 3
+	cluster := postgrestest.NewCluster(t)
+	address := cluster.CreateDatabase(t)
+	parsed, err := url.Parse(address)
+	processtest.Must(t, err)
+	f := providerdtest.StartFleet(t, address, replicas)
+	journal := providerdtest.NewJournal()
+	load := journal.Load(callers, "k", func(name string) (providerdtest.Record, error) {
+		return providerdtest.ErrorUnlessCreated(f.Create(rand.IntN(replicas), name, ""))
+	})
+	follower := providerdtest.StartFollower(t, f.Dir, f.Command)
+	for range rounds {
+		for _, sequence := range []string{"providers_pk_seq", "events_id_seq"} {
+			journal.WaitForMore(t, creates)
+			cluster.Exec(t, strings.TrimPrefix(parsed.Path, "/"), "SELECT setval('"+sequence+"', 1, false)")
+		}
+	}
+	journal.WaitForMore(t, creates)
+	load.Stop()
+	journal.Compare(t, f.Stored(t, f.URL))
+	pks := map[int64]string{}
+	for name, record := range journal.Creates {
+		if other, isTaken := pks[record.PK]; isTaken {
+			t.Errorf("%s and %s have the pk %d", name, other, record.PK)
+		}
+		pks[record.PK] = name
+	}
+	follower.Verify(t)
+	f.Stop(t)
+}
+
+// TestPasswordIsReplaced changes the password of the server's role, and moves a new password file into place, after which
+// connections end. The URL also lists another server, whose line has another password.
+func TestPasswordIsReplaced(t *testing.T) {
+	t.Parallel()
+	cluster := postgrestest.NewCluster(t)
+	parsed, err := url.Parse(cluster.CreateDatabase(t))
+	processtest.Must(t, err)
+	database := parsed.Path[1:]
+	cluster.Exec(t, database, "CREATE ROLE server LOGIN PASSWORD 'first'", "GRANT CREATE ON SCHEMA public TO server")
+	away := "127.0.0.1:" + strconv.Itoa(processtest.FreePort(t))
+	dir := t.TempDir()
+	file := filepath.Join(dir, "pgpass")
+	replaceFile := func(user, password string) {
+		lines := fmt.Sprintf("%s:*:server:other\n%s:*:%s:%s\n", away, cluster.Address(), user, password)
+		processtest.Must(t, os.WriteFile(file+".new", []byte(lines), 0o600))
+		processtest.Must(t, os.Rename(file+".new", file))
+	}
+	replaceFile("server", "first")
+	address := fmt.Sprintf("postgres://server@%s,%s/%s?sslmode=disable", away, cluster.Address(), database)
+	environment := []string{"PROVIDERD_DATABASE=" + address, "PROVIDERD_KEYSET=keyset.json", "PGPASSFILE=" + file}
+	with := func(words ...string) []string { return slices.Concat(environment, words) }
+	providerdtest.RunCommand(t, dir, with("key", "create")...)
+	server := providerdtest.Serve(t, dir, environment...)
+	token := providerdtest.RunCommand(t, dir, with("token", "create", "--quiet", "--name", "initial", "--allow", "all")...)
+	processtest.Must(t, os.Mkdir(filepath.Join(dir, "data"), 0o700))
+	processtest.Must(t, os.WriteFile(filepath.Join(dir, "data", "initial-token"), []byte(token), 0o600))
+	client := contracttest.Client(t)
+	server.Create(t, client)
+
+	cluster.Exec(t, database, "ALTER ROLE server PASSWORD 'second'")
+	replaceFile("server", "second")
+	cluster.Exec(t, database, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'server'")
+	processtest.WaitUntil(t, "a create is stored", func() bool {
+		_, err := server.CreateOnce(client, "after")
+		return err == nil
+	})
+	providerdtest.RunCommand(t, dir, with("doctor")...)
+
+	replaceFile("another", "second")
+	providerdtest.ExpectExit(t, providerdtest.Command(t.Context(), dir, with("token", "list")...), 1,
+		`password authentication failed for the user in the URL \(SQLSTATE 28P01\): no line of PGPASSFILE matches `+
+			`HOST:PORT:DATABASE:USER; add one, or correct the URL`)
+
+	// The password of a connection service file comes before those of the password file.
+	replaceFile("server", "first")
+	services := filepath.Join(dir, "services")
+	processtest.Must(t, os.WriteFile(services, []byte("[replica]\npassword=second\n"), 0o600))
+	providerdtest.RunCommand(t, dir, with("PGSERVICEFILE="+services, "PGSERVICE=replica", "token", "list")...)
 }
