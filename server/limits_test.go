@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"example.com/providerd/server/listener"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // TestManyNetworksLiftNoLimit sends invalid tokens from more networks than are counted. Those that sent one most recently
@@ -82,19 +83,11 @@ func TestStalledHeadersShareMemory(t *testing.T) {
 		}
 	}
 	// The server notices a moment later that a connection is closed.
-	awaitLongHeader(t, address)
+	processtest.WaitUntil(t, "a long header is accepted", func() bool {
+		return connect(t, address).send(t, longHeader()+"\r\n").answer(t).StatusCode == http.StatusOK
+	})
 	if again := fillWithHeaders(t, address); len(again) < len(stalled)/2 {
 		t.Errorf("%d long headers fit, at first %d", len(again), len(stalled))
-	}
-}
-
-// awaitLongHeader sends requests with long headers until one is served.
-func awaitLongHeader(t *testing.T, address string) {
-	t.Helper()
-	for begun := time.Now(); connect(t, address).send(t, longHeader()+"\r\n").answer(t).StatusCode != http.StatusOK; {
-		if time.Since(begun) > time.Minute {
-			t.Fatal("no long header is accepted")
-		}
 	}
 }
 

@@ -107,7 +107,6 @@ func TestWrongPathsInABrowser(t *testing.T) {
 
 // checkStyle checks that a page loads its style sheet and its script, and nothing that its policy does not allow.
 func checkStyle(t *testing.T, path string, page answer) {
-	t.Helper()
 	if policy := page.header.Get("Content-Security-Policy"); !strings.Contains(policy, "default-src 'none'; style-src 'self'; script-src 'self'; ") {
 		t.Errorf("%s: the policy is %q", path, policy)
 	}
@@ -149,7 +148,6 @@ func checkSecurityHeaders(t *testing.T, path string, header http.Header) {
 
 // checkMethods checks that a page can only be read.
 func (h *harness) checkMethods(t *testing.T, path string) {
-	t.Helper()
 	if got := h.send(t, http.MethodHead, path, nil); got.status != http.StatusOK || len(got.body) != 0 {
 		t.Errorf("HEAD %s answers %d %s", path, got.status, got.body)
 	}

@@ -145,9 +145,7 @@ func TestResealSkipsDamagedSecrets(t *testing.T) {
 				resealed, outdated, want-1, want, removed, err)
 		}
 	}
-	if err := opened.Providers.Delete(t.Context(), []int64{2}); err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, opened.Providers.Delete(t.Context(), []int64{2}))
 	if removed, err := opened.Keys.Reseal(t.Context(), func(int64, int64) {}); err != nil || removed != 1 {
 		t.Errorf("removed %d keys, want 1, %v", removed, err)
 	}

@@ -210,9 +210,7 @@ func TestConcurrentFirstStarts(t *testing.T) {
 		if stored := names(t, opened); len(stored) != programs {
 			t.Errorf("names are %v", stored)
 		}
-		if err := opened.Close(); err != nil {
-			t.Error(err)
-		}
+		processtest.Must(t, opened.Close())
 	}
 }
 

@@ -86,7 +86,6 @@ func TestPatternsMeanTheSame(t *testing.T) {
 
 // patternsOf returns all different patterns of the contract.
 func patternsOf(t *testing.T) (patterns []string) {
-	t.Helper()
 	var document any
 	processtest.Must(t, yaml.Unmarshal(contract.YAML(), &document))
 	text, err := json.Marshal(document)

@@ -50,7 +50,6 @@ func TestComparisonFindsDifference(t *testing.T) {
 }
 
 func expectDifference(t *testing.T, target *capturing, table, damage string) {
-	t.Helper()
 	source, keyset := filled(t)
 	_, err := copies.Copy(t.Context(), source, target, keyset, true, func(done, total int64) {
 		if done == total {

@@ -38,9 +38,7 @@ func TestSyncErrors(t *testing.T) {
 			if err := errors.Join(err, withoutSync(draft.Fd(), isOfDraft, name)); !errors.Is(err, syscall.EIO) {
 				t.Errorf("name taken: %v, draft: %v: error is %v, want %v", isTaken, isOfDraft, err, syscall.EIO)
 			}
-			if err := draft.Cleanup(); err != nil {
-				t.Error(err)
-			}
+			processtest.Must(t, draft.Cleanup())
 			var want []string
 			if isTaken {
 				want = []string{path}
@@ -74,9 +72,7 @@ func TestNewDirectoriesAreSynced(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(dir, c.created)); c.parent != "" && !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("create %s: %s was left, %v", c.path, c.created, err)
 		}
-		if err := files.CreateDir(path); err != nil {
-			t.Error(err)
-		}
+		processtest.Must(t, files.CreateDir(path))
 		if info, err := os.Stat(path); err != nil || info.Mode() != fs.ModeDir|0o700 {
 			t.Errorf("%s is %v, %v", c.path, info, err)
 		}

@@ -62,7 +62,6 @@ func TestBlockedCreatesFailAlone(t *testing.T) {
 
 // createAmongHeld creates client_ids, every sixth of which is held, and returns the size of the batch of one of these.
 func createAmongHeld(t *testing.T, opened *store.Store, round int) int {
-	t.Helper()
 	var group sync.WaitGroup
 	var timing store.Timing
 	for i := range 60 {
@@ -106,7 +105,6 @@ func TestBlockedCreatesAreTriedAgain(t *testing.T) {
 // isStoredAfterWait reports whether a create was stored after others had held its client_id until its batch gave up. It
 // returns false if there was no batch, or if this took longer than a create is tried again.
 func isStoredAfterWait(t *testing.T, url string, opened *store.Store, watching *postgres.Database, round int) bool {
-	t.Helper()
 	held := fmt.Sprint("held ", round)
 	end := begin(t, url, "UPDATE providers SET client_id = '"+held+"' WHERE client_id = 'before'")
 	var group sync.WaitGroup
@@ -157,9 +155,7 @@ func TestInsertHasAnIDBeforePKs(t *testing.T) {
 		t.Error("a transaction without an id has generated a pk")
 	}
 	end()
-	if err := <-inserted; err != nil {
-		t.Error(err)
-	}
+	processtest.Must(t, <-inserted)
 }
 
 // While a server is away or accepts no writes, an insert is known to have stored nothing, even on connections that were
@@ -251,9 +247,7 @@ func TestOtherWarnings(t *testing.T) {
 	if replayed, err := keyedCreate(t.Context(), opened, "before"); err != nil || !replayed {
 		t.Errorf("replayed is %v, %v", replayed, err)
 	}
-	if err := opened.Ready(t.Context()); err != nil {
-		t.Error(err)
-	}
+	processtest.Must(t, opened.Ready(t.Context()))
 	rotate(t, opened)
 }
 

@@ -200,7 +200,6 @@ func TestKeyRemovedWhileBatchWaits(t *testing.T) {
 // removeWhileBlocked rotates and reseals while a statement in a transaction blocks a create of the client_id waits. It
 // reports whether the create was stored and the reseal ended, with the key removed or in use.
 func removeWhileBlocked(t *testing.T, cluster *postgrestest.Cluster, block string) bool {
-	t.Helper()
 	url, path := cluster.CreateDatabase(t), newKeyset(t)
 	opened, operator, watching := openStore(t, url, path), openOperator(t, url, path), create(t, url)
 	cluster.Exec(t, databaseOf(t, url),

@@ -182,9 +182,7 @@ func TestSettingsOfTheDatabase(t *testing.T) {
 				}
 				opened := openStore(t, url, newKeyset(t))
 				createEveryCharacter(t, opened)
-				if err := opened.Ready(t.Context()); err != nil {
-					t.Error(err)
-				}
+				processtest.Must(t, opened.Ready(t.Context()))
 				if _, err := inspect(t, url).Check(t.Context()); err != nil {
 					t.Error(err)
 				}
@@ -198,7 +196,6 @@ func TestSettingsOfTheDatabase(t *testing.T) {
 }
 
 func createEveryCharacter(t *testing.T, opened *store.Store) {
-	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var others sync.WaitGroup
 	for i := range 4 {

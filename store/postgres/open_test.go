@@ -170,9 +170,7 @@ func TestMigrationsTakeTurns(t *testing.T) {
 	var group sync.WaitGroup
 	for range programs {
 		group.Go(func() {
-			if err := closed(postgres.Create(t.Context(), parse(t, url), logger)); err != nil {
-				t.Error(err)
-			}
+			processtest.Must(t, closed(postgres.Create(t.Context(), parse(t, url), logger)))
 		})
 	}
 	group.Wait()

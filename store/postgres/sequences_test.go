@@ -38,7 +38,6 @@ func newCopied(t *testing.T, cluster *postgrestest.Cluster, keyset string) (url 
 
 // copyRows copies rows as pg_dump does, without triggers and sequences. pg_dump refuses newer servers.
 func copyRows(t *testing.T, cluster *postgrestest.Cluster, source, target string) {
-	t.Helper()
 	processtest.Run(t, cluster.Command("bash", "-euo", "pipefail", "-c", `for table in providers applications backchannels tokens keyset events; do
 		psql --command="COPY $table TO STDOUT" "$1" | psql --quiet --set=ON_ERROR_STOP=1 \
 			--command='SET session_replication_role = replica' --command="COPY $table FROM STDIN" "$2"

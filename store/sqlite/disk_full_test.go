@@ -24,9 +24,7 @@ func smallDisk(t *testing.T) string {
 		t.Fatalf("mount a small disk: %v", err)
 	}
 	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
+		processtest.Must(t, syscall.Unmount(dir, syscall.MNT_DETACH))
 	})
 	return dir
 }
@@ -56,9 +54,7 @@ func TestDiskFullOfBackup(t *testing.T) {
 		if left, err := filepath.Glob(backup + "*"); err != nil || len(left) > 0 {
 			t.Errorf("files are %v, %v", left, err)
 		}
-		if err := r.commit(t.Context(), "after it"); err != nil {
-			t.Error(err)
-		}
+		processtest.Must(t, r.commit(t.Context(), "after it"))
 		r.close(t)
 	}
 }

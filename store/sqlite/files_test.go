@@ -127,9 +127,7 @@ func TestOpenInUnusualState(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		if err := opened.commit(t.Context(), mode.String()); err != nil {
-			t.Error(err)
-		}
+		processtest.Must(t, opened.commit(t.Context(), mode.String()))
 		opened.close(t)
 	}
 }
@@ -205,9 +203,7 @@ func TestWrongBackupIsRejected(t *testing.T) {
 	for want, harm := range map[string]func(draft string){
 		"entries:1 ": func(draft string) { storetest.Execute(t, draft, "DELETE FROM entries WHERE slug = 'first'") },
 		"removed or replaced while in use": func(string) {
-			if err := os.Rename(r.path+"-shm", r.path+"-shm.away"); err != nil {
-				t.Error(err)
-			}
+			processtest.Must(t, os.Rename(r.path+"-shm", r.path+"-shm.away"))
 		},
 	} {
 		dir := t.TempDir()
@@ -238,9 +234,7 @@ func TestRestoreRechecksBeforeReplacing(t *testing.T) {
 	r := newRig(t)
 	backup := filepath.Join(t.TempDir(), "backup.db")
 	processtest.Must(t, r.commit(t.Context(), "kept"), r.Backup(t.Context(), backup, noProgress, noCheck))
-	if err := r.commit(t.Context(), "later"); err != nil {
-		t.Fatal(err)
-	}
+	processtest.Must(t, r.commit(t.Context(), "later"))
 	r.close(t)
 	restoration := sqlite.Restoration{
 		Backup: backup, Database: r.path, Replace: true, Progress: noProgress, Restored: func(*gorm.DB) error { return nil },

@@ -119,9 +119,7 @@ func (r *rig) slugs(t *testing.T) []string {
 
 func (r *rig) close(t *testing.T) {
 	t.Helper()
-	if err := r.Close(); err != nil {
-		t.Error(err)
-	}
+	processtest.Must(t, r.Close())
 }
 
 // fill commits until the WAL was reset twice: the database file has another generation, and no checkpoint is running.
@@ -165,9 +163,7 @@ func TestStopWaitsForTransaction(t *testing.T) {
 		state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", other.Command.Process.Pid))
 		return err == nil && strings.Contains(string(state), ") T ")
 	})
-	if err := r.commit(t.Context(), "beside it"); err != nil {
-		t.Error(err)
-	}
+	processtest.Must(t, r.commit(t.Context(), "beside it"))
 	processtest.Must(t, other.Command.Process.Signal(syscall.SIGCONT))
 	group.Wait()
 	if slugs := r.slugs(t); !slices.Equal(slugs, []string{"stopped", "beside it"}) {

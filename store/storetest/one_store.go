@@ -134,7 +134,6 @@ func testRefusedValues(t *testing.T, database *store.Store) {
 
 // createAround creates a provider with a value among 255 others with a prefix, and returns the size of its batch.
 func createAround(t *testing.T, database *store.Store, prefix string, set func(settings *records.OAuth2Settings)) int {
-	t.Helper()
 	const count, refused = 256, 100
 	creates, timing := make([]attempt, count), store.Timing{}
 	for i := range creates {

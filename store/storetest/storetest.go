@@ -250,7 +250,6 @@ func FillSQLite(t testing.TB, path string, count int) {
 }
 
 func filledRow(t testing.TB, keys *seal.Keys, pk int) []any {
-	t.Helper()
 	kind, name, secret := "oauth2", "old", fmt.Sprint("secret ", pk)
 	if pk%10 == 0 {
 		kind, name, secret = "workspace_directory", "directory", `{"key":"example"}`

@@ -71,7 +71,6 @@ func NewClusterIn(t testing.TB, locale string) *Cluster {
 
 // NewClusterOf is NewCluster with the programs in a directory.
 func NewClusterOf(t testing.TB, programs string) *Cluster {
-	t.Helper()
 	return newCluster(t, programs, "")
 }
 

@@ -139,7 +139,6 @@ func digest(key providerdtest.ClearKey, text []byte) string {
 
 // defaultsOf returns the fields that a response has and its request has not, in the form of columns.
 func defaultsOf(t *testing.T, request, response string) map[string]any {
-	t.Helper()
 	var sent, stored map[string]any
 	processtest.Must(t, json.Unmarshal([]byte(request), &sent), json.Unmarshal([]byte(response), &stored))
 	for name, value := range stored {
@@ -154,7 +153,6 @@ func defaultsOf(t *testing.T, request, response string) map[string]any {
 // rowText returns the columns of a record that are neither NULL nor the default in JSON, with the secret in plain text and
 // the links.
 func rowText(t *testing.T, dir string, of line, defaults map[string]any) []byte {
-	t.Helper()
 	if of.Kind == "" {
 		members := rowOf(t, dir, "SELECT * FROM tokens WHERE id = ?", of.Subject)
 		members["operations"] = json.RawMessage(members["operations"].(string))

@@ -88,7 +88,6 @@ func TestFollowKilled(t *testing.T) {
 
 // followUntilKilled appends lines to a file until the program is killed at a random time, soon after it has printed.
 func (s *site) followUntilKilled(t *testing.T) {
-	t.Helper()
 	file, err := os.OpenFile(filepath.Join(s.Dir, "followed.jsonl"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	processtest.Must(t, err)
 	defer func() { _ = file.Close() }()

@@ -62,7 +62,6 @@ func (s *site) expectUnchanged(t *testing.T, entries int) {
 
 // kill runs a command and kills it at a random time after it has printed its plan, unless it ends before.
 func kill(t *testing.T, command *exec.Cmd) (isKilled bool) {
-	t.Helper()
 	child, err := processtest.Start(command)
 	processtest.Must(t, err)
 	processtest.WaitUntil(t, "the command prints the plan", func() bool {
@@ -160,7 +159,6 @@ func (s *site) apply(t *testing.T) (conflicts int) {
 
 // interfere updates some records at random times.
 func (s *site) interfere(t *testing.T, pks map[int]int64) {
-	t.Helper()
 	const updates = 5
 	for _, pk := range slices.Collect(maps.Values(pks))[:min(updates, len(pks))] {
 		s.try(t, "provider was changed or deleted in the meantime|no such record|"+busy,

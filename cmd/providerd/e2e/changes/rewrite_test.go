@@ -111,7 +111,6 @@ func (l *ledger) copy(t *testing.T) string {
 // keep makes a history of creates, updates, renames and deletions, and keeps the lines. They show that an older copy is
 // not the database.
 func (l *ledger) keep(t *testing.T) {
-	t.Helper()
 	m := newModel(31)
 	for range 3 {
 		m.change(40)
@@ -141,7 +140,6 @@ func (l *ledger) keep(t *testing.T) {
 // expectNoFalseAlarm rotates keys, copies the database there and back, restores a backup of the copy, and expects that
 // nothing differs from the lines.
 func (l *ledger) expectNoFalseAlarm(t *testing.T) {
-	t.Helper()
 	l.RunCommand(t, "key", "rotate")
 	l.RunCommand(t, "key", "reseal")
 	for _, line := range []string{
@@ -160,7 +158,6 @@ func (l *ledger) expectNoFalseAlarm(t *testing.T) {
 
 // read reads the lines.
 func (l *ledger) read(t *testing.T, lines string) {
-	t.Helper()
 	kinds, changed := map[int64]string{}, map[int64]bool{}
 	for _, line := range linesOf(t, lines) {
 		l.lastEventID = line.ID

@@ -116,7 +116,6 @@ func TestCopyThereAndBack(t *testing.T) {
 
 // expectCopy compares everything that commands show of two databases. The copy has more events.
 func expectCopy(t *testing.T, dir, url, of string) {
-	t.Helper()
 	for _, line := range []string{
 		"provider list --output json --reveal", "token list --output json", "application list --output json",
 		"audit list --output jsonl",

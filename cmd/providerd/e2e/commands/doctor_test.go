@@ -55,7 +55,6 @@ func newSetUp(t *testing.T) setUp {
 
 // examine runs the doctor, and returns its findings and exit status.
 func (s setUp) examine(t *testing.T) ([]finding, int) {
-	t.Helper()
 	command := providerdtest.Command(t.Context(), s.dir, append([]string{"doctor", "--output", "json"}, s.flags...)...)
 	command.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		return strings.HasPrefix(variable, "PROVIDERD_")

@@ -186,7 +186,6 @@ func (r *rotating) replay(t *testing.T) bool {
 
 // keepBackup makes a backup and keeps the keyset.
 func (r *rotating) keepBackup(t *testing.T, round int) {
-	t.Helper()
 	dir := filepath.Dir(r.Keyset())
 	kept := keptBackup{
 		path: filepath.Join(dir, fmt.Sprintf("older-%d", round)), keyset: filepath.Join(dir, fmt.Sprintf("older-%d.json", round)),
@@ -203,7 +202,6 @@ func (r *rotating) keepBackup(t *testing.T, round int) {
 
 // replaceMasterKey replaces the master key. The last backup, from before rotations, still opens with the keyset.
 func (r *rotating) replaceMasterKey(t *testing.T) {
-	t.Helper()
 	last := r.backups[len(r.backups)-1]
 	providerdtest.CheckIncludes(t, r.restored(t, last.path, r.Keyset()), last.records)
 	next := r.Keyset() + ".next"
@@ -220,7 +218,6 @@ func (r *rotating) replaceMasterKey(t *testing.T) {
 
 // restoreKept restores a backup with the keyset of its time. The last keyset is refused unless it is that.
 func (r *rotating) restoreKept(t *testing.T, kept keptBackup) {
-	t.Helper()
 	if keyID(t, r.Fleet, "master") != kept.masterID {
 		command := r.Command(t.Context(), "restore", kept.path, "--replace")
 		if r.cluster != nil {

@@ -164,7 +164,6 @@ func expect(script *testscript.TestScript, want, stream, pattern string, words [
 // serveScript starts a server. If a script must have an initial token, as the first start creates one for SQLite, it
 // creates that and the keyset over PostgreSQL.
 func serveScript(t *testing.T, script *testscript.TestScript, arguments []string) *providerdtest.Server {
-	t.Helper()
 	dir, environment := script.Getenv("WORK"), []string{}
 	for _, name := range []string{"PROVIDERD_DATABASE", "PROVIDERD_KEYSET"} {
 		if value := script.Getenv(name); value != "" {

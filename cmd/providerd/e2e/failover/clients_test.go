@@ -148,7 +148,6 @@ type probe struct {
 
 // startProbe probes the database of a URL until the test ends.
 func startProbe(t *testing.T, url string) *probe {
-	t.Helper()
 	config, err := pgx.ParseConfig(url + "&target_session_attrs=read-write")
 	processtest.Must(t, err)
 	all := stdlib.OpenDB(*config)
@@ -166,7 +165,6 @@ func startProbe(t *testing.T, url string) *probe {
 
 // start probes one server until the test ends. An insert with a warning does not count: no standby has received it.
 func (p *probe) start(t *testing.T, config *pgx.ConnConfig) {
-	t.Helper()
 	var isWarned atomic.Bool
 	config.RuntimeParams["client_min_messages"] = "warning"
 	config.OnNotice = func(_ *pgconn.PgConn, notice *pgconn.Notice) {

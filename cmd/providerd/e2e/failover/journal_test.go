@@ -203,7 +203,6 @@ const tableHeading = "| fault | rounds | acknowledged | unknown at first | missi
 
 // reportFailover fails the test if a create is lost, doubled or late, and saves the figures of a whole run.
 func reportFailover(t *testing.T, results []roundResult, rounds int) {
-	t.Helper()
 	var kinds []string
 	ofKind := map[string][]roundResult{}
 	for _, r := range results {

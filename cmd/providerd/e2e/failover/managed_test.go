@@ -31,7 +31,6 @@ type managed struct{ nodes []*managedNode }
 // newManaged starts nodes, one of them the primary and one its synchronous standby. It returns a URL of all nodes. If
 // the test's process is killed, their servers keep running.
 func newManaged(t *testing.T) (site, string) {
-	t.Helper()
 	processtest.NeedPrograms(t, "patroni", "patroni", "etcd")
 	m, etcd, password := managed{}, startEtcd(t), rand.Text()
 	var addresses []string
@@ -45,7 +44,6 @@ func newManaged(t *testing.T) (site, string) {
 
 // startEtcd starts etcd, and returns its address.
 func startEtcd(t *testing.T) string {
-	t.Helper()
 	etcd, address := postgrestest.NewServer(t), processtest.Local(processtest.FreePort(t))
 	peers := "http://" + processtest.Local(processtest.FreePort(t))
 	etcd.Launch(etcd.Command("etcd", "--data-dir", "data", "--enable-v2",
@@ -107,7 +105,6 @@ func (m managed) replace(t *testing.T, strike func(old *managedNode)) *managedNo
 
 // switchOver swaps the primary with its synchronous standby.
 func (m managed) switchOver(t *testing.T, primary *managedNode) {
-	t.Helper()
 	m.await(t, "a switchover", func() error {
 		members, err := primary.members()
 		if err != nil {
@@ -237,7 +234,6 @@ postgresql:
 
 // newManagedNode returns a node that is not yet started.
 func newManagedNode(t *testing.T, name, password, etcd string) *managedNode {
-	t.Helper()
 	n := &managedNode{
 		Server: postgrestest.NewServer(t), name: name, password: password,
 		address: processtest.Local(processtest.FreePort(t)), rest: processtest.Local(processtest.FreePort(t)),

@@ -41,13 +41,11 @@ func newPair(t *testing.T) (site, string) {
 
 // newAsynchronousPair is newPair with a standby for which commits do not wait.
 func newAsynchronousPair(t *testing.T) (site, string) {
-	t.Helper()
 	return pairWith(t, postgrestest.NewCluster(t), true)
 }
 
 // newTerseGermanPair is newPair with servers that send messages in German, and by default only errors.
 func newTerseGermanPair(t *testing.T) (site, string) {
-	t.Helper()
 	primary := postgrestest.NewClusterIn(t, postgrestest.German)
 	primary.Exec(t, "postgres", "ALTER ROLE postgres SET client_min_messages = error")
 	return pairWith(t, primary, false)

@@ -78,7 +78,6 @@ func TestMaliciousServers(t *testing.T) {
 
 // applyToHostile applies a file, which must fail with the error want.
 func applyToHostile(t *testing.T, url, timeout, want string) {
-	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	command := providerdtest.Command(ctx, t.TempDir(), "PROVIDERD_TOKEN"+"=pvd_hunter2",

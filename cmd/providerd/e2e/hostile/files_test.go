@@ -94,7 +94,6 @@ func (a accident) damage(t *testing.T, suffix string) {
 // expectRefusals checks that creates, readiness, and commands that write all fail with the same words. It returns the
 // number of creates with an unknown outcome.
 func expectRefusals(t *testing.T, server *providerdtest.Server, client *http.Client, words string) (unknown int) {
-	t.Helper()
 	for range 20 {
 		const path, body = providerdtest.OAuth2Path, providerdtest.OAuth2Body
 		text := server.ExpectPost(t, client, http.StatusServiceUnavailable, path, body, "")
@@ -144,7 +143,6 @@ func TestAccidentsWithFiles(t *testing.T) {
 
 // strike strikes the database under load, and restores it.
 func (a accident) strike(t *testing.T, restarts bool) {
-	t.Helper()
 	const callers = 3
 	dir, client, sent := t.TempDir(), contracttest.Client(t), providerdtest.NewJournal()
 	database := filepath.Join(dir, "data", "providerd.db")
@@ -186,7 +184,6 @@ func (a accident) strike(t *testing.T, restarts bool) {
 
 // runsCheckpoint reports whether a program holds SQLite's lock of checkpoints, which is a byte of the wal-index.
 func runsCheckpoint(t *testing.T, database string) bool {
-	t.Helper()
 	index, err := os.OpenFile(database+"-shm", os.O_RDWR, 0)
 	processtest.Must(t, err)
 	const byteOfLock = 121

@@ -52,7 +52,6 @@ func TestCostlyBodies(t *testing.T) {
 }
 
 func sendCostlyBodies(t *testing.T, callers int) {
-	t.Helper()
 	server := serveShipped(t)
 	crowd := newHostileCrowd(t, server.URL)
 	for i := range callers {
@@ -125,7 +124,6 @@ type hostileCrowd struct {
 }
 
 func newHostileCrowd(t *testing.T, url string) *hostileCrowd {
-	t.Helper()
 	transport := &http.Transport{MaxIdleConnsPerHost: 1_000}
 	t.Cleanup(transport.CloseIdleConnections)
 	crowd := &hostileCrowd{url: url, client: &http.Client{Transport: transport, Timeout: time.Minute}, statuses: map[int]int{}}
@@ -139,7 +137,6 @@ func newHostileCrowd(t *testing.T, url string) *hostileCrowd {
 
 // exchange sends bodies and reads the responses until ctx is canceled.
 func (c *hostileCrowd) exchange(ctx context.Context, t *testing.T, token string, number int) {
-	t.Helper()
 	for i := number; ctx.Err() == nil; i++ {
 		shape, key := i%len(c.bodies), ""
 		if i%2 == 0 {

@@ -82,7 +82,6 @@ func failToPrint(t *testing.T, dir string, stdout *os.File, line string) string 
 
 // stuckPipe returns the end of a pipe that is full.
 func stuckPipe(t *testing.T) *os.File {
-	t.Helper()
 	reader, writer, err := os.Pipe()
 	processtest.Must(t, err)
 	t.Cleanup(func() { _ = errors.Join(reader.Close(), writer.Close()) })

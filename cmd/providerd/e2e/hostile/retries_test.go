@@ -52,7 +52,6 @@ type retryingCrowd struct {
 }
 
 func (c *retryingCrowd) attack(t *testing.T, retries, stalls int, duration time.Duration) {
-	t.Helper()
 	client := newTrustingClient(t)
 	var tokens []string
 	for i := range 5 {

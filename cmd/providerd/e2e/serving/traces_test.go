@@ -100,7 +100,6 @@ func (c tracedCall) send(t *testing.T, server *providerdtest.Server) {
 
 // check checks the spans and the log line of the request.
 func (c tracedCall) check(t *testing.T, spans []*tracepb.Span, line map[string]any) {
-	t.Helper()
 	logged, _ := line["trace_id"].(string)
 	isNew := logged != "" && logged != clientTrace
 	if isWanted := logged == c.trace || c.trace == "new" && isNew; !isWanted {

@@ -37,7 +37,6 @@ func (b builder) run(t *testing.T, arguments ...string) string {
 // tree, with the tools of this host and with another directory instead of /out. The last stage is unchanged. The copy
 // is a clean clone, so that the program contains its commit.
 func buildContext(t *testing.T) (dir, commit string) {
-	t.Helper()
 	dockerfile := strings.ReplaceAll(providerdtest.ReadFile(t, "cmd/providerd/deploy/Dockerfile"), "\\\n", "")
 	first, last, found := strings.Cut(dockerfile, "\nFROM scratch\n")
 	version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(providerdtest.ReadFile(t, "go.mod"))[1]
@@ -118,7 +117,6 @@ func TestDistImage(t *testing.T) {
 
 // checkReadOnlyRoot fails t if the image writes outside of its volume, as with "docker run --read-only".
 func (b builder) checkReadOnlyRoot(t *testing.T, container string) {
-	t.Helper()
 	root, volume := b.run(t, "mount", container), t.TempDir()
 	const script = `mount --bind "$1/data" "$2"
 mount --bind -o ro "$1" "$1"

@@ -53,7 +53,6 @@ func builtBinaries(t *testing.T) map[string]string {
 
 // checkStatic fails t if a binary needs a library or a loader.
 func checkStatic(t *testing.T, path string) {
-	t.Helper()
 	file, err := elf.Open(path)
 	processtest.Must(t, err)
 	defer func() { _ = file.Close() }()
@@ -71,7 +70,6 @@ func checkStatic(t *testing.T, path string) {
 // checkServes fails t unless a program serves and its commands work. The runner is the program or an emulator and the
 // program.
 func checkServes(t *testing.T, runner []string) {
-	t.Helper()
 	dir := t.TempDir()
 	command := func(arguments ...string) *exec.Cmd {
 		built := exec.CommandContext(t.Context(), runner[0], append(runner[1:len(runner):len(runner)], arguments...)...)
@@ -172,7 +170,6 @@ COMP_LINE="providerd ver" COMP_POINT=13 $(complete -p providerd | sed -E "s/.* -
 // namespace with overlays over /etc and /usr/local, so that the host does not change. The commands start in an empty
 // directory, so that no file name completes a command.
 func afterInstalling(t *testing.T, install, commands string) string {
-	t.Helper()
 	processtest.NeedRoot(t)
 	distDir(t)
 	processtest.NeedPrograms(t, "shells", "zsh", "fish")

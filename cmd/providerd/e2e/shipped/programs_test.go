@@ -85,7 +85,6 @@ func TestPrometheusScrapes(t *testing.T) {
 
 // checkAlerts waits until Prometheus has evaluated all alerts, none of which may fire.
 func checkAlerts(t *testing.T, prometheus string) {
-	t.Helper()
 	count := 0
 	processtest.WaitUntil(t, "all alerts were evaluated", func() bool {
 		var data struct {
@@ -115,7 +114,6 @@ func checkAlerts(t *testing.T, prometheus string) {
 // checkSeries checks that the series of queries exist in Prometheus, and that all series of providerd, or others of the
 // same histogram, are queried.
 func checkSeries(t *testing.T, prometheus string, queries []string) {
-	t.Helper()
 	var scraped []string
 	getPrometheus(t, prometheus+"/api/v1/label/__name__/values", &scraped)
 	names := regexp.MustCompile(`\b(?:up|(?:providerd|go|process)_[a-z0-9_]+)\b`)
@@ -140,7 +138,6 @@ func checkSeries(t *testing.T, prometheus string, queries []string) {
 
 // startPrometheus starts a Prometheus that scrapes addresses each second. It returns its URL.
 func startPrometheus(t *testing.T, targets ...string) string {
-	t.Helper()
 	processtest.NeedPrograms(t, "prometheus", "prometheus")
 	config := providerdtest.ReadFile(t, "cmd/providerd/deploy/prometheus.yaml")
 	alerts := providerdtest.Path(t, "cmd/providerd/deploy/alerts.yaml")

@@ -21,7 +21,6 @@ import (
 // bootSystemd starts systemd as process 1 of its own namespaces, with providerd installed as a service, and waits until
 // it is running. It does not change the files of this host. It takes root, and fails in most containers.
 func bootSystemd(t *testing.T) (pid string) {
-	t.Helper()
 	processtest.NeedPrograms(t, "systemd", "systemd-analyze")
 	output, err := exec.CommandContext(t.Context(), "testdata/boot-systemd", "probe").CombinedOutput()
 	if err != nil {
@@ -58,7 +57,6 @@ func bootSystemd(t *testing.T) (pid string) {
 
 // stopSystemd kills process 1, and with it all processes of its namespace. It then removes the control groups.
 func stopSystemd(t *testing.T, start *processtest.Child, dir string) {
-	t.Helper()
 	if child, err := childOf(start.Command.Process.Pid); err == nil && !start.HasEnded() {
 		_ = syscall.Kill(child, syscall.SIGKILL)
 		_ = start.Wait()
@@ -90,7 +88,6 @@ func inNamespace(t *testing.T, part, dir string) *exec.Cmd {
 // writeUnits writes the units for systemd: the shipped unit with shorter timeouts and a free port, the journal, and the
 // targets that services depend on.
 func writeUnits(t *testing.T, dir string) {
-	t.Helper()
 	for _, path := range []string{"providerd.service.d", "sysinit.target.wants"} {
 		processtest.Must(t, os.MkdirAll(filepath.Join(dir, path), 0o755))
 	}

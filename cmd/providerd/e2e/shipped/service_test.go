@@ -114,7 +114,6 @@ func TestServiceUnderSystemd(t *testing.T) {
 // expectConfined fails t unless the process runs as a dynamic user without privileges, dumps no core, and has a memory
 // limit.
 func (s service) expectConfined(t *testing.T) {
-	t.Helper()
 	for name, want := range map[string]string{"LimitCORE": "0", "MemoryMax": "536870912"} {
 		if got := s.property(t, name); got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)
@@ -132,7 +131,6 @@ func (s service) expectConfined(t *testing.T) {
 
 // expectBackup starts the unit that backs the database up, and fails t unless the backup can be read.
 func (s service) expectBackup(t *testing.T) {
-	t.Helper()
 	const backup = "cd /var/lib/providerd-backup && grep --quiet '^providerd_backup_success 1$' /run/providerd-backup/providerd-backup.prom && " +
 		"cp providerd-*.db /tmp/copy.db && providerd provider list --database /tmp/copy.db --keyset /var/lib/providerd/keyset.json"
 	s.run(t, "systemctl start providerd-backup")
@@ -156,7 +154,6 @@ func (s service) expectRestart(t *testing.T, signal, reason string) {
 // expectDrained restarts the service. While it drains, it must not be ready but must still create. Its drain delay is
 // longer than TimeoutStopSec.
 func (s service) expectDrained(t *testing.T) {
-	t.Helper()
 	server := s.process(t)
 	s.run(t, "systemctl stop --no-block providerd")
 	processtest.WaitUntil(t, "the service is draining", func() bool { return strings.HasPrefix(s.property(t, "StatusText"), "draining") })
@@ -172,7 +169,6 @@ func (s service) expectDrained(t *testing.T) {
 
 // expectCertificates installs a certificate, and then another one, which must be served without a restart.
 func (s service) expectCertificates(t *testing.T, install, first, second string) {
-	t.Helper()
 	installFrom := func(dir string) {
 		providerdtest.Run(t, "install", "--mode=600", filepath.Join(dir, "key.pem"), s.path("/root/key.pem"))
 		providerdtest.Run(t, "install", "--mode=600", filepath.Join(dir, "cert.pem"), s.path("/root/chain.pem"))
@@ -201,7 +197,6 @@ systemctl restart providerd`)
 
 // expectPrivateFiles fails t unless the directory of the service and all files in it are private to its user.
 func (s service) expectPrivateFiles(t *testing.T) {
-	t.Helper()
 	user := s.run(t, "stat --format=%u "+serviceDir)
 	if files := s.run(t, "find "+serviceDir+` -printf '%U %y %m\n' | sort --unique`); files != user+" d 700\n"+user+" f 600" {
 		t.Errorf("owners, types and modes are %q, want those of user %s with 700 and 600", files, user)
@@ -211,7 +206,6 @@ func (s service) expectPrivateFiles(t *testing.T) {
 // checkRunbooks runs the commands of the runbooks for alerts, except those for PostgreSQL, with the real systemctl and
 // journalctl. A command may find nothing, but it must not be refused.
 func (s service) checkRunbooks(t *testing.T) {
-	t.Helper()
 	refused := regexp.MustCompile(`(?i)command not found|failed to|invalid option|unrecognized option`)
 	postgres := regexp.MustCompile(`(?m)^psql .*\n`)
 	blocks := providerdtest.CodeBlocks(readRunbook(t), "sh")

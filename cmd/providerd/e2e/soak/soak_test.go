@@ -180,7 +180,6 @@ func (s *soak) stop(t *testing.T) {
 
 // restart restarts the server. The log must contain each request until then, or count it as dropped.
 func (s *soak) restart(t *testing.T) {
-	t.Helper()
 	s.stop(t)
 	completed := int(s.requests.Load())
 	s.firstLog = s.log.count

@@ -156,7 +156,6 @@ const minJudgedTime = 10
 
 // report checks that nothing grew, and writes the resources that the server used in a whole run.
 func (s *soak) report(t *testing.T, isWhole bool) {
-	t.Helper()
 	processes, processor, requests := s.processes(), 0.0, 0.0
 	if len(processes) != 2 {
 		t.Fatalf("sampled %d processes, want 2", len(processes))

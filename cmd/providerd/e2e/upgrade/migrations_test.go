@@ -63,7 +63,6 @@ func TestMigrations(t *testing.T) {
 // programs check the schema before they insert; or, if it adds a column to the records, to keep it NULL in those of the
 // other kind, or to refuse programs that do not know it. SQLite refuses these anyway.
 func applyEach(t *testing.T, db *sql.DB, provider *goose.Provider, dialect goose.Dialect, dir string) string {
-	t.Helper()
 	var version []byte
 	var columns []string
 	for number, source := range provider.ListSources() {
@@ -101,7 +100,6 @@ func applyEach(t *testing.T, db *sql.DB, provider *goose.Provider, dialect goose
 
 // insertOld inserts a keyset and a record, at a time.
 func insertOld(t *testing.T, db *sql.DB, at string) {
-	t.Helper()
 	for _, statement := range []string{
 		"INSERT INTO keyset (pk, version, database_id, secret_keys, digest_key) VALUES (1, $1, $1, $1, $1)",
 		strings.ReplaceAll(`INSERT INTO providers (secret, uid, authorization_flow, kind, name, created_at, created_by, request_id,
