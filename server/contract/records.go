@@ -18,9 +18,9 @@ func Requested(
 ) (records.Record, error) {
 	switch kind {
 	case records.KindOAuth2:
-		request, err := readRequest[model.OAuth2ProviderRequest](body)
-		if err != nil {
-			return nil, err
+		var request model.OAuth2ProviderRequest
+		if err := json.Unmarshal(body, &request); err != nil {
+			return nil, fmt.Errorf("read request: %w", err)
 		}
 		requested, isStored := stored.(records.OAuth2Provider)
 		settings, generated := FromAPIOAuth2(request)
@@ -31,9 +31,9 @@ func Requested(
 		requested.Name, requested.OAuth2Settings, requested.Generated = request.Name, settings, generated
 		return requested, nil
 	case records.KindWorkspaceDirectory:
-		request, err := readRequest[model.WorkspaceDirectoryProviderRequest](body)
-		if err != nil {
-			return nil, err
+		var request model.WorkspaceDirectoryProviderRequest
+		if err := json.Unmarshal(body, &request); err != nil {
+			return nil, fmt.Errorf("read request: %w", err)
 		}
 		requested, _ := stored.(records.WorkspaceDirectoryProvider)
 		requested.Kind, requested.CreatedBy, requested.IdempotencyKey = kind, caller, key
@@ -42,13 +42,6 @@ func Requested(
 	default:
 		return nil, fmt.Errorf("%q is not a kind of provider", kind)
 	}
-}
-
-func readRequest[Request any](body []byte) (request Request, err error) {
-	if err := json.Unmarshal(body, &request); err != nil {
-		return request, fmt.Errorf("read request: %w", err)
-	}
-	return request, nil
 }
 
 // keepChosen keeps what a stored record has of what a request has generated, and returns what of the result the server
