@@ -14,6 +14,7 @@ BINARIES := dist/providerd-linux-amd64 dist/providerd-linux-arm64
 .PHONY: $(shell sed -En 's/^([a-z-]+):.*##.*/\1/p' $(MAKEFILE_LIST)) $(BINARIES)
 
 build: ## Build bin/providerd.
+	@test -e bin/providerd || echo "compiling SQLite and Go packages; with an empty build cache, this takes about three minutes on two cores" >&2
 	go build -o bin/providerd ./cmd/providerd
 
 run: build ## Serve on 127.0.0.1:8080, with the database in data/.
