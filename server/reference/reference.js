@@ -1,6 +1,5 @@
 const response = await fetch("/openapi.json");
 const contract = JSON.parse((await response.text()).replaceAll("http://127.0.0.1:8080", location.origin));
-
 contract.info.description = contract.info.description.replace(/## [^]*/, `For servers and tools, not browsers: there is no CORS.
 [Conventions](/conventions/): how bodies are read, requests refused and retries handled.`);
 delete contract.tags;

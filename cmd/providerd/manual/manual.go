@@ -23,8 +23,6 @@ import (
 //go:embed *.md *.html *.svg *.mjs *.java *.sql *.txt *.json
 var pages embed.FS
 
-type link struct{ Path, Title string }
-
 // Register registers the manual, whose pages use the server's /pages.css and /pages.js, and the files of deploy.
 func Register(mux *http.ServeMux) {
 	mux.Handle("GET /{$}", http.RedirectHandler("/manual/", http.StatusFound))
@@ -32,16 +30,13 @@ func Register(mux *http.ServeMux) {
 	framed := template.Must(template.ParseFS(pages, "frame.html"))
 	markdown := goldmark.New(goldmark.WithExtensions(extension.Table),
 		goldmark.WithParserOptions(parser.WithAutoHeadingID()))
-	// The pages in the order of the contents, between two empty links.
 	text, _ := pages.ReadFile("README.md")
-	order := []link{{}, {"README.md", "Contents"}}
-	for _, item := range regexp.MustCompile(`(?m)^- \[(.+?)\]\((.+?)\)`).FindAllSubmatch(text, -1) {
-		order = append(order, link{Path: string(item[2]), Title: string(item[1])})
-	}
-	order = append(order, link{})
+	listed := regexp.MustCompile(`(?m)^- \[(.+?)\]\((.+?)\)`).FindAllStringSubmatch(string(text), -1)
+	// Each page has its title at 1 and its file at 2; before the first and after the last, there is none.
+	order := slices.Concat([][]string{nil, {"", "Contents", "README.md"}}, listed, [][]string{nil})
 	mux.HandleFunc("GET /manual/{file...}", func(w http.ResponseWriter, r *http.Request) {
 		page := cmp.Or(r.PathValue("file"), "README.md")
-		i := slices.IndexFunc(order, func(listed link) bool { return listed.Path == page })
+		i := slices.IndexFunc(order, func(other []string) bool { return other != nil && other[2] == page })
 		if i < 0 {
 			serveFile(w, r, pages)
 			return
