@@ -94,17 +94,13 @@ func (s *Server) serveJSON(c echo.Context) error {
 	return serveContract(echo.MIMEApplicationJSON, absolute)(c)
 }
 
-// origin returns the scheme and host that a request was sent to; "" if it names no host.
+// origin returns the scheme and host that a request was sent to.
 func origin(c echo.Context) string {
-	host, scheme := c.Request().Host, "http"
 	//nolint:forbidigo // Only a header has the scheme behind a proxy, and only the caller who sent it sees it.
 	if c.Scheme() == "https" {
-		scheme = "https"
+		return "https://" + c.Request().Host
 	}
-	if host == "" {
-		return ""
-	}
-	return scheme + "://" + host
+	return "http://" + c.Request().Host
 }
 
 // link is a link of the front page. Name is its JSON member, Title its text in a browser.

@@ -68,7 +68,7 @@ func (p readPool) query(ctx context.Context, query string, arguments []any) (*sq
 const selectTaken = `SELECT EXISTS (SELECT FROM providers WHERE created_by = $1 AND kind = $2 AND idempotency_key = $3),
 	EXISTS (SELECT FROM providers WHERE client_id = $4)`
 
-// SeesKey sends one statement. After it fails, unless its caller gave up, the server must prove that it commits, so that
+// SeesKey sends one statement. If it fails before its caller gives up, the server must prove that it commits, so that
 // no insert is sent to one that does not respond.
 func (d *Database) SeesKey(ctx context.Context, createdBy, kind, key string) bool {
 	limited, cancel := context.WithTimeout(ctx, beginTimeout)

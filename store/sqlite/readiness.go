@@ -178,32 +178,26 @@ func (d *Database) Prepare(ctx context.Context) error { return check(d.Reader().
 // contentionTime is how long inserts are observed before they count as contended.
 const contentionTime = 10 * time.Second
 
-// lockWaits adds up how long inserts wait for the lock of the database.
+// lockWaits adds up how long inserts wait for the lock of the database. since is when the current period began, before
+// the total then, and contendedAt when the last period ended of which more than half was waiting, in Unix nanoseconds.
 type lockWaits struct {
-	total atomic.Int64
-	// since is when the current period of contentionTime began, and before was the total then.
-	since  time.Time
-	before int64
-	// contendedAt is when the last period ended in which inserts waited for more than half of the time, in Unix
-	// nanoseconds.
-	contendedAt atomic.Int64
+	total, contendedAt atomic.Int64
+	since              time.Time
+	before             int64
 }
 
 // add counts a wait, and reports whether the lock has become contended. One goroutine at a time calls it.
 func (w *lockWaits) add(wait time.Duration) (becameContended bool) {
 	total, now := w.total.Add(int64(wait)), time.Now()
-	period := now.Sub(w.since)
+	period, waited := now.Sub(w.since), time.Duration(total-w.before)
 	if period < contentionTime {
 		return false
 	}
-	waited := time.Duration(total - w.before)
-	w.since, w.before = now, total
-	if waited <= period/2 {
-		return false
+	if w.since, w.before = now, total; waited > period/2 {
+		becameContended = !w.isContended()
+		w.contendedAt.Store(now.UnixNano())
 	}
-	wasContended := w.isContended()
-	w.contendedAt.Store(now.UnixNano())
-	return !wasContended
+	return becameContended
 }
 
 // isContended reports whether inserts waited for most of the last period, which a wait may have made longer.
