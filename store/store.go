@@ -26,6 +26,9 @@ import (
 
 // Store is what one database keeps. It is safe for concurrent use.
 type Store struct {
+	// ID is the id of the database's digest key. A copy of the database has the same.
+	ID uint32
+
 	Providers    *Providers
 	Applications *application.Applications
 	Tokens       *token.Tokens
@@ -71,6 +74,7 @@ func Open(ctx context.Context, db database.Database, keysetPath string) (*Store,
 		return nil, errors.Join(err, db.Close())
 	}
 	return &Store{
+		ID: loaded.DigestKeyID(),
 		Providers: &Providers{
 			Reader: Reader{database: db, keys: keys}, batcher: startBatcher(db, keys), normalizing: semaphore.NewWeighted(1),
 		},

@@ -51,6 +51,8 @@ type Page struct {
 type Entry struct {
 	event.Event
 	*State `gorm:"-"`
+	// Database is the ID of the store.
+	Database uint32 `gorm:"->" json:"database"`
 	// IsCurrent is true if no later event has changed or deleted the record.
 	IsCurrent bool `gorm:"->" json:"-"`
 	// Damaged is ErrDamaged if the record is unreadable.
@@ -129,7 +131,8 @@ func (l *Log) page(
 			return fmt.Errorf("find the last event of a page: %w", err)
 		}
 		selected := filter.Where(tx.Model(&event.Event{})).Where("id > ? AND id <= ?", after.ID, page.End.ID).Order("id")
-		if err := selected.Select("*, " + isCurrent + " AS is_current").Find(&page.Entries).Error; err != nil {
+		columns := fmt.Sprintf("*, %s AS is_current, %d AS database", isCurrent, keys.DigestKeyID())
+		if err := selected.Select(columns).Find(&page.Entries).Error; err != nil {
 			return err
 		}
 		if filter != (event.Filter{}) {

@@ -90,6 +90,9 @@ func (k *Keys) Digest(secret Secret) ([]byte, error) {
 	return digest, nil
 }
 
+// DigestKeyID identifies the key of digests, which never changes.
+func (k *Keys) DigestKeyID() uint32 { return k.digest.KeysetInfo().GetPrimaryKeyId() }
+
 // prefixSize is the length of the prefix of Tink ciphertexts: a version and the key id.
 const (
 	prefixSize    = 5

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/store/audit"
@@ -36,6 +37,8 @@ const maxDifferences = 10_000
 // comparison compares lines with the database.
 type comparison struct {
 	messages *console.Messages
+	// database is the ID of the store.
+	database uint32
 	// lines is the number of lines, and incomparable that of lines whose record could not be compared.
 	lines, incomparable int
 	// first and last are the lowest and the highest id of a line. unlisted is the number of records that have no line.
@@ -72,12 +75,20 @@ func (c *comparison) compare(
 			log, c.first = logReader{next: next}, line.ID
 			log.advance()
 		}
+		if line.Database != c.database {
+			return errors.New("the lines are from another database, or its digest key was replaced; pass the database that " +
+				"printed them with --database")
+		}
 		if line.ID < c.first {
 			return fmt.Errorf("event %d comes after event %d; pass the lines in the order in which they were printed",
 				line.ID, c.first)
 		}
 		if line.ID > c.last {
 			c.last = line.ID
+			if log.err == nil && haveParted(line.Event, log.entry.Event) {
+				c.part(line)
+				return nil
+			}
 			c.compareLine(line, &log)
 		}
 		if log.err != nil {
@@ -85,6 +96,26 @@ func (c *comparison) compare(
 		}
 	}
 	return nil
+}
+
+// unrecorded is the finding for a digest that differs.
+const unrecorded = "was changed without an event"
+
+// part adds the finding that a line and the log have parted. Digests of earlier lines, which may have been printed
+// later, do not count.
+func (c *comparison) part(line audit.Entry) {
+	found := len(c.differences)
+	c.differences = slices.DeleteFunc(c.differences, func(d difference) bool { return d.Finding == unrecorded })
+	c.count -= found - len(c.differences)
+	c.found(line.Event, "its event %q was removed, or the database and the lines part here, because an older copy was "+
+		"restored; later lines were not compared", line.Event.Event)
+}
+
+// haveParted reports whether a line and the next event of the log are of different copies of a database. Later events
+// can then have the same ids.
+func haveParted(line, next event.Event) bool {
+	copies := []event.Type{event.DatabaseCopied, event.DatabaseRestored, ""}
+	return (slices.Contains(copies, next.Event) || slices.Contains(copies, line.Event)) && !isSame(line, next)
 }
 
 // logReader reads the log. The ID of the entry is 0 at its end.
@@ -129,7 +160,7 @@ func (c *comparison) compareEntry(line, entry audit.Entry) {
 	case entry.Damaged != nil:
 		c.found(entry.Event, "cannot be read: %v", entry.Damaged)
 	case *line.Digest != *entry.Digest:
-		c.found(entry.Event, "was changed without an event")
+		c.found(entry.Event, unrecorded)
 	}
 }
 
@@ -152,7 +183,8 @@ func (c *comparison) result() error {
 	case c.incomparable > 0:
 		return fmt.Errorf("nothing differs, but %s could not be compared", console.Count(c.incomparable, "line"))
 	case c.lines == 0:
-		return errors.New("the file has no complete line; save the output of \"audit list --output jsonl\" in it")
+		return errors.New("the file has no complete line, or is compressed; save the output of \"audit list --output " +
+			"jsonl\" in it")
 	default:
 		c.messages.Note("%s compared, nothing differs", console.Count(c.lines, "line"))
 		return nil

@@ -19,7 +19,7 @@ import (
 
 type verifyCommand struct {
 	console.DatabaseFlags
-	File string `arg:"" type:"path" help:"File with the lines that \"audit list --output jsonl\" printed."`
+	File string `arg:"" type:"path" help:"File with the lines that \"audit list --output jsonl\" printed; /dev/stdin for standard input."`
 	console.ListFormat
 }
 
@@ -38,14 +38,13 @@ func (c *verifyCommand) Run(ctx context.Context, out *console.Output, messages *
 		return fmt.Errorf("read the lines: %w", err)
 	}
 	defer func() { _ = file.Close() }()
-	info, err := file.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is not a regular file; save the lines in one", c.File)
+	lines := readLines(c.File, file)
+	if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
+		// What a follower adds meanwhile can be later than the log that is compared.
+		lines = readLines(c.File, io.LimitReader(file, info.Size()))
 	}
-	// What a follower adds meanwhile can be later than the log that is compared.
-	lines := readLines(c.File, io.LimitReader(file, info.Size()))
 	return c.WithStore(ctx, func(database *store.Store) error {
-		compared := comparison{messages: messages}
+		compared := comparison{messages: messages, database: database.ID}
 		err := compared.compare(lines, func(id int64) iter.Seq2[audit.Entry, error] {
 			return entriesAfter(ctx, database, id, waitingFor(messages))
 		})
@@ -106,7 +105,7 @@ func readLines(name string, from io.Reader) iter.Seq2[audit.Entry, error] {
 				line, err = parseLine(bytes.TrimSuffix(text, []byte("\n")))
 			}
 			if err != nil {
-				err = fmt.Errorf("%s: line %d is not a line of \"audit list --output jsonl\": %w", name, number, err)
+				err = fmt.Errorf("%s: line %d is compressed, or not a line of \"audit list --output jsonl\": %w", name, number, err)
 			}
 			if !yield(line, err) || err != nil {
 				return
@@ -126,6 +125,8 @@ func parseLine(text []byte) (line audit.Entry, err error) {
 		return line, errors.New("it has no id or no event")
 	case (line.Kind != "" || line.Name != "") && line.State == nil:
 		return line, errors.New("it has no digest, because it was printed with a filter")
+	case line.Database == 0:
+		return line, errors.New("it has no database")
 	default:
 		return line, nil
 	}
