@@ -175,7 +175,12 @@ const maxSmall = 1 << 20
 
 // ReadSmall returns the content of a regular file of at most 1 MiB. It does not block if the path is a FIFO. Its errors
 // are of type *fs.PathError.
-func ReadSmall(path string) (text []byte, err error) {
+func ReadSmall(path string) ([]byte, error) { return readSmall(path, 0) }
+
+// ReadInput is ReadSmall, and also reads pipes, such as <(pass show NAME) of a shell. A FIFO without a writer is empty.
+func ReadInput(path string) ([]byte, error) { return readSmall(path, fs.ModeNamedPipe) }
+
+func readSmall(path string, other fs.FileMode) (text []byte, err error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // The error names the file.
@@ -185,7 +190,7 @@ func ReadSmall(path string) (text []byte, err error) {
 	if err != nil {
 		return nil, err //nolint:wrapcheck // The error names the file.
 	}
-	if !info.Mode().IsRegular() {
+	if !info.Mode().IsRegular() && info.Mode().Type() != other {
 		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("not a regular file")}
 	}
 	text, err = io.ReadAll(io.LimitReader(file, maxSmall+1))

@@ -51,9 +51,6 @@ type Command struct {
 // TokenVariable is the environment variable with the access token.
 const TokenVariable = "PROVIDERD_TOKEN"
 
-// serverVariable is the environment variable with the URL of the server.
-const serverVariable = "PROVIDERD_SERVER"
-
 const maxParallel = 256
 
 // Help is the long help text.
@@ -120,11 +117,14 @@ func (c *Command) checkFlags() error {
 	}{
 		{len(c.Files) == 0, "pass --file=FILE"},
 		{c.lacks(c.Server), "pass --server=URL"},
-		{c.lacks(c.token), "set " + TokenVariable + " to an access token, or pass --token-file"},
+		{c.lacks(c.token), TokenVariable + " is not set or empty: set it to an access token, or pass --token-file"},
+		{c.hasPathAsToken(), TokenVariable + " is the path of a file; set " + TokenVariable + "_FILE instead"},
 		{slices.Contains(c.Files, ""), "--file must not be empty"},
+		{strings.Contains(strings.Join(c.Files, "\n"), "://"), `--file takes paths, not URLs; run "curl --fail URL | ` +
+			`providerd apply --file -"`},
 		{c.As == nil && isAsOnly, "--prune, --adopt and --yes require --as, the name of the tokens used to apply the " +
 			"files over HTTP"},
-		{c.As != nil && c.Server != os.Getenv(serverVariable), "pass either --server or --as"},
+		{c.As != nil && c.Server != os.Getenv("PROVIDERD_SERVER"), "pass either --server or --as"},
 		{c.As != nil && isUnseen, "--output json requires --yes or --dry-run"},
 		{c.Prune != min(max(c.Prune, 0), maxChanges), fmt.Sprintf("--prune must be from 1 to %d", maxChanges)},
 		{c.Parallel != min(max(c.Parallel, 1), maxParallel), fmt.Sprintf("--parallel must be from 1 to %d", maxParallel)},
@@ -145,6 +145,12 @@ func (c *Command) needsServer() bool { return c.As == nil && (c.Server != "" || 
 
 // lacks reports whether a value is missing that requests need.
 func (c *Command) lacks(value string) bool { return value == "" && c.needsServer() }
+
+// hasPathAsToken reports whether the variable of the access token has the path of a file.
+func (c *Command) hasPathAsToken() bool {
+	_, err := os.Stat(c.token)
+	return c.TokenFile == "" && c.needsServer() && (err == nil || strings.HasPrefix(c.token, "/"))
+}
 
 // Run creates the providers that the files list or, in a database, makes the records as the files say.
 func (c *Command) Run(
@@ -200,7 +206,6 @@ func (r *report) runOverHTTP(ctx context.Context) error {
 		return err
 	}
 	ended := r.send(ctx, to)
-	r.warnOfAnotherName()
 	if err := r.print(); err != nil {
 		return err
 	}
@@ -224,7 +229,7 @@ func (c *Command) read(
 		return nil, fmt.Errorf("--prune: %s was not read, so its records would be deleted; pass --recursive to read "+
 			"subdirectories, or move it to another directory", unread)
 	}
-	values := manifest.Values{Variable: os.LookupEnv, File: files.ReadSmall}
+	values := manifest.Values{Variable: os.LookupEnv, File: files.ReadInput}
 	list := manifest.Read(inputs, manifestKinds(contract), values)
 	problems := findProblems(ctx, contract, list)
 	if len(problems) == 0 {
@@ -254,7 +259,7 @@ func (c *Command) readToken() error {
 	if c.TokenFile == "" || !c.needsServer() {
 		return nil
 	}
-	text, err := files.ReadSmall(c.TokenFile)
+	text, err := files.ReadInput(c.TokenFile)
 	if err != nil {
 		return fmt.Errorf("--token-file: %w", err)
 	}

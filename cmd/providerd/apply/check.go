@@ -93,10 +93,16 @@ func remedyInYAML(entry manifest.Entry, pointer string) string {
 	value := fieldOf(entry, pointer)
 	text, isText := value.(string)
 	_, isNumber := value.(float64)
+	remedy := map[string]string{
+		"/pk":     " The server chooses it; `id` identifies the entry.",
+		"/scopes": " Write all scopes as one string, such as users.write groups.write.",
+	}[pointer]
 	isForeign := slices.Contains([]string{"/secret", "/redirectURIs", "/public"}, pointer)
 	switch {
 	case isForeign && entry.Has("/id") && !entry.Has("/client_id"):
 		return " `id` identifies the entry, not the client; write client_id, too."
+	case remedy != "" && !isText:
+		return remedy
 	case isNumber:
 		return " Quote a number to make it a string."
 	case isText && slices.Contains([]string{"yes", "no", "on", "off"}, strings.ToLower(text)):

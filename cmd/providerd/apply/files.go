@@ -71,9 +71,12 @@ func find(name string, isRecursive bool) (paths []string, unread string, err err
 	case unread != "":
 		return nil, "", fmt.Errorf("directory %s contains no visible .yaml, .yml or .json files; %s was not read; "+
 			"pass --recursive to read subdirectories", path, unread)
-	default:
-		return nil, "", fmt.Errorf("directory %s contains no .yaml, .yml or .json files", path)
 	}
+	other := "is empty"
+	if entries, err := os.ReadDir(path); err == nil && len(entries) > 0 {
+		other = "has only others, such as " + entries[0].Name()
+	}
+	return nil, "", fmt.Errorf("directory %s contains no .yaml, .yml or .json files; it %s", path, other)
 }
 
 // walk returns the .yaml, .yml and .json files in a directory and, if isRecursive, below it. It skips hidden files and

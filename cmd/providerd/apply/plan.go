@@ -283,18 +283,27 @@ func (p *plan) refuseTaken() {
 			holder, isTaken := p.found.holders[a.clientID]
 			if a.Outcome.isChange() && isTaken && holder.PK != a.PK && !freed[holder.PK] {
 				isStable, freed[a.PK] = false, false
-				a.refuseHeld(holder, p.Adopt)
+				p.refuseHeld(a, holder)
 			}
 		}
 	}
 }
 
-// refuseHeld records that another record has the client_id.
-func (a *applied) refuseHeld(holder store.Identity, isAdopting bool) {
-	a.Outcome, a.isClientIDTaken, a.Changes, a.Undo = outcomeRefused, true, nil, ""
+// refuseHeld records that another record has the client_id. Of the id that it was applied with, only a hash is stored.
+func (p *plan) refuseHeld(a *applied, holder store.Identity) {
+	a.Outcome, a.Changes, a.Undo = outcomeRefused, nil, ""
 	a.Detail = fmt.Sprintf("`client_id` is taken by provider %d of %s", holder.PK, holder.CreatedBy)
-	if a.PK == 0 && !isAdopting {
+	if a.PK == 0 && !p.Adopt {
 		a.Detail += "; pass --adopt to take it over"
+		for _, id := range []string{
+			holder.Name, strings.ToLower(holder.Name), a.clientID, fmt.Sprintf("%s-%d", a.Kind, holder.PK),
+		} {
+			key := holder.IdempotencyKey
+			if key != nil && *key == idempotencyKey(a.Kind, id) && holder.CreatedBy == string(*p.As) {
+				a.Detail += fmt.Sprintf("; if the entry was renamed, write was: %q", id)
+				break
+			}
+		}
 	}
 	a.Position = a.At("/client_id")
 }

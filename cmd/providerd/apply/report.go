@@ -90,8 +90,7 @@ type applied struct {
 
 	kind Kind
 	// clientID is the client_id of the entry; "" if it has none.
-	clientID        string
-	isClientIDTaken bool
+	clientID string
 	// change is the planned change of the record. In a dry run, that of a stored one is not kept.
 	change store.Change
 }
@@ -156,15 +155,18 @@ func newReport(c *Command, out *console.Output, messages *console.Messages, entr
 	return nil, fmt.Errorf("there is advice for %s; nothing was stored", console.Count(advised, "entry", "entries"))
 }
 
-// print prints the entries with their outcomes. The list has unchanged ones only in a dry run.
+// print prints the entries with their outcomes. The list has unchanged ones only in a dry run, and orphans only if they
+// are few, because their number is a message.
 func (r *report) print() error {
 	if r.Output == console.FormatJSON {
 		return r.out.JSON(r.applied, indent)
 	}
-	list := console.NewTable(r.out)
+	const maxOrphans = 10
+	list, orphans := console.NewTable(r.out), r.counts()[outcomeOrphan]
 	for i := range r.applied {
 		a := &r.applied[i]
-		if a.Outcome == outcomePending || a.Outcome == outcomeUnchanged && !r.DryRun {
+		if a.Outcome == outcomePending || a.Outcome == outcomeUnchanged && !r.DryRun ||
+			a.Outcome == outcomeOrphan && orphans > maxOrphans {
 			continue
 		}
 		symbol, color := a.Outcome.mark()

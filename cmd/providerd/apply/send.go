@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 
@@ -69,16 +68,6 @@ func (r *report) warnOfPlainHTTP() {
 	}
 	if ip := net.ParseIP(server.Hostname()); ip == nil || !ip.IsLoopback() {
 		r.messages.Warn("the token and secrets are sent to %s unencrypted; use https", server.Host)
-	}
-}
-
-// warnOfAnotherName warns if each client_id in the files is taken although no entry is stored.
-func (r *report) warnOfAnotherName() {
-	isStored := func(a applied) bool { return a.Outcome != outcomeRefused && (a.PK != 0 || a.clientID != "") }
-	isTaken := func(a applied) bool { return a.isClientIDTaken }
-	if slices.ContainsFunc(r.applied, isTaken) && !slices.ContainsFunc(r.applied, isStored) {
-		r.messages.Warn("every client_id is already taken, but no entry was applied with a token of this name; use a " +
-			"token of the same name as before, or take the providers over with --as and --adopt")
 	}
 }
 
@@ -225,8 +214,10 @@ func (a *applied) refuse(err error) error {
 		a.drift(refused)
 		return nil
 	}
-	a.isClientIDTaken = errors.Is(refused, client.ErrClientIDTaken)
-	a.Outcome, a.Detail = outcomeRefused, refused.Error()
+	if a.Outcome, a.Detail = outcomeRefused, refused.Error(); errors.Is(refused, client.ErrClientIDTaken) {
+		a.Detail += "; if the entry was renamed, write was: and its former id; if it was applied with a token of another " +
+			"name, use a token of that name, or take the provider over with --as and --adopt"
+	}
 	if violations := refused.Violations(); len(violations) > 0 {
 		a.Position = a.At(violations[0].Pointer)
 	}

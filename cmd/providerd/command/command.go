@@ -79,7 +79,8 @@ func run(ctx context.Context, arguments []string) int {
 	command.BindTo(ctx, (*context.Context)(nil))
 	version, _ := diagnose.BuiltFrom()
 	command.Bind(messages, serve.Version(version), serve.VariableWarnings(warnings))
-	return failure(runCommand(ctx, command))
+	messages.Out = console.NewOutput(os.Stdout)
+	return failure(runCommand(ctx, command, messages.Out))
 }
 
 // failure prints why a command failed and returns the exit status. If a reader such as head has closed the pipe, it
@@ -98,8 +99,7 @@ func failure(err error) int {
 }
 
 // runCommand runs a parsed command and prints its output.
-func runCommand(ctx context.Context, command *kong.Context) error {
-	out := console.NewOutput(os.Stdout)
+func runCommand(ctx context.Context, command *kong.Context, out *console.Output) error {
 	out.IsReport = selected(command).Tag.Has("report")
 	// Most commands need neither, and a contract takes longer to parse than they take to run.
 	loadContract := func() (*contract.Document, error) { return contract.Load(ctx) }

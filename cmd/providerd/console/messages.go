@@ -25,6 +25,8 @@ type Messages struct {
 	File    io.Writer
 	Log     *slog.Logger
 	IsQuiet bool
+	// Out is printed before each message, so that a file with both has them in order.
+	Out *Output
 }
 
 // Note prints what was done or what to do next, unless the output is quiet.
@@ -47,6 +49,10 @@ func (m *Messages) print(level slog.Level, color Color, prefix, text string) {
 		m.Log.Log(context.Background(), level, text)
 		return
 	}
+	if m.Out != nil {
+		// Later writes return the error.
+		_ = m.Out.Lost()
+	}
 	_, _ = fmt.Fprintln(m.File, color.paint(m.File, prefix)+Visible(text))
 }
 
@@ -58,7 +64,7 @@ func (m *Messages) At(place, kind, id, detail string) {
 	if id != "" {
 		place += "/" + id
 	}
-	_, _ = fmt.Fprintf(m.File, "%s: %s\n", Printable(place), Printable(detail))
+	m.print(slog.LevelInfo, NoColor, Printable(place)+": ", Printable(detail))
 }
 
 // Progress reports how much is done in a line every 5 seconds, and at the end.

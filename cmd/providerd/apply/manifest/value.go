@@ -161,7 +161,8 @@ func joined(list []any) (string, error) {
 	for i, element := range list {
 		line, ok := element.(string)
 		if !ok {
-			return "", errors.New("must be a list of URIs")
+			return "", errors.New("must be a list of strings, each a URI; of an object such as {matching_mode: strict, " +
+				"url: URI}, write the URI alone")
 		}
 		lines[i] = line
 	}
