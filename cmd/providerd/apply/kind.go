@@ -113,8 +113,8 @@ func (k Kind) Diff(document *contract.Document, before, after records.Record) ([
 	operation, _ := document.Operation(k.Operation)
 	var diffs []FieldDiff
 	for _, name := range operation.FieldNames() {
-		// Only a secret can be the same in another notation.
-		if bytes.Equal(was[name], is[name]) || name == k.Secret && !slices.Contains(differing, name) {
+		// Only credentials can be the same in another notation.
+		if bytes.Equal(was[name], is[name]) || name == "credentials" && !slices.Contains(differing, name) {
 			continue
 		}
 		diff := FieldDiff{Field: name, Old: was[name], New: is[name]}

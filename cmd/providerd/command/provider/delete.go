@@ -58,14 +58,9 @@ func (c *deleteCommand) Run(ctx context.Context, out *console.Output, messages *
 	})
 }
 
-const (
-	// maxNamed is the largest number of providers that a question names.
-	maxNamed = 10
-	// maxNameBytes limits a name in a question.
-	maxNameBytes = 100
-)
-
+// nameProviders names providers in a question.
 func nameProviders(providers []records.Provider) string {
+	const maxNamed, maxNameBytes = 10, 100
 	var names []string
 	for _, provider := range providers[:min(len(providers), maxNamed)] {
 		name := console.Truncate(provider.Name, maxNameBytes)

@@ -8,25 +8,30 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"example.com/providerd/cmd/providerd/apply"
 	"example.com/providerd/cmd/providerd/console"
+	"example.com/providerd/gen/model"
 	"example.com/providerd/server/contract"
 	"example.com/providerd/store/files"
 	"example.com/providerd/store/records"
+	"example.com/providerd/store/seal"
 )
 
 // items are the members of a request, as HTTPie writes them: NAME=TEXT, NAME:=JSON, NAME=@FILE and NAME:=@FILE.
 type items []string
 
-const itemForms = "write NAME=TEXT, NAME:=JSON, NAME=@FILE or NAME:=@FILE"
+// generateSecret is the item that gives a confidential client another random secret.
+const generateSecret = "client_secret=generate"
 
-// check returns an error if there are none.
-func (i items) check() error {
-	if len(i) == 0 {
-		return errors.New("pass fields, such as name=Wiki")
+// check refuses to generate a secret that would be lost.
+func (i items) check(isRevealed bool) error {
+	if slices.Contains(i, generateSecret) && (!isRevealed || console.IsOutputUnread()) {
+		return errors.New(generateSecret + " requires --reveal, and a standard output other than " + os.DevNull)
 	}
 	return nil
 }
@@ -44,19 +49,14 @@ func (i items) members(secret string) (map[string]json.RawMessage, error) {
 			return nil, fmt.Errorf("%s appears twice; write a list as %s:='[\"A\", \"B\"]'", name, name)
 		}
 		path, isFile := strings.CutPrefix(value, "@")
-		if name == secret && !isFile && value != "" {
+		if isExposed := !isFile && value != "" && text != generateSecret; name == secret && isExposed {
 			return nil, fmt.Errorf("%s on a command line can be read by other programs; put it into a file and write %s@FILE",
 				name, text[:len(text)-len(value)])
 		}
 		if isFile {
-			content, err := readItem(path)
-			if err != nil {
-				if name != secret && errors.Is(err, fs.ErrNotExist) {
-					err = fmt.Errorf(`%w; write %s:='"@TEXT"' for a string that begins with @`, err, name)
-				}
+			if value, err = readItem(name, path, name == secret); err != nil {
 				return nil, fmt.Errorf("read %s: %w", name, err)
 			}
-			value = content
 		}
 		member, err := memberOf(value, isJSON)
 		if err != nil {
@@ -73,7 +73,7 @@ func parseItem(number int, text string) (name, value string, isJSON bool, err er
 	name, isJSON = strings.CutSuffix(name, ":")
 	switch {
 	case !ok || name == "":
-		err = fmt.Errorf("item %d is not a field; %s", number, itemForms)
+		err = fmt.Errorf("item %d is not a field; write NAME=TEXT, NAME:=JSON, NAME=@FILE or NAME:=@FILE", number)
 	case !isJSON && strings.HasPrefix(value, "="):
 		err = fmt.Errorf("item %d has ==; write NAME=TEXT, or NAME:='\"=TEXT\"' for a string that begins with =", number)
 	}
@@ -81,13 +81,14 @@ func parseItem(number int, text string) (name, value string, isJSON bool, err er
 }
 
 // readItem reads a file without the byte order mark and the line break that editors add.
-func readItem(path string) (string, error) {
-	content, err := files.ReadSmall(path)
-	if err != nil {
-		return "", err
-	}
+func readItem(name, path string, isSecret bool) (string, error) {
+	content, err := files.ReadInput(path)
 	text := files.Text(content)
 	switch {
+	case errors.Is(err, fs.ErrNotExist) && !isSecret:
+		return "", fmt.Errorf(`%w; write %s:='"@TEXT"' for a string that begins with @`, err, name)
+	case err != nil:
+		return "", err
 	case text == "":
 		return "", fmt.Errorf("%s is empty; write the value into it", path)
 	case !utf8.ValidString(text):
@@ -101,10 +102,14 @@ func memberOf(value string, isJSON bool) (json.RawMessage, error) {
 	if !isJSON {
 		return json.Marshal(value) //nolint:wrapcheck // It cannot fail.
 	}
-	if !json.Valid([]byte(value)) {
+	switch {
+	case json.Valid([]byte(value)):
+		return json.RawMessage(value), nil
+	case strings.HasPrefix(value, "[") || strings.HasPrefix(value, "{"):
+		return nil, errors.New(`not JSON; quote it for the shell, such as :='["A", "B"]'`)
+	default:
 		return nil, errors.New("not JSON; write = instead of := for a string")
 	}
-	return json.RawMessage(value), nil
 }
 
 // request returns the record that the items request instead of a stored one, whose other fields stay, or, if stored is
@@ -127,22 +132,48 @@ func (i items) request(
 		}
 	}
 	maps.Copy(members, replaced)
-	body, err := bodyOf(members)
-	if err != nil {
-		return nil, err
+	if slices.Contains(i, generateSecret) {
+		if stored, err = omitSecret(kind, members, stored); err != nil {
+			return nil, err
+		}
 	}
+	body := bodyOf(members)
 	violations, err := document.Validate(ctx, kind.Operation, body)
 	if err != nil {
 		return nil, fmt.Errorf("%w; nothing was stored", err)
 	}
 	if len(violations) > 0 {
-		var details strings.Builder
-		for _, violation := range violations {
-			details.WriteString(strings.TrimSuffix(violation.Detail, ".") + "; ")
-		}
-		return nil, errors.New(details.String() + "nothing was stored")
+		return nil, refused(violations, replaced)
 	}
 	return contract.Requested(records.Kind(kind.Name), caller, key, body, stored)
+}
+
+// refused returns the error for items that break the contract.
+func refused(violations []contract.Violation, replaced map[string]json.RawMessage) error {
+	var details strings.Builder
+	for _, violation := range violations {
+		details.WriteString(strings.TrimSuffix(violation.Detail, ".") + "; ")
+		if name := violation.Pointer[1:]; violation.Code == "type" && bytes.HasPrefix(replaced[name], []byte(`"`)) {
+			fmt.Fprintf(&details, "write %s:=JSON instead of %[1]s=TEXT; ", name)
+		}
+	}
+	return errors.New(details.String() + "nothing was stored")
+}
+
+// omitSecret makes a request generate a secret, as for a public client that becomes confidential.
+func omitSecret(
+	kind apply.Kind, members map[string]json.RawMessage, stored records.Record,
+) (records.Record, error) {
+	const public = string(model.ClientTypeEnumPublic)
+	if kind.Name != string(records.KindOAuth2) || console.Unquote(members["client_type"]) == public {
+		return nil, errors.New(generateSecret + " requires a confidential OAuth2 provider; nothing was stored")
+	}
+	delete(members, kind.Secret)
+	if client, ok := stored.(records.OAuth2Provider); ok {
+		client.ClientType, client.ClientSecret = public, seal.NewSecret("")
+		return client, nil
+	}
+	return stored, nil
 }
 
 // requestFields returns the members of a request that creates the record. It omits values that are null or empty by
@@ -163,19 +194,12 @@ func requestFields(
 }
 
 // bodyOf returns the body of a request. A list of redirect URIs becomes the lines of a string.
-func bodyOf(members map[string]json.RawMessage) ([]byte, error) {
+func bodyOf(members map[string]json.RawMessage) []byte {
 	const field = "redirect_uris"
 	var list []string
-	if bytes.HasPrefix(members[field], []byte("[")) && json.Unmarshal(members[field], &list) == nil {
-		joined, err := memberOf(strings.Join(list, "\n"), false)
-		if err != nil {
-			return nil, err
-		}
-		members[field] = joined
+	if json.Unmarshal(members[field], &list) == nil && list != nil {
+		members[field], _ = memberOf(strings.Join(list, "\n"), false)
 	}
-	body, err := json.Marshal(members)
-	if err != nil {
-		return nil, fmt.Errorf("write JSON: %w", err)
-	}
-	return body, nil
+	body, _ := json.Marshal(members)
+	return body
 }

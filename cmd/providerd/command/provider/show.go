@@ -32,12 +32,9 @@ func (c *showCommand) Validate() error {
 // Run shows the provider.
 func (c *showCommand) Run(ctx context.Context, out *console.Output) error {
 	return c.WithStore(ctx, func(database *store.Store) error {
-		var record records.Record
-		var err error
+		record, err := database.Providers.Get(ctx, int64(c.PK))
 		if c.ClientID != "" {
 			record, err = database.Providers.ByClientID(ctx, c.ClientID)
-		} else {
-			record, err = database.Providers.Get(ctx, int64(c.PK))
 		}
 		if err != nil {
 			return console.SuggestList(err, listOfProviders)
