@@ -39,6 +39,7 @@ func (l List[T]) Print(out *Output, messages *Messages, format string, elements 
 			separator = ","
 		case err == nil:
 			l.addTo(table, element)
+			separator = ","
 			// It returns the error of an earlier write.
 			_, err = out.Write(nil)
 		}
@@ -54,6 +55,9 @@ func (l List[T]) Print(out *Output, messages *Messages, format string, elements 
 	}
 	if err != nil {
 		return err
+	}
+	if format != FormatJSON && separator == "[" {
+		messages.Note("none")
 	}
 	return SkippedError(damaged)
 }

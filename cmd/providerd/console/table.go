@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -16,9 +17,10 @@ const (
 	// tableRows limits the rows in memory before columns are aligned and printed. A wider cell in a later row widens its
 	// column from there on.
 	tableRows = 500
-	// minColumn is the least width to which a column is shortened, that of a date, and minText that of the last column
-	// before its text is wrapped.
+	// minColumn is the least width to which a column of times is shortened, that of a date, and maxWhole that of the other
+	// columns, so that no id or usual name is cut. minText is that of the last column before its text is wrapped.
 	minColumn = 10
+	maxWhole  = 40
 	minText   = 32
 	columnGap = 2
 )
@@ -124,8 +126,12 @@ func (t *table) print() {
 // fit shortens columns from right to left until the last one has room.
 func (t *table) fit(last int) {
 	for i, width := range slices.Backward(t.widths[:last]) {
+		least := maxWhole
+		if slices.ContainsFunc(t.rows, func(row tableRow) bool { return dateOf(row.cells[i]) != "" }) {
+			least = minColumn
+		}
 		excess := max(0, t.start(last)+min(t.widths[last], minText)-t.limit)
-		t.widths[i] = min(width, max(width-excess, minColumn))
+		t.widths[i] = min(width, max(width-excess, least))
 	}
 	t.widths[last] = min(t.widths[last], max(t.limit-t.start(last), minColumn))
 }
@@ -141,12 +147,17 @@ func (t *table) start(column int) (start int) {
 // pad returns a cell as wide as its column, with the gap. Of a time that is shortened, the date is left.
 func pad(cell string, width int) string {
 	if runes := []rune(cell); len(runes) > width {
-		cell = string(runes[:width-1]) + "…"
-		if at, err := time.Parse(time.RFC3339, string(runes)); err == nil {
-			cell = at.Format(time.DateOnly)
-		}
+		cell = cmp.Or(dateOf(cell), string(runes[:width-1])+"…")
 	}
 	return fmt.Sprintf("%-*s", width+columnGap, cell)
+}
+
+// dateOf returns the date of a time; "" for other cells.
+func dateOf(cell string) string {
+	if _, err := time.Parse(time.RFC3339, cell); err != nil {
+		return ""
+	}
+	return cell[:len(time.DateOnly)]
 }
 
 // wrap splits a text into lines, between words where possible.

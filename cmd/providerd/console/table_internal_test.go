@@ -17,9 +17,9 @@ func TestTablesFitTheTerminal(t *testing.T) {
 		{75, "ID  TIME                  NAME          TEXT\n" +
 			"1   2026-01-31T08:00:00Z  Twelve chars  one two three four five six seven\n" +
 			"                                        eight\n"},
-		{60, "ID  TIME        NAME        TEXT\n" +
-			"1   2026-01-31  Twelve ch…  one two three four five six\n" +
-			"                            seven eight\n"},
+		{60, "ID  TIME        NAME          TEXT\n" +
+			"1   2026-01-31  Twelve chars  one two three four five six\n" +
+			"                              seven eight\n"},
 	} {
 		var printed strings.Builder
 		list := NewTable(NewOutput(&printed), "ID", "EMPTY", "TIME", "NAME", "TEXT")

@@ -57,6 +57,12 @@ func (c *Doctor) Run(
 		found.certificate(c.TLSCert, c.TLSKey)
 	}
 	c.database(ctx, found)
+	if messages.IsQuiet {
+		*found = slices.DeleteFunc(*found, func(f finding) bool { return f.Status == healthOK })
+	}
+	if len(*found) == 0 && c.Output != console.FormatJSON {
+		return nil
+	}
 	table := console.List[finding]{Headings: "STATUS,CHECK,FINDING", Rows: finding.rows, Color: finding.color}
 	if err := table.Print(out, messages, c.Output, console.Values(*found...)); err != nil {
 		return err

@@ -206,11 +206,13 @@ type shownToken struct {
 
 // Run lists the tokens.
 func (c *listCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
+	all := strings.Join(apply.Operations(), ",")
+	short := strings.NewReplacer(all, "all", "providers_", "", "workspace_", "", "_create", "")
 	tokens := console.List[token.Token]{
 		Headings: "ID,PREFIX,NAME,ALLOWS,CREATED,EXPIRES,STATE",
 		Rows: func(token token.Token) [][]string {
 			return [][]string{{
-				fmt.Sprint(token.ID), token.Prefix, token.Name, strings.Join(token.Operations, ","),
+				fmt.Sprint(token.ID), token.Prefix, token.Name, short.Replace(strings.Join(token.Operations, ",")),
 				console.Timestamp(token.CreatedAt.Time), console.Timestamp(token.ExpiresAt.Time), string(token.State(time.Now())),
 			}}
 		},
