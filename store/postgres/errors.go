@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"database/sql"
@@ -225,6 +226,8 @@ func remedyOf(err *pgconn.PgError) string {
 	if strings.Contains(err.Message, "statement pooling mode") {
 		return "set pool_mode of the pooler to transaction or session"
 	}
+	// A localized message has no such word.
+	object, _, _ := strings.Cut(strings.TrimPrefix(err.Message, "permission denied for "), " ")
 	const parameter = "correct or remove the parameter in the URL"
 	const pooler = "if a pooler such as PgBouncer is in between, add default_query_exec_mode=exec to the URL"
 	return map[string]string{
@@ -233,9 +236,10 @@ func remedyOf(err *pgconn.PgError) string {
 		noDatabase:         "create the database, or correct its name in the URL",
 		"3F000":            "create the schema, or correct search_path",
 		tooManyConnections: "raise max_connections or the role's limit, or connect through PgBouncer",
-		insufficientPrivilege: "grant the missing privilege to the role in the URL, such as GRANT ALL ON ALL TABLES IN " +
-			"SCHEMA public and GRANT ALL ON ALL SEQUENCES IN SCHEMA public, or GRANT CREATE ON SCHEMA public to create the " +
-			"tables",
+		insufficientPrivilege: "grant the role in the URL " + cmp.Or(map[string]string{
+			"table": "SELECT on it, and for a server INSERT, UPDATE and DELETE, too", "sequence": "USAGE on it",
+			"schema": "USAGE on it, and to create the tables CREATE, too",
+		}[object], "the missing privilege"),
 		"42704":           parameter,
 		"22023":           parameter,
 		protocolViolation: parameter,

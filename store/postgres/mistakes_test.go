@@ -120,7 +120,7 @@ func TestMistakes(t *testing.T) {
 	expect("database without the privilege", as("anyone", "canary", "private"),
 		noConnection+`SERVER: FATAL: permission denied for database "private" (SQLSTATE 42501); grant CONNECT on the database to the role in the URL`)
 	expect("schema without the privilege", as("anyone", "canary", databaseOf(t, cluster.CreateDatabase(t))),
-		"migrate database: storage is unavailable: ERROR: permission denied for schema public (SQLSTATE 42501); grant the missing privilege to the role in the URL, such as GRANT ALL ON ALL TABLES IN SCHEMA public and GRANT ALL ON ALL SEQUENCES IN SCHEMA public, or GRANT CREATE ON SCHEMA public to create the tables")
+		"migrate database: storage is unavailable: ERROR: permission denied for schema public (SQLSTATE 42501); grant the role in the URL USAGE on it, and to create the tables CREATE, too")
 	expect("too many connections", as("crowd", "canary", name),
 		noConnection+"SERVER: FATAL: too many connections for the role in the URL (SQLSTATE 53300); raise max_connections or the role's limit, or connect through PgBouncer")
 	expect("unknown parameter", with(url, "ssl_mode=require"),

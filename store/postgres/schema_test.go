@@ -255,7 +255,7 @@ func TestMissingPrivilegesAndSequences(t *testing.T) {
 		{
 			"REVOKE INSERT ON providers FROM server",
 			"GRANT INSERT ON providers TO server",
-			"(SQLSTATE 42501); grant the missing privilege to the role in the URL",
+			"(SQLSTATE 42501); grant the role in the URL SELECT on it, and for a server INSERT, UPDATE and DELETE, too",
 		},
 		{
 			"ALTER SEQUENCE providers_pk_seq MAXVALUE 1000 RESTART 1000; SELECT nextval('providers_pk_seq')",
@@ -272,7 +272,7 @@ func TestMissingPrivilegesAndSequences(t *testing.T) {
 		createEach(t, opened, test.repair)
 	}
 	cluster.Exec(t, name, "REVOKE INSERT ON providers FROM server")
-	const says = "providers (SQLSTATE 42501); grant the missing privilege to the role in the URL"
+	const says = "providers (SQLSTATE 42501); grant the role in the URL SELECT on it, and for a server"
 	processtest.WaitUntil(t, "readiness reports the missing privilege", func() bool {
 		err := opened.Ready(t.Context())
 		return errors.Is(err, store.ErrUnavailable) && strings.Contains(err.Error(), says)
