@@ -131,6 +131,10 @@ type completionCommand struct {
 // Run prints a script that makes the shell query this program for completions.
 func (c *completionCommand) Run(command *kong.Context) error {
 	code := kongcompletion.Completion{Shell: c.Shell, Code: true}
+	if c.Shell == "zsh" {
+		// An error recurs below.
+		_, _ = fmt.Fprintln(command.Stdout, "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit }")
+	}
 	if err := code.Run(command); err != nil {
 		return fmt.Errorf("print completion script: %w", console.WrapPrintError(err))
 	}

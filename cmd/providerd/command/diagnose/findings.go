@@ -70,7 +70,7 @@ const (
 func (f *findings) files(path, dir, keyset string) {
 	const check = "database file"
 	owner := f.directory(dir)
-	for _, suffix := range []string{"", "-wal", "-shm"} {
+	for _, suffix := range []string{"", "-wal", "-shm", ".lock"} {
 		f.file(check, path+suffix, owner, "")
 	}
 	names, _ := sqlite.LeftoverLinks(path)
@@ -90,11 +90,13 @@ func (f *findings) directory(path string) (owner int) {
 	switch me := os.Geteuid(); {
 	case err != nil:
 		f.err(check, err)
+	case errors.Is(syscall.Access(path, 0o2), syscall.EROFS):
+		f.err(check, fmt.Errorf("write to %s: %w", path, syscall.EROFS))
 	case info.Mode().Perm()&othersWrite != 0 && info.Mode()&os.ModeSticky == 0:
 		f.fail(check, "other users can replace files in %s; run chmod go-w on it", path)
 	case me != 0 && me != owner:
-		f.add(healthWarn, check, "%s belongs to user %d, but this is user %d; run the doctor as the server's user", path,
-			owner, me)
+		f.add(healthWarn, check, "%s belongs to user %d, but this is user %d; run the doctor as the server's user, or, if "+
+			"that is this one, chown -R %[3]d %[1]s", path, owner, me)
 	case owner != 0 && info.Mode().Perm()&ownerCreates != ownerCreates:
 		f.fail(check, "the owner of %s, user %d, cannot create files in it; run chmod u+rwx on it", path, owner)
 	default:

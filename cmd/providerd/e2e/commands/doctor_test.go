@@ -82,7 +82,7 @@ func (s setUp) state(t *testing.T) string {
 func TestDoctorFindsNothing(t *testing.T) {
 	t.Parallel()
 	healthy := newSetUp(t)
-	const checks = "configuration, directory, database file, keyset file, initial token, disk space, " +
+	const checks = "configuration, directory, database file, database file, keyset file, initial token, disk space, " +
 		"database, integrity, schema, keyset, records, tokens"
 	expectNothing := func(when, checks string) {
 		t.Helper()
