@@ -120,7 +120,7 @@ consumers: build .ci/node_modules ## Use the binary through the clients of 15 ge
 
 neighbors: ## Run what stands beside the server, or NAME, such as Litestream, and write the table of the manual.
 	.ci/install caddy neighbors node postgres python
-	go test -count=1 -v -timeout 60m -tags slow,proof -run 'TestNeighbors/$(NAME)' $(E2E)/neighbors | { grep -v '^=== ' || true; }
+	go test -count=1 -v -timeout 60m -tags slow,proof -run 'TestNeighbors/(?i)$(NAME)' $(E2E)/neighbors | { grep -v '^=== ' || true; }
 
 findings: ## Run the findings about other software, one after the other; each prints a line.
 	@failed=; for finding in findings/*.sh; do bash "$$finding" || failed+=" $$finding"; done; test -z "$$failed"

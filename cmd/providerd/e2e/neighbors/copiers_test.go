@@ -17,7 +17,7 @@ func copiers() []neighbor {
 		{"tar", did, know, func(t *testing.T) (string, counts) {
 			return printed(t, `\d[\d.]+`, "tar", "--version"), copyStopped(t, `mkdir "$2"; tar -C "$1" -cf - . | tar -C "$2" -xpf -`)
 		}},
-		{"rsync", did, know, func(t *testing.T) (string, counts) {
+		{"rsync", asAbove, alsoAbove, func(t *testing.T) (string, counts) {
 			return printed(t, `\d[\d.]+`, "rsync", "--version"), copyStopped(t, `rsync --archive "$1/" "$2"`)
 		}},
 	}

@@ -20,7 +20,7 @@ func poolers() []neighbor {
 			func(t *testing.T) (string, counts) { return pool(t, "transaction") },
 		},
 		{
-			"PgBouncer, `pool_mode = session`", did, "The same. `statement` is refused when a server starts.",
+			"PgBouncer, `pool_mode = session`", asAbove, "The same. `statement` is refused when a server starts.",
 			func(t *testing.T) (string, counts) { return pool(t, "session") },
 		},
 	}

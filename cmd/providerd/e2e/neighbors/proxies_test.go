@@ -19,10 +19,10 @@ func proxies() []neighbor {
 		{"nginx", did, "After 502 or 503 during a restart, send again with the key.", func(t *testing.T) (string, counts) {
 			return printed(t, `\d[\d.]+`, "nginx", "-v"), forward(t, nginxConfig(t), "nginx", "-e", "stderr", "-c")
 		}},
-		{"Caddy", did, "The same.", func(t *testing.T) (string, counts) {
+		{"Caddy", asAbove, alsoAbove, func(t *testing.T) (string, counts) {
 			return printed(t, `\d[\d.]+`, "caddy", "version"), forward(t, "{\n\tadmin off\n}\nhttp://:80 {\n\treverse_proxy 127.0.0.1:8080\n}\n", "caddy", "run", "--adapter", "caddyfile", "--config")
 		}},
-		{"HAProxy", did, "The same.", func(t *testing.T) (string, counts) {
+		{"HAProxy", asAbove, alsoAbove, func(t *testing.T) (string, counts) {
 			return printed(t, `\d[\d.]+`, "haproxy", "-v"), forward(t, configOf(t, "haproxy"), "haproxy", "-db", "-f")
 		}},
 	}

@@ -23,7 +23,7 @@ func replicators() []neighbor {
 				"`chmod 600` a restored file; keep `keyset.json`.",
 			func(t *testing.T) (string, counts) { return replicate(t, "v0.5.18") },
 		},
-		{"Litestream 0.3", did, "The same.", func(t *testing.T) (string, counts) { return replicate(t, "v0.3.13") }},
+		{"Litestream 0.3", asAbove, alsoAbove, func(t *testing.T) (string, counts) { return replicate(t, "v0.3.13") }},
 	}
 }
 
@@ -31,10 +31,7 @@ func replicators() []neighbor {
 func replicate(t *testing.T, version string) (string, counts) {
 	t.Helper()
 	bin := t.TempDir()
-	install := exec.CommandContext(t.Context(), "go", "install", "github.com/benbjohnson/litestream/cmd/litestream@"+version)
-	install.Env = append(os.Environ(), "GOBIN="+bin, "GOFLAGS=")
-	install.Dir = bin
-	processtest.Run(t, install)
+	install(t, bin, "go install github.com/benbjohnson/litestream/cmd/litestream@"+version)
 	dir, restored := t.TempDir(), t.TempDir()
 	server, replica := providerdtest.Serve(t, dir), "file://"+filepath.Join(t.TempDir(), "replica")
 	database, litestream := filepath.Join(dir, "data", "providerd.db"), filepath.Join(bin, "litestream")
