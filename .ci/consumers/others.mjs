@@ -87,6 +87,9 @@ export const others = [
         const { oauth2, directory } = await examples();
         expectRecord(await post(url, "token", { body: oauth2 }));
         expectRecord(await post(url, "token", workspace(directory)));
+        const created = await post(url, "token", { body: oauth2, headers: { Prefer: "code=201" } });
+        const refused = await post(url, "token", { body: {} });
+        if (created.status !== 201 || refused.status !== 422) throw new Error(`${created.status}, ${refused.status}`);
       }),
   },
   {
@@ -99,6 +102,14 @@ export const others = [
       for (const operation of ["providers_oauth2_create", "providers_workspace_directory_create"]) {
         const { status, mock } = api.mockResponseForOperation(operation);
         expectRecord({ status, body: mock });
+      }
+      const settings = { apiRoot: "/api/v3", ignoreTrailingSlashes: false };
+      for (const [options, want] of [[{}, "none"], [settings, "providers_oauth2_create"]]) {
+        const router = new OpenAPIBackend({ definition: json, quick: true, validate: false, ...options });
+        router.register({ notFound: () => "none", notImplemented: ({ operation }) => operation.operationId });
+        await router.init();
+        const found = await router.handleRequest({ method: "POST", path: "/api/v3/providers/oauth2/", headers: {} });
+        if (found !== want) throw new Error(`${JSON.stringify(options)}: ${found}`);
       }
     },
   },
@@ -126,14 +137,17 @@ export const others = [
       const { default: newman } = await import("newman");
       const document = { type: "string", data: await readFile(yaml, "utf8") };
       const convert = promisify(postman.convertV2);
-      const { result, reason, output } = await convert(document, { parametersResolution: "Example" });
-      if (!result) throw new Error(reason);
       const variables = { baseUrl: `${url}/api/v3`, bearerToken: token };
       const envVar = Object.entries(variables).map(([key, value]) => ({ key, value }));
-      const { run } = await promisify(newman.run)({ collection: output[0].data, envVar });
-      const answers = run.executions.map(({ response }) => `${response.code} ${response.stream}`);
-      const created = answers.filter((answer) => answer.startsWith("201 "));
-      if (created.length !== 2) throw new Error(answers.join("\n"));
+      // With the default settings, booleans are the text "<boolean>".
+      for (const [options, want] of [[{}, 400], [{ parametersResolution: "Example" }, 201]]) {
+        const { result, reason, output } = await convert(document, options);
+        if (!result) throw new Error(reason);
+        const { run } = await promisify(newman.run)({ collection: output[0].data, envVar });
+        const answers = run.executions.map(({ response }) => `${response.code} ${response.stream}`);
+        const expected = answers.filter((answer) => answer.startsWith(`${want} `));
+        if (expected.length !== 2 || answers.length !== 2) throw new Error(answers.join("\n"));
+      }
     },
   },
   {
