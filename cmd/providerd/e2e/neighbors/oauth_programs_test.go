@@ -30,6 +30,7 @@ const plainSecret, plainRedirect = "Zt4vQy8LmN1xRw6KpJ3sHd9Fb2Cg7TuE", "https://
 // specials are printable ASCII without letters and digits, and a letter beyond ASCII.
 const specials = " !\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~é"
 
+//nolint:gochecknoglobals // A table that is only read.
 var redirects = []struct{ label, uri string }{
 	{"no path", "https://app.example.com"},
 	{"port 443", "https://app.example.com:443/callback"},
@@ -58,7 +59,7 @@ func recordsOfAllKinds() []record {
 	}
 	add("wrong", func(*record) {})
 	add("generated", func(r *record) { r.Secret = "" })
-	for _, special := range strings.Split(specials, "") {
+	for special := range strings.SplitSeq(specials, "") {
 		add("id "+special, func(r *record) { r.ID += special + "z" })
 		add("secret "+special, func(r *record) { r.Secret += special + "z" })
 	}
@@ -108,7 +109,9 @@ func startOAuth(t *testing.T, dir string, records []record) []authorizer {
 	oidc, server := printedURL("node", node, "oidc-provider"), printedURL("node", node, "oauth2-server")
 	fosite, zitadel := printedURL(oauth, "fosite"), printedURL(oauth, "zitadel")
 	return []authorizer{
-		{oidc + "/auth", oidc + "/token"}, {server + "/auth", server + "/token"}, {fosite + "/authorize", fosite + "/token"},
+		{oidc + "/auth", oidc + "/token"},
+		{server + "/auth", server + "/token"},
+		{fosite + "/authorize", fosite + "/token"},
 		{zitadel + "/auth", zitadel + "/oauth/token"},
 	}
 }
