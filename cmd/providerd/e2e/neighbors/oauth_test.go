@@ -110,7 +110,10 @@ func failures(t *testing.T, attempts []*attempt) string {
 	if len(failed["redirect"]) == len(redirects) {
 		failed["redirect"] = nil
 	}
-	return strings.Join(append(cells, failed["redirect"]...), ", ")
+	if cells = append(cells, failed["redirect"]...); len(cells) == 0 {
+		return "nothing"
+	}
+	return strings.Join(cells, ", ")
 }
 
 // characters abbreviates a list of special characters.
