@@ -79,13 +79,19 @@ const (
 		"credentials": {"key": "é|\n", "n": 1.50}}`
 )
 
-// TestPlatformParsesSettings reads lists, durations and applications with SQL.
+// TestPlatformParsesSettings reads lists, durations and applications with SQL, and every setting except secrets.
 func TestPlatformParsesSettings(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, postgrestest.NewCluster(t))
 	p.create(t, parsedBody)
 	p.create(t, staffBody)
 	p.RunCommand(t, "application", "create", "wiki", "--name", "Wiki", "--provider", "1", "--backchannel", "2")
+	const hidden = "SELECT column_name FROM information_schema.columns WHERE table_name = 'providers' EXCEPT " +
+		"SELECT column_name FROM information_schema.columns WHERE table_name = 'platform_providers' ORDER BY 1"
+	command := "psql --no-align --tuples-only '" + p.asAdmin + "' --command \"" + hidden + `"`
+	if got := providerdtest.RunShell(t, p.Dir, command); got != "generated\nidempotency_key\nremote_address\nrequest_id\nsecret\nuid\n" {
+		t.Errorf("the platform does not see the columns %s", got)
+	}
 	got := p.query(t, "SELECT * FROM platform_settings ORDER BY pk")
 	const want = "1|{https://a.example.com/,myapp:b}|{3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e02,3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01}|{}|{}|" +
 		"0.020001|7200.0|604799999524800.0|wiki|Wiki||\n2||{}|{}|{}||||||wiki|Wiki\n"

@@ -77,7 +77,7 @@ func buildWithField(t *testing.T) string {
 		files[path] = strings.ReplaceAll(text, before, line+before)
 	}
 	insert("openapi.yaml", "        later: {type: string, pattern: '^[^\\x00]*$'}\n", "        issuer_mode:\n")
-	insert("openapi.yaml", "later, ", "redirect_uris, sub_mode, issuer_mode, ")
+	insert("openapi.yaml", "later, ", "issuer_mode, jwks_sources")
 	insert("openapi.yaml", "later: always, ", "issuer_mode: per_provider, ")
 	insert("openapi.yaml", "        later: always\n", "        issuer_mode: per_provider\n")
 	insert("store/records/records.go", "\tLater string\n", "\tIssuerMode ")
