@@ -12,7 +12,7 @@ import (
 
 func managers() []neighbor {
 	return []neighbor{{
-		"systemd", "as process 1 of namespaces: the shipped unit killed, frozen, drained, restored, upgraded",
+		"systemd", "the shipped unit, as process 1: killed, frozen, drained, restored, upgraded",
 		"Use the [shipped unit](service.md).", func(t *testing.T) (string, counts) {
 			test := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-tags", "slow", "-run", "^TestServiceUnderSystemd$", ".")
 			test.Dir = providerdtest.Path(t, "cmd/providerd/e2e/shipped")

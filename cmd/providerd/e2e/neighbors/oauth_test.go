@@ -21,7 +21,7 @@ import (
 
 func authorizers() []neighbor {
 	return []neighbor{{
-		"OAuth", "records with each special character and kind of redirect URI, used by 6 clients at 4 servers", "[Use letters and digits, in at most 72 characters](#oauth).",
+		"OAuth", "each special character and kind of redirect URI; 6 clients at 4 servers", "[Use letters and digits, in at most 72 characters](#oauth).",
 		func(t *testing.T) (string, counts) { return "below", tryOAuth(t) },
 	}}
 }

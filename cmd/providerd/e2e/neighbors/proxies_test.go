@@ -19,7 +19,7 @@ import (
 )
 
 func proxies() []neighbor {
-	const did = "8 callers with keys and 8 without, over HTTP/1.1 and HTTP/2; the server restarted 3 times; chunked, large, `Expect`; the Go SDK"
+	const did = "HTTP/1.1 and HTTP/2; 3 restarts; chunked, large, `Expect`; the Go SDK"
 	return []neighbor{
 		{"nginx", did, "After 502 or 503 during a restart, send again with the key.", func(t *testing.T) (string, counts) {
 			return printed(t, `\d[\d.]+`, "nginx", "-v"), forward(t, nginxConfig(t), "nginx", "-e", "stderr", "-c")

