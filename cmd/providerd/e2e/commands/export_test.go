@@ -75,7 +75,7 @@ func TestExportedRecordsComeBack(t *testing.T) {
 // expectVisible checks that no output, and no log of a request without a token, has characters that control a terminal,
 // are invisible or change the direction of text.
 func expectVisible(t *testing.T, dir string, client *http.Client, server *providerdtest.Server) {
-	const text = `oauth2: [{name: "\u202e", authorization_flow: 3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01}]`
+	const text = `oauth2: [{name: "a\u202e", authorization_flow: 3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01}]`
 	processtest.Must(t, os.WriteFile(filepath.Join(dir, "hidden.yaml"), []byte(text), 0o600))
 	written := map[string]string{}
 	for _, line := range []string{
