@@ -286,7 +286,7 @@ type Violation struct {
 	// | `null` | The value is null, which the field does not allow. |
 	// | `type` | The value has the wrong JSON type, such as a string instead of a list. |
 	// | `empty` | The string is empty. |
-	// | `blank` | The string has no visible character. |
+	// | `blank` | The string has only white space. |
 	// | `too_long` | The string has more characters than the field allows. |
 	// | `enum` | The value is not one of the allowed ones, which `detail` lists. |
 	// | `invalid_uuid` | The string is not a UUID: 8-4-4-4-12 hexadecimal digits. |
@@ -316,7 +316,7 @@ type Violation struct {
 // | `null` | The value is null, which the field does not allow. |
 // | `type` | The value has the wrong JSON type, such as a string instead of a list. |
 // | `empty` | The string is empty. |
-// | `blank` | The string has no visible character. |
+// | `blank` | The string has only white space. |
 // | `too_long` | The string has more characters than the field allows. |
 // | `enum` | The value is not one of the allowed ones, which `detail` lists. |
 // | `invalid_uuid` | The string is not a UUID: 8-4-4-4-12 hexadecimal digits. |
