@@ -108,7 +108,7 @@ func TestDashboardShowsAlertLimits(t *testing.T) {
 func TestRequestsOfRelease(t *testing.T) {
 	t.Parallel()
 	server, client := providerdtest.Serve(t, t.TempDir()), contracttest.Client(t)
-	file := providerdtest.Output(t, exec.CommandContext(t.Context(), "go", "run", "../../../requests"))
+	file := providerdtest.Output(t, exec.CommandContext(t.Context(), "go", "run", "../../../../.ci/release"))
 	text := strings.NewReplacer("{{host}}", server.URL, "{{token}}", providerdtest.Token(t, server.Dir)).Replace(file)
 	requests := strings.Split(text, "\n### ")[1:]
 	for _, request := range requests {
