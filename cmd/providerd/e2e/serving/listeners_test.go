@@ -144,7 +144,7 @@ func TestOpsListenerIsSeparate(t *testing.T) {
 	server, ops := providerdtest.ServeWithOps(t, t.TempDir())
 	for path, want := range map[string]int{
 		"/metrics": http.StatusOK, "/healthz": http.StatusOK, "/readyz": http.StatusOK,
-		"/debug/pprof/heap": http.StatusOK, "/": http.StatusOK, "/openapi.yaml": http.StatusNotFound,
+		"/debug/pprof/heap": http.StatusOK, "/": http.StatusOK, "/openapi.yaml": http.StatusOK,
 		providerdtest.OAuth2Path: http.StatusNotFound, "/debug/vars": http.StatusNotFound,
 		"/debug/pprof/profile?seconds=61": http.StatusBadRequest, "/debug/pprof/heap?seconds=1e9": http.StatusBadRequest,
 		"/debug/pprof/heap?seconds=-1": http.StatusBadRequest, "/debug/pprof/heap?seconds=NaN": http.StatusBadRequest,
