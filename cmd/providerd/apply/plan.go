@@ -217,11 +217,11 @@ func (p *plan) compare(a *applied, record records.Record) error {
 		a.ClientID = oauth2.ClientID
 	}
 	switch {
-	case p.isStoredUnder(a, a.ID, common):
+	case p.isStoredUnder(a, a.ID, common.IdempotencyKey, common.CreatedBy):
 		if err := p.compareOwn(a, record); err != nil {
 			return err
 		}
-	case p.isStoredUnder(a, a.Was, common):
+	case p.isStoredUnder(a, a.Was, common.IdempotencyKey, common.CreatedBy):
 		a.Outcome, a.Detail = outcomeRename, fmt.Sprintf("was %q", a.Was)
 	default:
 		a.Outcome, a.Detail = outcomeAdopt, fmt.Sprintf("`client_id` belongs to a record of %s", common.CreatedBy)
@@ -238,10 +238,9 @@ func (p *plan) compare(a *applied, record records.Record) error {
 	return nil
 }
 
-// isStoredUnder reports whether an id of an entry created a record of the caller.
-func (p *plan) isStoredUnder(a *applied, id string, record records.Provider) bool {
-	key := record.IdempotencyKey
-	return id != "" && key != nil && *key == idempotencyKey(a.Kind, id) && record.CreatedBy == string(*p.As)
+// isStoredUnder reports whether an id of an entry created the record of a caller with an idempotency key.
+func (p *plan) isStoredUnder(a *applied, id string, key *string, createdBy string) bool {
+	return id != "" && key != nil && *key == idempotencyKey(a.Kind, id) && createdBy == string(*p.As)
 }
 
 // compareOwn finds out whether an entry changes the record that its id created.
@@ -268,42 +267,4 @@ func (p *plan) compareOwn(a *applied, record records.Record) error {
 func (p *plan) requested(a *applied, stored records.Record) (records.Record, error) {
 	key := idempotencyKey(a.Kind, a.ID)
 	return contract.Requested(records.Kind(a.Kind), string(*p.As), &key, a.Body, stored)
-}
-
-// refuseTaken refuses entries whose client_id another record has, unless that record is changed or deleted, too.
-func (p *plan) refuseTaken() {
-	freed := map[int64]bool{}
-	for _, a := range p.applied {
-		freed[a.PK] = a.Outcome == outcomeDelete || a.Outcome.isChange() && a.clientID != "" && a.clientID != a.ClientID
-	}
-	for isStable := false; !isStable; {
-		isStable = true
-		for i := range p.entries {
-			a := &p.entries[i]
-			holder, isTaken := p.found.holders[a.clientID]
-			if a.Outcome.isChange() && isTaken && holder.PK != a.PK && !freed[holder.PK] {
-				isStable, freed[a.PK] = false, false
-				p.refuseHeld(a, holder)
-			}
-		}
-	}
-}
-
-// refuseHeld records that another record has the client_id. Of the id that it was applied with, only a hash is stored.
-func (p *plan) refuseHeld(a *applied, holder store.Identity) {
-	a.Outcome, a.Changes, a.Undo = outcomeRefused, nil, ""
-	a.Detail = fmt.Sprintf("`client_id` is taken by provider %d of %s", holder.PK, holder.CreatedBy)
-	if a.PK == 0 && !p.Adopt {
-		a.Detail += "; pass --adopt to take it over"
-		for _, id := range []string{
-			holder.Name, strings.ToLower(holder.Name), a.clientID, fmt.Sprintf("%s-%d", a.Kind, holder.PK),
-		} {
-			key := holder.IdempotencyKey
-			if key != nil && *key == idempotencyKey(a.Kind, id) && holder.CreatedBy == string(*p.As) {
-				a.Detail += fmt.Sprintf("; if the entry was renamed, write was: %q", id)
-				break
-			}
-		}
-	}
-	a.Position = a.At("/client_id")
 }
