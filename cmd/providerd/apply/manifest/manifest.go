@@ -297,5 +297,3 @@ func resolve(node *yaml.Node) *yaml.Node {
 	}
 	return node
 }
-
-func isNull(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null" }

@@ -130,6 +130,8 @@ func (e *entryReader) pointer() (pointer jsontext.Pointer) {
 	return pointer
 }
 
+func isNull(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null" }
+
 func isTagged(node *yaml.Node) bool { return node.Style&yaml.TaggedStyle != 0 }
 
 func (e *entryReader) convert(node *yaml.Node) (any, error) {

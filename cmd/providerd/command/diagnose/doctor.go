@@ -74,20 +74,6 @@ func (c *Doctor) Run(
 	return nil
 }
 
-// configuration checks what the parser accepts.
-func (f *findings) configuration(warnings []string) {
-	const check = "configuration"
-	for _, warning := range warnings {
-		f.add(healthWarn, check, "%s", warning)
-	}
-	if _, err := serve.TraceEndpoint(); err != nil {
-		f.add(healthWarn, check, "traces are not exported: %v", err)
-	}
-	if len(*f) == 0 {
-		f.add(healthOK, check, "flags and environment variables are valid")
-	}
-}
-
 // certificate checks the certificate that the server would present.
 func (f *findings) certificate(certPath, keyPath string) {
 	const check, renew = "certificate", "; renew it, and the server reloads it"

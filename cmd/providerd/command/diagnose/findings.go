@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"example.com/providerd/cmd/providerd/console"
+	"example.com/providerd/cmd/providerd/serve"
 	"example.com/providerd/store/sqlite"
 )
 
@@ -65,6 +66,20 @@ const (
 	exposedToken = `other users can access the token in %s; run chmod 600 on it, then create another token with ` +
 		`"providerd token create" and revoke this one`
 )
+
+// configuration checks what the parser accepts.
+func (f *findings) configuration(warnings []string) {
+	const check = "configuration"
+	for _, warning := range warnings {
+		f.add(healthWarn, check, "%s", warning)
+	}
+	if _, err := serve.TraceEndpoint(); err != nil {
+		f.add(healthWarn, check, "traces are not exported: %v", err)
+	}
+	if len(*f) == 0 {
+		f.add(healthOK, check, "flags and environment variables are valid")
+	}
+}
 
 // files checks the directory of a SQLite database and its files.
 func (f *findings) files(path, dir, keyset string) {
