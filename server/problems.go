@@ -108,10 +108,6 @@ func explainPath(openapi *contract.Document, kind slug, path string) string {
 
 // nearestPath says where to find what other programs have at a path.
 func nearestPath(openapi *contract.Document, path string) string {
-	var operations []string
-	for _, op := range openapi.Operations() {
-		operations = append(operations, op.Method+" "+op.Path)
-	}
 	for _, known := range [][2]string{
 		{"health live ready ping status", "/readyz reports whether providers can be stored, /healthz that the process runs."},
 		{"metrics prometheus", "Metrics are at /metrics of the ops listener, which --ops-listen turns on."},
@@ -126,6 +122,10 @@ func nearestPath(openapi *contract.Document, path string) string {
 		if slices.ContainsFunc(strings.Fields(known[0]), isPart) {
 			return known[1]
 		}
+	}
+	var operations []string
+	for _, op := range openapi.Operations() {
+		operations = append(operations, op.Method+" "+op.Path)
 	}
 	return "The operations are " + strings.Join(operations, " and ") + "; /docs/ is their reference."
 }
