@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -109,18 +108,22 @@ func (s *Server) Log() string { return s.child.Stderr.String() }
 // IsRunning reports whether any process of the server is left.
 func (s *Server) IsRunning() bool { return s.child != nil && !s.child.HasEnded() }
 
-// signal sends a signal to all processes of the server, if it runs.
-func (s *Server) signal(signal syscall.Signal) {
+// signal sends a signal to all processes of the server, if it runs, and returns their ids.
+func (s *Server) signal(signal syscall.Signal) (ids []int) {
 	if s.IsRunning() {
-		SignalTree(s.child.Command.Process.Pid, signal)
+		ids = SignalTree(s.child.Command.Process.Pid, signal)
 	}
+	return ids
 }
 
 // Kill sends SIGKILL to all processes of the server, even if they are frozen, and returns when none is left.
 func (s *Server) Kill() {
 	s.t.Helper()
-	if s.IsRunning() {
-		s.signal(syscall.SIGKILL)
+	for _, id := range s.signal(syscall.SIGKILL) {
+		// A process closes its output before its connections.
+		processtest.Must(s.t, awaitState(id, "ZX"))
+	}
+	if s.child != nil {
 		if err := s.child.Wait(); s.IsRunning() {
 			s.t.Fatal(err)
 		}
@@ -153,28 +156,35 @@ func (s *Server) PIDFile() []string {
 	return append(strings.Split(string(text), "\n"), make([]string, 8)...)
 }
 
-// SignalTree sends a signal to the children of a program, then to the program itself. Each process of PostgreSQL is in
-// its own process group, so a signal to the group would not reach them.
-func SignalTree(id int, signal syscall.Signal) {
+// SignalTree sends a signal to the children of a program, then to the program itself, and returns their process IDs.
+// Each process of PostgreSQL is in its own process group, so a signal to the group would not reach them.
+func SignalTree(id int, signal syscall.Signal) (ids []int) {
 	// Once it is stopped, it starts no children, and their process IDs cannot be reused.
 	_ = syscall.Kill(id, syscall.SIGSTOP)
-	_ = processtest.Poll(func() error {
-		// The file is gone, or the state is Z, if the process has ended.
-		if text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", id)); regexp.MustCompile(`\) [RSD] `).Match(text) {
-			return errors.New("it still runs")
-		}
-		return nil
-	})
+	_ = awaitState(id, "TtZX")
 	paths, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", id))
 	for _, path := range paths {
 		text, _ := os.ReadFile(path)
 		for word := range strings.FieldsSeq(string(text)) {
 			if child, err := strconv.Atoi(word); err == nil {
 				_ = syscall.Kill(child, signal)
+				ids = append(ids, child)
 			}
 		}
 	}
 	_ = syscall.Kill(id, signal)
+	return append(ids, id)
+}
+
+// awaitState waits until a process has one of the states of proc_pid_stat(5), or is gone.
+func awaitState(id int, states string) error {
+	return processtest.Poll(func() error {
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", id))
+		if state := regexp.MustCompile(`\) (\w) `).FindSubmatch(text); state != nil && !strings.Contains(states, string(state[1])) {
+			return fmt.Errorf("process %d still has the state %s", id, state[1])
+		}
+		return nil
+	})
 }
 
 // ProgramsVariable is the environment variable with the directory of the programs of another PostgreSQL than Debian's,
