@@ -10,6 +10,7 @@ import (
 	"github.com/mattn/go-sqlite3"
 
 	"example.com/providerd/store/files"
+	"example.com/providerd/store/sqlite/connection"
 )
 
 // Progress is called with the number of bytes copied so far and in total.
@@ -40,7 +41,7 @@ func (d *Database) Backup(ctx context.Context, path string, progress Progress, c
 	defer func() { err = errors.Join(err, draft.Cleanup()) }()
 	rows, err := d.copyTo(ctx, draft, progress)
 	if err != nil {
-		return fmt.Errorf("back up to %s: %w", path, classify(err))
+		return fmt.Errorf("back up to %s: %w", path, connection.Classify(err))
 	}
 	if err := draft.Sync(); err != nil {
 		return fmt.Errorf("back up to %s: %w", path, err)
@@ -93,7 +94,7 @@ func (p *pageCopy) copy(ctx context.Context) (err error) {
 	if err := p.from.QueryRowContext(ctx, "PRAGMA page_size").Scan(&p.pageSize); err != nil {
 		return err
 	}
-	pool, err := openDSN(p.draft.Name(), "mode=rw&nolock=1&_journal_mode=OFF&_synchronous=OFF&_mutex=no")
+	pool, err := connection.OpenDSN(p.draft.Name(), "mode=rw&nolock=1&_journal_mode=OFF&_synchronous=OFF&_mutex=no")
 	if err != nil {
 		return err
 	}

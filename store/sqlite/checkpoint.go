@@ -7,12 +7,10 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"sync/atomic"
 	"time"
 
-	"gorm.io/gorm"
-
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/sqlite/connection"
 	"example.com/providerd/store/sqlite/guard"
 )
 
@@ -62,7 +60,7 @@ type checkpointer struct {
 func newCheckpointer(ctx context.Context, writer *sql.Conn, database *Database) (*checkpointer, error) {
 	conn, err := database.writers.Conn(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("connect the checkpointer: %w", classify(err))
+		return nil, fmt.Errorf("connect the checkpointer: %w", connection.Classify(err))
 	}
 	return &checkpointer{
 		conn: conn, writer: writer, files: database.files, file: database.file, logger: database.logger,
@@ -171,18 +169,8 @@ func (c *checkpointer) checkpoint(ctx context.Context, conn *sql.Conn) error {
 	if err := c.files.Check(); err != nil {
 		return err
 	}
-	_, err := copyWAL(ctx, conn, "PASSIVE")
+	_, err := connection.CopyWAL(ctx, conn, "PASSIVE")
 	return err
-}
-
-// copyWAL runs a checkpoint in one of SQLite's modes, and reports whether other connections kept it from completing.
-func copyWAL(ctx context.Context, conn gorm.ConnPool, mode string) (isBusy bool, err error) {
-	var frames, copied int
-	err = conn.QueryRowContext(ctx, "PRAGMA wal_checkpoint("+mode+")").Scan(&isBusy, &frames, &copied)
-	if err != nil {
-		return false, fmt.Errorf("checkpoint: %w", classify(err))
-	}
-	return isBusy, nil
 }
 
 // close waits for a running copy and closes the connection.
@@ -196,9 +184,6 @@ func (c *checkpointer) close() error {
 	return nil
 }
 
-// checkpointCounts counts checkpoints since the database was opened.
-type checkpointCounts struct{ done, failed atomic.Uint64 }
-
 // Stats returns figures about the connections, and about the WAL according to the wal-index.
 func (d *Database) Stats() database.Stats {
 	waited := time.Duration(d.locks.total.Load())
@@ -211,7 +196,7 @@ func (d *Database) Stats() database.Stats {
 			Checkpoints: d.checkpoints.done.Load(), FailedCheckpoints: d.checkpoints.failed.Load(),
 		}
 	}
-	if free, err := freeBytes(filepath.Dir(d.file.Name())); err == nil {
+	if free, err := connection.FreeBytes(filepath.Dir(d.file.Name())); err == nil {
 		stats.FreeBytes = &free
 	}
 	return stats

@@ -5,19 +5,15 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"log/slog"
-	"os"
-	"os/signal"
-	"runtime"
 	"sync"
 	"sync/atomic"
-	"syscall"
-	"time"
 
-	"github.com/mattn/go-sqlite3"
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/sqlite/connection"
 	"example.com/providerd/store/sqlite/guard"
 )
 
@@ -46,13 +42,16 @@ type Database struct {
 	// inserting guards inserter, which is nil before the first Insert.
 	inserting sync.Mutex
 	inserter  *inserter
-	// finder is one of the readers; its conn is nil before it is opened.
-	finder statements
+	// finder is one of the readers.
+	finder connection.Statements
 	// closeOnce calls close once and returns the same result every time.
 	closeOnce func() error
 }
 
 var _ database.Database = (*Database)(nil)
+
+// checkpointCounts counts checkpoints since the database was opened.
+type checkpointCounts struct{ done, failed atomic.Uint64 }
 
 // Dir returns the directory of the database, with symbolic links resolved.
 func (d *Database) Dir() string { return d.dir }
@@ -69,18 +68,6 @@ func (d *Database) Reader() *gorm.DB { return d.readers.GORM }
 // Write runs statements, once, in a durable transaction, and checks the files before, in and after it.
 func (d *Database) Write(ctx context.Context, statements func(tx *gorm.DB) error) error {
 	return withoutStop(func() error { return d.write(ctx, statements) })
-}
-
-// untilLocked begins a transaction that writes. It waits for the lock of the database in rounds of busyRound: in a long
-// one, SQLite soon tries only every 100 ms, and would rarely hit a gap between the transactions of another program.
-func untilLocked(begin func() error) error {
-	for begun := time.Now(); ; {
-		err := begin()
-		native, ok := errors.AsType[sqlite3.Error](err)
-		if !ok || native.Code != sqlite3.ErrBusy || time.Since(begun) >= busyTimeout {
-			return err
-		}
-	}
 }
 
 func (d *Database) write(ctx context.Context, statements func(tx *gorm.DB) error) error {
@@ -110,7 +97,7 @@ func (d *Database) write(ctx context.Context, statements func(tx *gorm.DB) error
 				return err
 			}
 			if resets {
-				if err := incrementGeneration(ctx, tx.Statement.ConnPool); err != nil {
+				if err := connection.IncrementGeneration(ctx, tx.Statement.ConnPool); err != nil {
 					return err
 				}
 			}
@@ -119,7 +106,7 @@ func (d *Database) write(ctx context.Context, statements func(tx *gorm.DB) error
 			}
 			return statements(tx)
 		},
-		Commit: func() error { return commitError(tx.Commit().Error) },
+		Commit: func() error { return connection.CommitError(tx.Commit().Error) },
 	})
 	return err
 }
@@ -183,11 +170,11 @@ func (d *Database) find(ctx context.Context, text string, values ...string) (row
 	for n, value := range values {
 		arguments[n] = driver.NamedValue{Ordinal: n + 1, Value: value}
 	}
-	err = d.finder.query(context.WithoutCancel(ctx), text, func(selected []driver.Value) error {
+	err = d.finder.Query(context.WithoutCancel(ctx), text, func(selected []driver.Value) error {
 		row = selected
 		return nil
 	}, arguments...)
-	return row, classify(err)
+	return row, connection.Classify(err)
 }
 
 // SettledEvent returns the last event: transactions that write take turns, and their rows are on disk before they are
@@ -210,6 +197,9 @@ func (d *Database) Check(ctx context.Context) error {
 	return err
 }
 
+// Prepare checks that all tables have a higher key: each new key is above those in use.
+func (d *Database) Prepare(ctx context.Context) error { return check(d.Reader().WithContext(ctx)) }
+
 // Close waits for running statements and closes the database. A second call returns the same result.
 //
 // It returns database.ErrUnavailable if the files are no longer the opened ones. It then leaves the connections
@@ -231,8 +221,8 @@ func (d *Database) close() error {
 	if d.inserter != nil {
 		err = d.inserter.close()
 	}
-	if d.finder.conn != nil {
-		err = errors.Join(err, d.finder.close())
+	if d.finder.Conn != nil {
+		err = errors.Join(err, d.finder.Close())
 	}
 	err = errors.Join(err, database.ClosePools(d.readers, d.changes, d.writers))
 	// Close the files last: closing any of them earlier would release the POSIX locks of SQLite.
@@ -245,21 +235,21 @@ func (d *Database) close() error {
 	return err
 }
 
-// withoutStop calls work, and lets a terminal stop the program (Ctrl-Z) only when it has returned: a program that is
-// stopped within a transaction would stop all others that write.
-func withoutStop(work func() error) error {
-	stops := make(chan os.Signal, 1)
-	signal.Notify(stops, syscall.SIGTSTP)
-	defer func() {
-		signal.Stop(stops)
-		select {
-		case <-stops:
-			// A signal for this thread stops the program before the call returns.
-			runtime.LockOSThread()
-			_ = syscall.Tgkill(os.Getpid(), syscall.Gettid(), syscall.SIGSTOP)
-			runtime.UnlockOSThread()
-		default:
-		}
-	}()
-	return work()
+// CheckSchema returns database.ErrNewer if this program does not know the schema version. It runs in each transaction,
+// because a newer version of this program may have migrated the database since it was opened. That version might not be
+// able to read what this program writes.
+func (d *Database) CheckSchema(tx *gorm.DB) error {
+	var version int64
+	err := tx.Raw(selectSchemaVersion).Scan(&version).Error
+	if err != nil && tx.Statement.Context.Err() == nil {
+		err = fmt.Errorf("%w: %w", database.ErrUnavailable, err)
+	}
+	if err != nil {
+		return fmt.Errorf("read the schema version: %w", err)
+	}
+	if version > d.schemaVersion {
+		return fmt.Errorf("%w: %w: its schema version is %d, newer than this program's %d; use a newer providerd",
+			database.ErrUnavailable, database.ErrNewer, version, d.schemaVersion)
+	}
+	return nil
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // Inserter returns the connection of Insert, which must have been called.
-func (d *Database) Inserter() *sql.Conn { return d.inserter.statements.conn }
+func (d *Database) Inserter() *sql.Conn { return d.inserter.statements.Conn }
 
 // Abandon releases a database whose files were damaged, as the end of its process would.
 func (d *Database) Abandon() {

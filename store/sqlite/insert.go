@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/mattn/go-sqlite3"
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/sqlite/connection"
 	"example.com/providerd/store/sqlite/guard"
 )
 
@@ -26,7 +26,7 @@ const idleInterval = 5 * time.Second
 // time.
 type inserter struct {
 	database    *Database
-	statements  statements
+	statements  connection.Statements
 	checkpoints *checkpointer
 	// texts are the INSERTs by number of rows. There are few: see run.
 	texts map[int]string
@@ -68,10 +68,10 @@ func (d *Database) Insert(ctx context.Context, rows database.Insertion) (pks map
 func newInserter(ctx context.Context, d *Database) (*inserter, error) {
 	conn, err := d.writers.Conn(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("connect: %w", classify(err))
+		return nil, fmt.Errorf("connect: %w", connection.Classify(err))
 	}
 	i := &inserter{
-		database: d, statements: statements{conn, map[string]*sqlite3.SQLiteStmt{}}, texts: map[int]string{},
+		database: d, statements: connection.Statements{Conn: conn}, texts: map[int]string{},
 		stop: make(chan struct{}), ended: make(chan struct{}),
 	}
 	// Checkpoints are left to the checkpointer. Providers have no foreign keys. The journal of a statement is in memory,
@@ -85,7 +85,7 @@ func newInserter(ctx context.Context, d *Database) (*inserter, error) {
 	if err != nil {
 		// The pool must not use its settings for other transactions.
 		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
-		return nil, errors.Join(fmt.Errorf("connect: %w", classify(err)), conn.Close())
+		return nil, errors.Join(fmt.Errorf("connect: %w", connection.Classify(err)), conn.Close())
 	}
 	go i.idle() //nolint:gosec // It outlives the insert.
 	return i, nil
@@ -94,21 +94,21 @@ func newInserter(ctx context.Context, d *Database) (*inserter, error) {
 // insert runs the INSERT in a transaction.
 func (i *inserter) insert(ctx context.Context, rows database.Insertion) (pks map[uuid.UUID]int64, err error) {
 	index, err := i.database.files.Commit(guard.Transaction{
-		Begin: func() error { return classify(i.begin(ctx)) },
+		Begin: func() error { return connection.Classify(i.begin(ctx)) },
 		Run: func(resets bool) (err error) {
 			if resets {
-				if err := incrementGeneration(ctx, i.statements.conn); err != nil {
+				if err := connection.IncrementGeneration(ctx, i.statements.Conn); err != nil {
 					return err
 				}
 			}
 			pks, err = i.run(ctx, rows)
 			return err
 		},
-		Commit: func() error { return commitError(i.statements.exec(ctx, "COMMIT")) },
+		Commit: func() error { return connection.CommitError(i.statements.Exec(ctx, "COMMIT")) },
 	})
 	if err != nil {
 		// SQLite may have rolled it back already, or committed it.
-		_ = i.statements.exec(ctx, "ROLLBACK")
+		_ = i.statements.Exec(ctx, "ROLLBACK")
 		return nil, err
 	}
 	i.checkpoints.committed(ctx, index)
@@ -118,7 +118,7 @@ func (i *inserter) insert(ctx context.Context, rows database.Insertion) (pks map
 // begin begins a transaction with the lock of the database.
 func (i *inserter) begin(ctx context.Context) error {
 	begun := time.Now()
-	err := untilLocked(func() error { return i.statements.exec(ctx, "BEGIN IMMEDIATE") })
+	err := untilLocked(func() error { return i.statements.Exec(ctx, "BEGIN IMMEDIATE") })
 	if i.database.locks.add(time.Since(begun)) {
 		i.database.logger.Warn("creates wait most of the time, because another program holds the lock of the database; "+
 			"find it with fuser, and let it write less", slog.String("path", i.database.file.Name()))
@@ -132,14 +132,14 @@ const selectBeforeInsert = `SELECT version, (` + selectLastPK + `), (` + selectL
 func (i *inserter) run(ctx context.Context, rows database.Insertion) (pks map[uuid.UUID]int64, err error) {
 	var version []byte
 	var lastPK, lastEvent int64
-	err = i.statements.query(ctx, selectBeforeInsert, func(row []driver.Value) error {
+	err = i.statements.Query(ctx, selectBeforeInsert, func(row []driver.Value) error {
 		version, _ = row[0].([]byte)
 		lastPK, _ = row[1].(int64)
 		lastEvent, _ = row[2].(int64)
 		return nil
 	})
 	if err != nil || !bytes.Equal(version, rows.KeysetVersion) {
-		return nil, classify(err)
+		return nil, connection.Classify(err)
 	}
 	if max(lastPK, lastEvent) > maxKey-int64(len(rows.Rows)) {
 		return nil, endedError("providers or events")
@@ -170,7 +170,7 @@ func (i *inserter) insertRows(
 			values = append(values, driver.NamedValue{Ordinal: len(values) + 1, Value: native(value)})
 		}
 	}
-	err := i.statements.query(ctx, text, func(row []driver.Value) error {
+	err := i.statements.Query(ctx, text, func(row []driver.Value) error {
 		text, _ := row[0].(string)
 		uid, err := uuid.Parse(text)
 		if err != nil {
@@ -181,7 +181,7 @@ func (i *inserter) insertRows(
 	}, values...)
 	clear(values)
 	i.values = values
-	return insertError(err)
+	return connection.InsertError(err)
 }
 
 // native returns a value in the form of a column.
@@ -240,7 +240,7 @@ func (i *inserter) maintain(ctx context.Context) {
 func (i *inserter) close() error {
 	close(i.stop)
 	<-i.ended
-	return errors.Join(i.checkpoints.close(), i.statements.close())
+	return errors.Join(i.checkpoints.close(), i.statements.Close())
 }
 
 // Snapshot runs statements in a read transaction on a read-only connection. While they run, the WAL

@@ -15,6 +15,7 @@ import (
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/files"
+	"example.com/providerd/store/sqlite/connection"
 	"example.com/providerd/store/sqlite/guard"
 )
 
@@ -51,7 +52,7 @@ func (r Restoration) Run(ctx context.Context) (kept string, err error) {
 	if _, err := r.checkTarget(target); err != nil {
 		return "", err
 	}
-	if err := requireFree(filepath.Dir(target), size); err != nil {
+	if err := connection.RequireFree(filepath.Dir(target), size); err != nil {
 		return "", err
 	}
 	draft, err := files.CreateDraftOver(target)
@@ -60,7 +61,7 @@ func (r Restoration) Run(ctx context.Context) (kept string, err error) {
 	}
 	defer func() { err = errors.Join(err, draft.Cleanup()) }()
 	if err := r.copy(ctx, draft); err != nil {
-		return "", fmt.Errorf("copy %s: %w", r.Backup, classify(err))
+		return "", fmt.Errorf("copy %s: %w", r.Backup, connection.Classify(err))
 	}
 	err = verify(ctx, draft.Name(), r.Backup, nil, func(copied database.Readable) error {
 		if err := r.checkSchema(ctx, copied); err != nil {
@@ -96,7 +97,7 @@ func (r Restoration) checkBackup() (size int64, err error) {
 	if !info.Mode().IsRegular() {
 		return 0, fmt.Errorf("%w: %s is not a regular file", database.ErrForeign, r.Backup)
 	}
-	isBlank, err := isBlank(backup)
+	isBlank, err := connection.IsBlank(backup)
 	switch {
 	case errors.Is(err, database.ErrCorrupt):
 		return 0, fmt.Errorf("%w: %s is not a SQLite database", database.ErrForeign, r.Backup)
@@ -169,7 +170,7 @@ func checkUnused(path string) error {
 }
 
 func (r Restoration) copy(ctx context.Context, draft *files.Draft) (err error) {
-	pool, err := connectImmutable(r.Backup)
+	pool, err := connection.OpenImmutable(r.Backup)
 	if err != nil {
 		return err
 	}
@@ -190,7 +191,7 @@ func (r Restoration) change(ctx context.Context, draft *files.Draft) error {
 	if _, err := draft.WriteAt([]byte{1, 1}, versions); err != nil {
 		return fmt.Errorf("write %s: %w", draft.Name(), err)
 	}
-	pool, err := connectWith(draft.Name(), "mode=rw&nolock=1&_journal_mode=MEMORY&_synchronous=OFF&_mutex=no")
+	pool, err := connection.OpenWith(draft.Name(), "mode=rw&nolock=1&_journal_mode=MEMORY&_synchronous=OFF&_mutex=no")
 	if err != nil {
 		return err
 	}

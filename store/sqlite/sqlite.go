@@ -10,6 +10,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -21,6 +22,7 @@ import (
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/files"
+	"example.com/providerd/store/sqlite/connection"
 	"example.com/providerd/store/sqlite/guard"
 )
 
@@ -60,7 +62,7 @@ func Create(ctx context.Context, path string, logger *slog.Logger) (*Database, e
 	if err := files.CreateDir(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
-	return open(ctx, path, logger, createIfMissing, migrate)
+	return open(ctx, path, logger, connection.CreateFile, migrate)
 }
 
 // Open opens an existing database without migrating it. Errors outside of callers' statements go to logger.
@@ -74,6 +76,22 @@ func Open(ctx context.Context, path string, logger *slog.Logger) (*Database, err
 // OpenForBackup is like Open, but also opens a database of an older schema version, which must only be read.
 func OpenForBackup(ctx context.Context, path string, logger *slog.Logger) (*Database, error) {
 	return openExisting(ctx, path, logger, checkSchema(database.Schema.CheckKnown))
+}
+
+// Migrate migrates the existing database at path to the schema version of this program, as Create does. Errors outside
+// of the migrations go to logger. It returns the errors of Open except ErrOlder.
+func Migrate(ctx context.Context, path string, logger *slog.Logger) error {
+	opened, err := openExisting(ctx, path, logger, func(ctx context.Context, db *sql.DB, path string) error {
+		// migrate would make a database of an empty file, which only Create may do.
+		if _, err := readSchema(ctx, db, path); err != nil {
+			return err
+		}
+		return migrate(ctx, db, path)
+	})
+	if err != nil {
+		return err
+	}
+	return opened.Close()
 }
 
 func openExisting(
@@ -98,9 +116,6 @@ func checkExists(path string) error {
 	return database.Wrap("find the database", err)
 }
 
-// prepareFunc migrates a database or returns an error if this program cannot use it.
-type prepareFunc func(ctx context.Context, db *sql.DB, path string) error
-
 // open opens the database at path, which may be a symbolic link: SQLite keeps its other files next to the target. It
 // calls provide to create the file or to check that it exists. It holds the lock of the directory from the first check
 // on, so that no process sees the half-created files of another.
@@ -118,7 +133,7 @@ func open(
 	opened := &Database{logger: logger, schemaVersion: version, probing: make(chan struct{}, 1)}
 	opened.closeOnce = sync.OnceValue(opened.close)
 	err = files.WithLock(ctx, filepath.Dir(target), func() error {
-		if err := checkNoOrphanWAL(target); err != nil {
+		if err := connection.CheckNoOrphanWAL(target); err != nil {
 			return err
 		}
 		if err := provide(target); err != nil {
@@ -145,22 +160,30 @@ func (d *Database) allowConnection() error {
 	return d.files.Check()
 }
 
+const (
+	// maxReaders limits the connections for reading, each of which has a page cache. One is for Find.
+	maxReaders = 5
+	// maxWriters is one connection for batches and one for checkpoints.
+	maxWriters = 2
+)
+
 // immediate makes each transaction begin with the lock of the database.
 const immediate = "_txlock=immediate"
 
 func (d *Database) open(ctx context.Context, path string, prepare prepareFunc) (err error) {
-	if d.file, err = openDatabaseFile(path); err != nil {
+	if d.file, err = connection.OpenFile(path); err != nil {
 		return err
 	}
 	probe, err := d.inspect(ctx)
 	if err != nil {
 		return err
 	}
-	if d.writers, err = connect(path, immediate, busyTimeout, maxWriters, d.allowConnection); err != nil {
+	d.writers, err = connection.Open(path, immediate, connection.BusyTimeout, maxWriters, d.allowConnection)
+	if err != nil {
 		return database.Wrap(path, err)
 	}
 	// SQLite creates the -wal and -shm files when the database is first read.
-	if _, err := readGeneration(ctx, d.writers); err != nil {
+	if _, err := connection.ReadGeneration(ctx, d.writers); err != nil {
 		return database.Wrap(path, err)
 	}
 	if d.files, err = guard.Watch(d.file); err != nil {
@@ -172,13 +195,49 @@ func (d *Database) open(ctx context.Context, path string, prepare prepareFunc) (
 	if err := prepare(ctx, d.writers.DB, path); err != nil {
 		return err
 	}
-	if d.changes, err = connect(path, immediate, busyRound, 1, d.allowConnection); err != nil {
+	if d.changes, err = connection.Open(path, immediate, busyRound, 1, d.allowConnection); err != nil {
 		return database.Wrap(path, err)
 	}
-	d.readers, err = connect(path, "_query_only=on", busyTimeout, maxReaders, d.allowConnection)
+	d.readers, err = connection.Open(path, "_query_only=on", connection.BusyTimeout, maxReaders, d.allowConnection)
 	if err == nil {
-		d.finder.prepared = map[string]*sqlite3.SQLiteStmt{}
-		d.finder.conn, err = d.readers.Conn(ctx)
+		d.finder.Conn, err = d.readers.Conn(ctx)
 	}
 	return database.Wrap(path, err)
+}
+
+// inspect checks, before anything is changed, that the file is empty or a database of providerd, and that a WAL which
+// other programs have open or a crash left behind belongs to it. The caller must close what is returned after opening
+// another connection: when the last one closes, SQLite copies the WAL into the database. If the WAL belongs to another
+// database, the connection is therefore never closed and lasts as long as the process.
+func (d *Database) inspect(ctx context.Context) (io.Closer, error) {
+	if _, err := guard.CheckUse(ctx, d.file); err != nil {
+		return nil, err
+	}
+	wal, err := connection.SizeOf(d.file.Name() + "-wal")
+	if err != nil {
+		return nil, err
+	}
+	isBlank, err := connection.IsBlank(d.file.File)
+	if errors.Is(err, database.ErrCorrupt) && wal > 0 {
+		return nil, guard.Changed(d.file.Name())
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.isNew = isBlank && wal <= 0
+	if wal <= 0 {
+		return io.NopCloser(nil), nil
+	}
+	// Its DSN has no settings that make SQLite read the schema, which mismatched files may lack.
+	probe, err := connection.OpenDSN(d.file.Name(),
+		fmt.Sprintf("mode=rw&_busy_timeout=%d", connection.BusyTimeout.Milliseconds()))
+	if err != nil {
+		return nil, fmt.Errorf("inspect the database: %w", err)
+	}
+	probe.SetMaxOpenConns(1)
+	err = d.file.CheckGeneration(func() (uint32, error) { return connection.ReadGeneration(ctx, probe) })
+	if errors.Is(err, database.ErrCorrupt) {
+		err = guard.Changed(d.file.Name())
+	}
+	return probe, err
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/files"
+	"example.com/providerd/store/sqlite/connection"
 	"example.com/providerd/store/sqlite/guard"
 )
 
@@ -34,7 +34,7 @@ var _ database.View = (*View)(nil)
 // It returns database.ErrNoDatabase, ErrUnavailable if the file is not a database, was removed or replaced while other
 // programs use it, or has a WAL that cannot be read or belongs to another database, or a file system error.
 func OpenReadOnly(ctx context.Context, path string) (*View, error) {
-	if err := checkNoOrphanWAL(files.Resolve(path)); err != nil {
+	if err := connection.CheckNoOrphanWAL(files.Resolve(path)); err != nil {
 		return nil, err
 	}
 	if err := checkExists(path); err != nil {
@@ -66,31 +66,31 @@ func (v *View) open(ctx context.Context) (err error) {
 	// SQLite reads a WAL through the existing wal-index, without changing it, or through one in memory if no other program
 	// keeps it up to date. If there is no WAL, it would create one unless the file is declared immutable.
 	if hasWAL {
-		v.reader, err = connectReadOnly(v.file.Name())
+		v.reader, err = connection.OpenReadOnly(v.file.Name())
 	} else {
-		v.reader, err = connectImmutable(v.file.Name())
+		v.reader, err = connection.OpenImmutable(v.file.Name())
 	}
 	if err != nil {
 		return database.Wrap(v.file.Name(), err)
 	}
 	var id int
 	if err := v.reader.QueryRowContext(ctx, "PRAGMA application_id").Scan(&id); err != nil {
-		return fmt.Errorf("read database %s: %w", v.file.Name(), classify(err))
+		return fmt.Errorf("read database %s: %w", v.file.Name(), connection.Classify(err))
 	}
-	if !hasWAL || id != applicationID {
+	if !hasWAL || id != connection.ApplicationID {
 		return nil
 	}
-	return v.file.CheckGeneration(func() (uint32, error) { return readGeneration(ctx, v.reader) })
+	return v.file.CheckGeneration(func() (uint32, error) { return connection.ReadGeneration(ctx, v.reader) })
 }
 
 // hasWAL reports whether there is a WAL to read. It returns ErrUnavailable if its wal-index is missing, which only a
 // program that writes can rebuild.
 func (v *View) hasWAL() (bool, error) {
-	wal, err := sizeOf(v.file.Name() + "-wal")
+	wal, err := connection.SizeOf(v.file.Name() + "-wal")
 	if err != nil || wal < 0 {
 		return false, err
 	}
-	index, err := sizeOf(v.file.Name() + "-shm")
+	index, err := connection.SizeOf(v.file.Name() + "-shm")
 	if err != nil {
 		return false, err
 	}
@@ -110,6 +110,11 @@ func (v *View) Reader() *gorm.DB { return v.reader.GORM }
 // Schema returns the schema version of the database and the migrations that this program knows.
 func (v *View) Schema(ctx context.Context) (database.Schema, error) {
 	return readSchema(ctx, v.reader.DB, v.file.Name())
+}
+
+// Check returns the errors of Prepare.
+func (v *View) Check(ctx context.Context) (isBehind bool, err error) {
+	return false, check(v.Reader().WithContext(ctx))
 }
 
 // CheckIntegrity makes SQLite check every page, row and index. It returns database.ErrCorrupt with what it finds.
@@ -132,7 +137,7 @@ type Check func(copied database.Readable) error
 // verify checks that the file at path is an intact database of a schema version that this program knows, that its
 // tables have as many rows as in rows, unless that is nil, and that it passes check. Errors refer to the file as name.
 func verify(ctx context.Context, path, name string, rows map[string]int64, check Check) (err error) {
-	pool, err := connectImmutable(path)
+	pool, err := connection.OpenImmutable(path)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", name, err)
 	}
@@ -160,7 +165,7 @@ func verify(ctx context.Context, path, name string, rows map[string]int64, check
 func checkIntegrity(ctx context.Context, db *sql.DB) error {
 	var verdict string
 	if err := db.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&verdict); err != nil {
-		return classify(err)
+		return connection.Classify(err)
 	}
 	if verdict != "ok" {
 		return fmt.Errorf("%w: %s", database.ErrCorrupt, strings.ReplaceAll(verdict, "\n", " "))
@@ -185,60 +190,4 @@ func countRows(db *gorm.DB) (map[string]int64, error) {
 		counts[table] = count
 	}
 	return counts, nil
-}
-
-// replaced is in the names of replaced databases.
-const replaced = "replaced"
-
-// LeftoverLinks returns the hard links to the database at path that are named like databases it has replaced. A restore
-// leaves one if it is killed before the backup has its name. It returns a file system error.
-func LeftoverLinks(path string) (links []string, err error) {
-	entries, err := os.ReadDir(filepath.Dir(path))
-	if err != nil {
-		return nil, fmt.Errorf("find hard links to the database: %w", err)
-	}
-	own, err := os.Lstat(path)
-	if err != nil {
-		return nil, fmt.Errorf("find hard links to the database: %w", err)
-	}
-	for _, entry := range entries {
-		if !strings.HasPrefix(entry.Name(), filepath.Base(path)+"."+replaced+"-") {
-			continue
-		}
-		// Skip files that were removed since ReadDir.
-		if info, err := entry.Info(); err == nil && os.SameFile(own, info) {
-			links = append(links, filepath.Join(filepath.Dir(path), entry.Name()))
-		}
-	}
-	return links, nil
-}
-
-// removeLeftovers removes what killed restores left next to the database at path: hard links to it, and drafts other
-// than the caller's.
-func removeLeftovers(path, draft string) error {
-	names, err := LeftoverLinks(path)
-	if err != nil {
-		return err
-	}
-	dir := filepath.Dir(path)
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return fmt.Errorf("find temporary files of the database: %w", err)
-	}
-	for _, entry := range entries {
-		number, isDraft := strings.CutPrefix(entry.Name(), "."+filepath.Base(path))
-		if name := filepath.Join(dir, entry.Name()); isDraft && name != draft && isDraftNumber(number) {
-			names = append(names, name)
-		}
-	}
-	for _, name := range names {
-		err = errors.Join(err, os.Remove(name))
-	}
-	return err
-}
-
-// isDraftNumber reports whether a string is one of the long numbers in the names of drafts.
-func isDraftNumber(text string) bool {
-	const shortest = 8
-	return len(text) >= shortest && strings.Trim(text, "0123456789") == ""
 }

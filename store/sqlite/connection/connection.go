@@ -1,4 +1,8 @@
-package sqlite
+// Package connection opens a SQLite file: what may be opened, the settings of each kind of connection, statements on
+// one of them, and what the driver's errors mean. It knows no tables.
+//
+// Start with Open, then Statements. file.go has what is checked before SQLite opens the file.
+package connection
 
 import (
 	"context"
@@ -19,16 +23,10 @@ import (
 )
 
 const (
-	// maxReaders limits the connections for reading, each of which has a page cache. One is for Find.
-	maxReaders = 5
-	// maxWriters is one connection for batches and one for checkpoints.
-	maxWriters = 2
-	// busyTimeout is how long a statement waits for a lock of another program.
-	busyTimeout = 5 * time.Second
+	// BusyTimeout is how long a statement waits for a lock of another program.
+	BusyTimeout = 5 * time.Second
 	// maxPrepared is how many statements each connection keeps prepared.
 	maxPrepared = 64
-	// busyRound is how long SQLite waits in each of the attempts of untilLocked.
-	busyRound = 20 * time.Millisecond
 )
 
 // connector opens connections, unless allow returns an error. A connection that a pool opens again would otherwise
@@ -51,29 +49,29 @@ func (c *connector) Connect(context.Context) (driver.Conn, error) {
 // Driver implements driver.Connector.
 func (c *connector) Driver() driver.Driver { return &c.SQLiteDriver }
 
-// connect opens a pool for an existing database, whose connections allow permits. Settings are in the DSN, because a
+// Open opens a pool for an existing database, whose connections allow permits. Settings are in the DSN, because a
 // PRAGMA would reach only one of its connections. synchronous=FULL is explicit because the driver is compiled with
 // NORMAL for WAL mode, which can lose commits. SQLite needs no mutexes: database/sql never uses a connection from two
-// goroutines simultaneously.
-func connect(path, setting string, busy time.Duration, connections int, allow func() error) (database.Pool, error) {
+// goroutines simultaneously. The error is that of the driver.
+func Open(path, setting string, busy time.Duration, connections int, allow func() error) (database.Pool, error) {
 	return poolOf(sql.OpenDB(&connector{dsn: dsn(path, fmt.Sprintf(
 		"mode=rw&_journal_mode=WAL&_synchronous=FULL&_busy_timeout=%d&_foreign_keys=on&_mutex=no&_stmt_cache_size=%d&%s",
 		busy.Milliseconds(), maxPrepared, setting)), allow: allow}), connections)
 }
 
-// connectImmutable opens a file that no program changes. SQLite takes no locks and creates no files next to it.
-func connectImmutable(path string) (database.Pool, error) {
-	return connectWith(path, "mode=ro&immutable=1&_mutex=no")
+// OpenImmutable opens a file that no program changes. SQLite takes no locks and creates no files next to it.
+func OpenImmutable(path string) (database.Pool, error) {
+	return OpenWith(path, "mode=ro&immutable=1&_mutex=no")
 }
 
-// connectReadOnly opens a database that other programs may be writing to. It reads their WAL and creates no wal-index.
-func connectReadOnly(path string) (database.Pool, error) {
-	return connectWith(path, fmt.Sprintf("mode=ro&_query_only=on&readonly_shm=1&_busy_timeout=%d&_mutex=no",
-		busyTimeout.Milliseconds()))
+// OpenReadOnly opens a database that other programs may be writing to. It reads their WAL and creates no wal-index.
+func OpenReadOnly(path string) (database.Pool, error) {
+	return OpenWith(path, fmt.Sprintf("mode=ro&_query_only=on&readonly_shm=1&_busy_timeout=%d&_mutex=no",
+		BusyTimeout.Milliseconds()))
 }
 
-// openDSN opens a database file with settings of the driver.
-func openDSN(path, settings string) (*sql.DB, error) {
+// OpenDSN is OpenWith without GORM, and without a limit on connections.
+func OpenDSN(path, settings string) (*sql.DB, error) {
 	return sql.Open("sqlite3", dsn(path, settings)) //nolint:wrapcheck // Callers do.
 }
 
@@ -81,8 +79,9 @@ func dsn(path, settings string) string {
 	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + settings
 }
 
-func connectWith(path, settings string) (database.Pool, error) {
-	opened, err := openDSN(path, settings)
+// OpenWith opens a pool of one connection to a database file, with settings of the driver.
+func OpenWith(path, settings string) (database.Pool, error) {
+	opened, err := OpenDSN(path, settings)
 	if err != nil {
 		return database.Pool{}, fmt.Errorf("open database: %w", err)
 	}
@@ -93,57 +92,62 @@ func poolOf(opened *sql.DB, connections int) (pool database.Pool, err error) {
 	pool.DB = opened
 	pool.SetMaxOpenConns(connections)
 	pool.SetMaxIdleConns(connections)
-	pool.GORM, err = database.OpenGORM(gormsqlite.Dialector{Conn: pool.DB}, classify)
+	pool.GORM, err = database.OpenGORM(gormsqlite.Dialector{Conn: pool.DB}, Classify)
 	if err != nil {
 		return pool, errors.Join(err, pool.Close())
 	}
 	return pool, nil
 }
 
-// readGeneration reads the generation of a database, from the WAL if the page is there. It is the user_version, which
+// ReadGeneration reads the generation of a database, from the WAL if the page is there. It is the user_version, which
 // SQLite stores at a fixed offset in the database header. Each transaction that resets the WAL increments it, so that
 // an older copy of the file can be distinguished from the current one.
-func readGeneration(ctx context.Context, db gorm.ConnPool) (uint32, error) {
+func ReadGeneration(ctx context.Context, db gorm.ConnPool) (uint32, error) {
 	var version int32
 	if err := db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
-		return 0, fmt.Errorf("read the generation of the database: %w", classify(err))
+		return 0, fmt.Errorf("read the generation of the database: %w", Classify(err))
 	}
 	return uint32(version), nil //nolint:gosec // Only the bits matter.
 }
 
-// setGeneration writes the generation. SQLite reads and writes user_version as a signed number.
-func setGeneration(ctx context.Context, db gorm.ConnPool, generation uint32) error {
+// SetGeneration writes the generation. SQLite reads and writes user_version as a signed number.
+func SetGeneration(ctx context.Context, db gorm.ConnPool, generation uint32) error {
 	//nolint:gosec // Only the bits matter.
 	if _, err := db.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", int32(generation))); err != nil {
-		return fmt.Errorf("write the generation of the database: %w", classify(err))
+		return fmt.Errorf("write the generation of the database: %w", Classify(err))
 	}
 	return nil
 }
 
-// incrementGeneration increments the generation. It must be called before the transaction writes anything else.
-func incrementGeneration(ctx context.Context, tx gorm.ConnPool) error {
-	generation, err := readGeneration(ctx, tx)
+// IncrementGeneration increments the generation. It must be called before the transaction writes anything else.
+func IncrementGeneration(ctx context.Context, tx gorm.ConnPool) error {
+	generation, err := ReadGeneration(ctx, tx)
 	if err != nil {
 		return err
 	}
-	return setGeneration(ctx, tx, generation+1)
+	return SetGeneration(ctx, tx, generation+1)
 }
 
-// statements runs statements on one connection and prepares each text once. It uses the driver, because database/sql
+// Statements runs statements on one connection and prepares each text once. It uses the driver, because database/sql
 // would convert and copy each value. Calls wait for each other. Its errors are those of the driver.
-type statements struct {
-	conn     *sql.Conn
+type Statements struct {
+	// Conn is nil before it is opened.
+	Conn     *sql.Conn
 	prepared map[string]*sqlite3.SQLiteStmt
 }
 
-// exec runs a statement that returns no rows.
-func (s *statements) exec(ctx context.Context, text string) error { return s.query(ctx, text, nil) }
+// Exec runs a statement that returns no rows.
+func (s *Statements) Exec(ctx context.Context, text string) error { return s.Query(ctx, text, nil) }
 
-// query calls each for each row that a statement returns. The context should have no end: see Insert.
-func (s *statements) query(
+// Query calls each for each row that a statement returns. The context should have no end: with one that can end, the
+// driver starts a goroutine for each statement.
+func (s *Statements) Query(
 	ctx context.Context, text string, each func(row []driver.Value) error, values ...driver.NamedValue,
 ) error {
-	return s.conn.Raw(func(native any) error { //nolint:wrapcheck // Callers do.
+	return s.Conn.Raw(func(native any) error { //nolint:wrapcheck // Callers do.
+		if s.prepared == nil {
+			s.prepared = map[string]*sqlite3.SQLiteStmt{}
+		}
 		if s.prepared[text] == nil {
 			prepared, err := native.(*sqlite3.SQLiteConn).PrepareContext(ctx, text)
 			if err != nil {
@@ -169,20 +173,20 @@ func (s *statements) query(
 	})
 }
 
-// close closes the statements and the connection.
-func (s *statements) close() error {
-	errs := []error{s.conn.Raw(func(any) (err error) {
+// Close closes the statements and the connection.
+func (s *Statements) Close() error {
+	errs := []error{s.Conn.Raw(func(any) (err error) {
 		for _, statement := range s.prepared {
 			err = errors.Join(err, statement.Close())
 		}
 		return err
-	}), s.conn.Close()}
+	}), s.Conn.Close()}
 	return database.Wrap("disconnect", errors.Join(errs...))
 }
 
-// classify wraps an error of the driver in the matching error of package database. It leaves the others as they are: a
+// Classify wraps an error of the driver in the matching error of package database. It leaves the others as they are: a
 // constraint violation, whose meaning depends on the statement, or an error of this program.
-func classify(err error) error {
+func Classify(err error) error {
 	native, ok := errors.AsType[sqlite3.Error](err)
 	if !ok || errors.Is(err, database.ErrUnavailable) {
 		return err
@@ -205,20 +209,30 @@ func classify(err error) error {
 	return fmt.Errorf("%w: %w%s", sentinel, err, remedy)
 }
 
-// commitError classifies the error of a COMMIT. After an I/O error, the transaction may or may not be stored.
-func commitError(err error) error {
+// CommitError classifies the error of a COMMIT. After an I/O error, the transaction may or may not be stored.
+func CommitError(err error) error {
 	if native, ok := errors.AsType[sqlite3.Error](err); ok && native.Code == sqlite3.ErrIoErr {
 		return fmt.Errorf("%w: %w", database.ErrOutcomeUnknown, err)
 	}
-	return classify(err)
+	return Classify(err)
 }
 
-// insertError classifies the error of an INSERT. If the error is due to a row, such as one that violates a constraint,
+// InsertError classifies the error of an INSERT. If the error is due to a row, such as one that violates a constraint,
 // it is database.ErrInsertApart.
-func insertError(err error) error {
+func InsertError(err error) error {
 	if native, ok := errors.AsType[sqlite3.Error](err); ok &&
 		slices.Contains([]sqlite3.ErrNo{sqlite3.ErrConstraint, sqlite3.ErrTooBig, sqlite3.ErrMismatch}, native.Code) {
 		return fmt.Errorf("%w: %w", database.ErrInsertApart, err)
 	}
-	return classify(err)
+	return Classify(err)
+}
+
+// CopyWAL runs a checkpoint in one of SQLite's modes, and reports whether other connections kept it from completing.
+func CopyWAL(ctx context.Context, conn gorm.ConnPool, mode string) (isBusy bool, err error) {
+	var frames, copied int
+	err = conn.QueryRowContext(ctx, "PRAGMA wal_checkpoint("+mode+")").Scan(&isBusy, &frames, &copied)
+	if err != nil {
+		return false, fmt.Errorf("checkpoint: %w", Classify(err))
+	}
+	return isBusy, nil
 }
