@@ -155,6 +155,7 @@ func redirectURICases() []ruleCase {
 			[]string{
 				"https://a.example.com/cbhttps://b.example.com/cb", "https://a.example.com/;", "https://a.example.com/;https://b.example/",
 				"https://a.example.com/,https://b.example.com/", "https://a.example.com/,", "https://a.example/,com.example.app:/cb",
+				"https://a.example.com/cb|https://b.example.com/cb", "https://a.example.com/|", "https://a.example/|com.example.app:/cb",
 			},
 			[]string{
 				"https://a.example.com/?to=https://b.example.com/", "https://a.example.com/cb,1;v=2", "https://a.example.com/?a=b,c;",
@@ -163,14 +164,12 @@ func redirectURICases() []ruleCase {
 		inLine2("redirect_uri_http", "",
 			[]string{
 				"http://app.example.com/", "http://192.0.2.1:8080/", "http://127.0.0.1.example.com/", "http://localhost.example.com/",
-				"http://127.0.0.1@app.example.com/", "http://[2001:db8::1]/",
+				"http://127.0.0.1@app.example.com/", "http://[2001:db8::1]/", "http://notlocalhost/",
 			},
 			[]string{
 				"http://127.0.0.1/", "http://127.0.0.1:51004/a", "http://[::1]:61023/a", "http://127.1.2.3/", "http://user@127.0.0.1/",
+				"http://localhost/", "http://localhost:3000/callback", "http://localhost./", "http://app.localhost:8080/",
 			}),
-		inLine2("redirect_uri_localhost", "",
-			[]string{"http://localhost/", "http://localhost:3000/callback", "http://localhost./", "http://app.localhost:8080/"},
-			[]string{"https://localhost/", "http://127.0.0.1/", "https://notlocalhost/"}),
 		inLine2("redirect_uri_wildcard", "",
 			[]string{"https://*.example.com/", "https://app.example.com/*"},
 			[]string{"https://app.example.com/?a=%2A"}),

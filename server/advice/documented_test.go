@@ -11,17 +11,17 @@ import (
 
 // Clients as guides of 2026 describe them, with example.com and a generated secret: the client and whose guide it is,
 // further members, redirect URIs, and the advice. If there is advice, the guide has what a standard forbids although it
-// works: a name of the local host (RFC 8252, section 8.3), a scheme that any app can claim (section 7.1), a secret in an
-// app (section 8.5), an address as subject (OpenID Connect Core 1.0, section 5.7), or a placeholder.
+// works: a scheme that any app can claim (RFC 8252, section 7.1), a secret in an app (section 8.5), an address as
+// subject (OpenID Connect Core 1.0, section 5.7), or a placeholder.
 const documentedClients = `
 Grafana, Authelia |  | https://grafana.example.com/login/generic_oauth |
 GitLab, Authelia |  | https://gitlab.example.com/users/auth/openid_connect/callback |
 Argo CD, Authelia |  | https://argocd.example.com/auth/callback |
 Argo CD, authentik |  | https://argocd.example.com/api/dex/callback https://localhost:8085/auth/callback |
-Argo CD CLI, Authelia | "client_type":"public" | http://localhost:8085/auth/callback | redirect_uri_localhost
+Argo CD CLI, Authelia | "client_type":"public" | http://localhost:8085/auth/callback |
 Nextcloud, Authelia |  | https://nextcloud.example.com/apps/user_oidc/code |
 Vault, Authelia |  | https://vault.example.com/oidc/callback https://vault.example.com/ui/vault/auth/oidc/oidc/callback |
-kubelogin, Authelia |  | http://localhost:8000 http://localhost:18000 | redirect_uri_localhost
+kubelogin, Authelia |  | http://localhost:8000 http://localhost:18000 |
 Harbor, authentik |  | https://harbor.example.com/c/oidc/callback |
 Gitea, Authelia |  | https://gitea.example.com/user/oauth2/authelia/callback |
 Gitea, authentik |  | https://<gitea.example.com>/user/oauth2/authentik/callback | redirect_uri_placeholder

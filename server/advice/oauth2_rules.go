@@ -170,8 +170,8 @@ var oauth2Rules = []rule[client]{
 	{Rule: Rule{
 		Code: "redirect_uri_pattern", Pointer: redirectURIs,
 		When: `a line contains a backslash, ".+", "|" or "(?", begins with "^", or ends in "$"`,
-		Detail: `A backslash and "n" are not a line break, and a redirect URI is not a regular expression. Put each URI ` +
-			"on a line of its own, without backslashes.",
+		Detail: `A redirect URI is not a regular expression, and a backslash and "n" are not a line break. Write each URI ` +
+			"in full, on a line of its own.",
 		Section: comparedExactly,
 		Seen:    "authentik 2024.10.3 took \\? for the URI itself; no login worked (authentik issue 12136).",
 		Bad:     `"redirect_uris": "https://app.example.com/a\\nhttps://app.example.com/b"`, Good: onTwoLines,
@@ -188,8 +188,8 @@ var oauth2Rules = []rule[client]{
 	}, lines: linesWith(redirectURI.hasPlaceholder)},
 	{Rule: Rule{
 		Code: "redirect_uri_joined", Pointer: redirectURIs,
-		When:    "before its query, a line has a second URI, or ends in a comma or semicolon",
-		Detail:  "Looks like several URIs on one line. Put each URI on a line of its own, without commas or semicolons.",
+		When:    `before its query, a line has a second URI, or ends in ",", ";" or "|"`,
+		Detail:  "Looks like several URIs on one line. Put each URI on a line of its own, without a separator.",
 		Section: comparedExactly,
 		Seen:    "Arkime and Rocket.Chat take lists with commas; Keycloak then refused the URI (arkime issue 2949).",
 		Bad:     `"redirect_uris": "https://app.example.com/a,https://app.example.com/b"`, Good: onTwoLines,
@@ -202,16 +202,6 @@ var oauth2Rules = []rule[client]{
 		Bad:     `"redirect_uris": "http://app.example.com/callback"`,
 		Good:    `"redirect_uris": "https://app.example.com/callback"`,
 	}, lines: linesWith(redirectURI.isUnencrypted)},
-	{Rule: Rule{
-		Code: "redirect_uri_localhost", Pointer: redirectURIs,
-		When: "a line has the scheme http and the host localhost or a subdomain of it",
-		Detail: "A host name may not resolve to the loopback interface. Use http://127.0.0.1 or http://[::1], in the app " +
-			"as well.",
-		Section: "RFC 8252, section 8.3",
-		Seen:    "Chromium goes to ::1 where OpenBao 2.5.2 listens on 127.0.0.1 (openbao issue 2926).",
-		Bad:     `"redirect_uris": "http://localhost:8765/callback"`,
-		Good:    `"redirect_uris": "http://127.0.0.1:8765/callback"`,
-	}, lines: linesWith(redirectURI.isLocalhost)},
 	{Rule: Rule{
 		Code: "redirect_uri_wildcard", Pointer: redirectURIs, When: `a line contains "*"`,
 		Detail:  `Redirect URIs are compared character by character; "*" is not a wildcard. List each URI in full.`,

@@ -25,7 +25,7 @@ var (
 	outsideURI = regexp.MustCompile("[^!-~]|[\"<>\\\\^`{|}]|%([^0-9A-Fa-f]|.[^0-9A-Fa-f]|.?$)")
 	dotSegment = regexp.MustCompile(`/(\.|%2[Ee]){1,2}(/|$)`)
 	// joined matches a second URI, and a separator at the end of the path.
-	joined = regexp.MustCompile(`^[^?]*(?:://[^?]*://|[,;](?:[A-Za-z][A-Za-z0-9+.-]*:/|$))`)
+	joined = regexp.MustCompile(`^[^?]*(?:://[^?]*://|[,;|](?:[A-Za-z][A-Za-z0-9+.-]*:/|$))`)
 	// placeholder matches what templates and shells replace.
 	placeholder = regexp.MustCompile(`[<>{}]|\$[A-Z_]{2}`)
 )
@@ -111,19 +111,12 @@ func linesWith(condition func(redirectURI) bool) func(client) lines {
 	}
 }
 
-// isUnencrypted reports whether the URI leads over the network without TLS.
+// isUnencrypted reports whether the URI leads over the network without TLS. A redirect to localhost works like one to a
+// loopback address. RFC 8252, section 8.3, advises apps against it, but only an app can choose the URI that it sends.
 func (u redirectURI) isUnencrypted() bool {
-	if u.scheme != plainHTTP || u.isLocalhost() {
-		return false
-	}
-	address, err := netip.ParseAddr(u.host)
-	return err != nil || !address.IsLoopback()
-}
-
-// isLocalhost reports whether the URI is a loopback redirect with a host name instead of an address.
-func (u redirectURI) isLocalhost() bool {
-	host := strings.TrimSuffix(u.host, ".")
-	return u.scheme == plainHTTP && (host == "localhost" || strings.HasSuffix(host, ".localhost"))
+	address, _ := netip.ParseAddr(u.host)
+	isLocalhost := strings.HasSuffix("."+strings.TrimSuffix(u.host, "."), ".localhost")
+	return u.scheme == plainHTTP && !isLocalhost && !address.IsLoopback()
 }
 
 func (u redirectURI) isOtherwiseMalformed() bool {
@@ -132,8 +125,9 @@ func (u redirectURI) isOtherwiseMalformed() bool {
 
 // isPattern reports whether the line has what regular expressions have but URIs do not.
 func (u redirectURI) isPattern() bool {
-	return strings.ContainsAny(u.text, `\|`) || strings.Contains(u.text, ".+") || strings.Contains(u.text, "(?") ||
-		strings.HasPrefix(u.text, "^") || strings.HasSuffix(u.text, "$")
+	return strings.Contains(u.text, `\`) || strings.Contains(u.text, ".+") || strings.Contains(u.text, "(?") ||
+		strings.HasPrefix(u.text, "^") || strings.HasSuffix(u.text, "$") ||
+		strings.Contains(u.text, "|") && !joined.MatchString(u.text)
 }
 
 func (u redirectURI) hasPlaceholder() bool {
