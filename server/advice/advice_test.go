@@ -201,7 +201,8 @@ func TestManyLinesGetOnePieceOfAdvice(t *testing.T) {
 		for line := range count {
 			fmt.Fprintf(&text, "http://%d.example.com/*\n", line)
 		}
-		settings.RedirectURIs = text.String()
+		// What follows 64 KiB is not checked.
+		settings.RedirectURIs = text.String() + "https://example.com/" + strings.Repeat("a", 64<<10) + "\nhttp://example.com/*"
 		got := advise(settings)
 		wantCodes := []string{
 			"access_code_long_lived", "redirect_uri_http", "redirect_uri_wildcard", "sub_mode_reassignable",
