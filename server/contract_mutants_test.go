@@ -167,7 +167,7 @@ func eachRule(
 		return
 	}
 	for _, rule := range []string{
-		"minLength", "maxLength", "pattern", "enum", "format", "nullable", "x-refused-schemes", "additionalProperties",
+		"minLength", "maxLength", "pattern", "enum", "format", "nullable", "x-refused-schemes", "x-visible", "additionalProperties",
 	} {
 		value, ok := schema[rule]
 		if allowsAll := rule == "additionalProperties" && value != false; ok && !allowsAll {

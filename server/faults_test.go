@@ -60,6 +60,7 @@ func requestFaults() map[string]fault {
 		"not checked: client_id is too long":       rule(oauth2+"properties/client_id/maxLength", nil),
 		"not checked: redirect_uris are anything":  rule(oauth2+"properties/redirect_uris/pattern", nil),
 		"not checked: javascript is not a URI":     rule(oauth2+"properties/redirect_uris/x-refused-schemes", nil),
+		"not checked: name is invisible":           rule(oauth2+"properties/name/x-visible", nil),
 		"not checked: scopes are empty":            rule(directory+"properties/scopes/minLength", nil),
 		"not checked: subject is not an address":   rule(directory+"properties/delegated_subject/pattern", nil),
 		"not checked: mapping is not a UUID":       rule(directory+"properties/property_mappings/items/pattern", nil),

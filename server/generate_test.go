@@ -60,7 +60,10 @@ func validObject(schema *openapi3.Schema) *rapid.Generator[map[string]any] {
 
 // validString generates a string from the pattern, sometimes of the minimum or maximum length.
 func validString(schema *openapi3.Schema) *rapid.Generator[any] {
-	isAllowed := func(text string) bool { return schema.VisitJSON(text) == nil }
+	isAllowed := func(text string) bool {
+		isShown := schema.Extensions["x-visible"] != true || strings.ContainsFunc(text, unicode.IsLetter)
+		return isShown && schema.VisitJSON(text) == nil
+	}
 	generators := []*rapid.Generator[string]{
 		rapid.StringMatching(goPattern(schema.Pattern)), rapid.StringN(int(schema.MinLength), int(schema.MinLength)+1, -1),
 	}
@@ -182,6 +185,9 @@ func wrongValues(schema *openapi3.Schema) map[string]*rapid.Generator[any] {
 	}
 	if schema.Pattern != "" {
 		wrong["pattern"] = refusedBy(schema, corrupted(rapid.StringMatching(goPattern(schema.Pattern))))
+	}
+	if schema.Extensions["x-visible"] == true {
+		wrong["x-visible"] = rapid.StringOfN(rapid.SampledFrom([]rune(" \u00ad\u200b\u2003\u3164\ufeff")), 1, 9, -1).AsAny()
 	}
 	if schemes, ok := schema.Extensions["x-refused-schemes"].([]any); ok {
 		wrong["x-refused-schemes"] = rapid.Custom(func(t *rapid.T) any {

@@ -227,7 +227,7 @@ type OAuth2ProviderRequest struct {
 	// JWKSSources Sources of keys, kept in the order sent. Default: an empty list.
 	JWKSSources *[]openapi_types.UUID `json:"jwks_sources,omitempty"`
 
-	// Name Name of the provider. It need not be unique.
+	// Name Name of the provider, with at least one visible character. It need not be unique.
 	Name string `json:"name"`
 
 	// PropertyMappings Property mappings, kept in the order sent. Default: an empty list.
@@ -286,7 +286,7 @@ type Violation struct {
 	// | `null` | The value is null, which the field does not allow. |
 	// | `type` | The value has the wrong JSON type, such as a string instead of a list. |
 	// | `empty` | The string is empty. |
-	// | `blank` | The string has only white space. |
+	// | `blank` | The string has no visible character. |
 	// | `too_long` | The string has more characters than the field allows. |
 	// | `enum` | The value is not one of the allowed ones, which `detail` lists. |
 	// | `invalid_uuid` | The string is not a UUID: 8-4-4-4-12 hexadecimal digits. |
@@ -316,7 +316,7 @@ type Violation struct {
 // | `null` | The value is null, which the field does not allow. |
 // | `type` | The value has the wrong JSON type, such as a string instead of a list. |
 // | `empty` | The string is empty. |
-// | `blank` | The string has only white space. |
+// | `blank` | The string has no visible character. |
 // | `too_long` | The string has more characters than the field allows. |
 // | `enum` | The value is not one of the allowed ones, which `detail` lists. |
 // | `invalid_uuid` | The string is not a UUID: 8-4-4-4-12 hexadecimal digits. |
@@ -416,7 +416,7 @@ type WorkspaceDirectoryProviderRequest struct {
 	// GroupDeleteAction What happens in the directory when a user or group is deleted in the platform. Default in requests: do_nothing.
 	GroupDeleteAction *OutgoingSyncDeleteAction `json:"group_delete_action,omitempty"`
 
-	// Name Name of the provider. It need not be unique.
+	// Name Name of the provider, with at least one visible character. It need not be unique.
 	Name string `json:"name"`
 
 	// PropertyMappings Property mappings (users), kept in the order sent. Default: an empty list.

@@ -45,7 +45,7 @@ test("creates a provider of each kind", async () => {
 });
 
 test("reports all violations", async () => {
-  const error = await refusal(client().createOAuth2({ ...request(" "), sub_mode: "x" as "user_id" }));
+  const error = await refusal(client().createOAuth2({ ...request("\u200b"), sub_mode: "x" as "user_id" }));
   expect(error.status).toBe(400);
   expect(error.type).toBe("/problems/validation-failed");
   expect(error.violations.map(({ pointer, code }) => [pointer, code])).toEqual([

@@ -50,7 +50,7 @@ export interface components {
     schemas: {
         /** @description The settings of a new OAuth2 provider. */
         OAuth2ProviderRequest: {
-            /** @description Name of the provider. It need not be unique. */
+            /** @description Name of the provider, with at least one visible character. It need not be unique. */
             name: string;
             /**
              * Format: uuid
@@ -162,7 +162,7 @@ export interface components {
         };
         /** @description The settings of a new workspace directory-sync provider. */
         WorkspaceDirectoryProviderRequest: {
-            /** @description Name of the provider. It need not be unique. */
+            /** @description Name of the provider, with at least one visible character. It need not be unique. */
             name: string;
             /** @description Property mappings (users), kept in the order sent. Default: an empty list. */
             property_mappings?: string[];
@@ -305,7 +305,7 @@ export interface components {
          *     | `null` | The value is null, which the field does not allow. |
          *     | `type` | The value has the wrong JSON type, such as a string instead of a list. |
          *     | `empty` | The string is empty. |
-         *     | `blank` | The string has only white space. |
+         *     | `blank` | The string has no visible character. |
          *     | `too_long` | The string has more characters than the field allows. |
          *     | `enum` | The value is not one of the allowed ones, which `detail` lists. |
          *     | `invalid_uuid` | The string is not a UUID: 8-4-4-4-12 hexadecimal digits. |

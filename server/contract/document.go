@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode"
 
 	"github.com/getkin/kin-openapi/openapi3"
 
@@ -83,7 +82,7 @@ func Parse(ctx context.Context, yaml []byte) (*Document, error) {
 	}
 	for _, schema := range document.Components.Schemas {
 		for _, property := range schema.Value.Properties {
-			refuseSchemes(property.Value)
+			addRefusals(property.Value)
 		}
 	}
 	if err := document.Validate(ctx, openapi3.SetRegexCompiler(pattern.Compiler())); err != nil {
@@ -109,20 +108,24 @@ func Parse(ctx context.Context, yaml []byte) (*Document, error) {
 	return result, nil
 }
 
-// refuseSchemes adds the rule that the extension x-refused-schemes states: no line of the text begins with one of these
-// schemes. The contract does not state it with "not", which several generators cannot read.
-func refuseSchemes(schema *openapi3.Schema) {
-	schemes, _ := schema.Extensions["x-refused-schemes"].([]any)
-	if len(schemes) == 0 {
+// invisible matches strings of white space, control and format characters, and others that have no glyph.
+const invisible = `^[\pZ\p{Cc}\p{Cf}\x{34F}\x{115F}\x{1160}\x{17B4}\x{17B5}\x{180B}-\x{180F}\x{2065}\x{2800}\x{3164}` +
+	`\x{FE00}-\x{FE0F}\x{FFA0}\x{E0000}-\x{E0FFF}]+$`
+
+// addRefusals adds the rules that extensions state: with x-visible, a text is not invisible; no line of it begins with
+// one of x-refused-schemes. The contract does not state them with "not", which several generators cannot read.
+func addRefusals(schema *openapi3.Schema) {
+	expression := invisible
+	if schemes, ok := schema.Extensions["x-refused-schemes"].([]any); ok {
+		names := make([]string, len(schemes))
+		for i, scheme := range schemes {
+			names[i] = fmt.Sprint(scheme)
+		}
+		expression = `(?:^|\n)(?i:` + strings.Join(names, "|") + "):"
+	} else if schema.Extensions["x-visible"] != true {
 		return
 	}
-	names := make([]string, len(schemes))
-	for i, scheme := range schemes {
-		for _, letter := range fmt.Sprint(scheme) {
-			names[i] += fmt.Sprintf("[%c%c]", unicode.ToUpper(letter), letter)
-		}
-	}
-	schema.Not = openapi3.NewStringSchema().WithPattern(`(?:^|\n)(?:` + strings.Join(names, "|") + "):").NewRef()
+	schema.Not = openapi3.NewStringSchema().WithPattern(expression).NewRef()
 }
 
 // fieldsOfOthers returns the paths of the operations that have fields which this one does not, by the fields' plain

@@ -201,10 +201,11 @@ func (c *Command) open(
 
 // Warnings returns sentences about values that are valid, but probably not meant.
 func (c *Command) Warnings() (warnings []string) {
+	const largestPrivate = 7 // fc00::/7
 	for _, network := range c.proxies() {
-		if network.Bits() == 0 {
-			warnings = append(warnings, fmt.Sprintf("--trusted-proxy: %s contains all addresses, so that every caller chooses "+
-				"the address that is logged, audited and limited; pass only the networks of your proxies", network))
+		if network.Bits() < largestPrivate {
+			warnings = append(warnings, fmt.Sprintf("--trusted-proxy: %s is larger than any private network, so that callers "+
+				"choose the address that is logged, audited and limited; pass only the networks of your proxies", network))
 		}
 	}
 	return warnings
