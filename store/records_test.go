@@ -27,47 +27,47 @@ func TestFailedInsert(t *testing.T) {
 	const count = 20
 	for name, test := range map[string]struct {
 		// inserts are the faults of the inserts, and reads those of the lookups.
-		inserts, reads []fault
+		inserts, reads []storetest.Fault
 		// want is the sentinel of the error, nil for an unknown error; text is in its message, "" for no error.
 		want   error
 		text   string
 		stored bool
 		sizes  []int
 	}{
-		"not stored":      {[]fault{failing(noDisk)}, nil, store.ErrUnavailable, "the disk is missing", false, []int{count}},
-		"unknown error":   {[]fault{failing(errUnknown)}, nil, nil, "unknown error", false, []int{count}},
-		"stored and lost": {[]fault{losing(lost)}, nil, nil, "", true, []int{count}},
-		"lost":            {[]fault{failing(lost)}, nil, nil, "", true, []int{count, count}},
+		"not stored":      {[]storetest.Fault{failing(noDisk)}, nil, store.ErrUnavailable, "the disk is missing", false, []int{count}},
+		"unknown error":   {[]storetest.Fault{failing(errUnknown)}, nil, nil, "unknown error", false, []int{count}},
+		"stored and lost": {[]storetest.Fault{losing(lost)}, nil, nil, "", true, []int{count}},
+		"lost":            {[]storetest.Fault{failing(lost)}, nil, nil, "", true, []int{count, count}},
 		"stored and lost, and no lookup": {
-			[]fault{losing(lost)}, []fault{failing(noDisk)}, store.ErrOutcomeUnknown, "the response is lost", true, []int{count},
+			[]storetest.Fault{losing(lost)}, []storetest.Fault{failing(noDisk)}, store.ErrOutcomeUnknown, "the response is lost", true, []int{count},
 		},
 		"stored and lost, and a lookup that is lost": {
-			[]fault{losing(lost)}, []fault{losing(noDisk)}, store.ErrOutcomeUnknown, "the response is lost", true, []int{count},
+			[]storetest.Fault{losing(lost)}, []storetest.Fault{losing(noDisk)}, store.ErrOutcomeUnknown, "the response is lost", true, []int{count},
 		},
 		"lost, and no lookup": {
-			[]fault{failing(lost)}, []fault{failing(noDisk)}, store.ErrOutcomeUnknown, "the response is lost", false, []int{count},
+			[]storetest.Fault{failing(lost)}, []storetest.Fault{failing(noDisk)}, store.ErrOutcomeUnknown, "the response is lost", false, []int{count},
 		},
 		"lost, then not stored": {
-			[]fault{failing(lost), failing(noDisk)}, nil, store.ErrOutcomeUnknown, "the response is lost", false, []int{count, count},
+			[]storetest.Fault{failing(lost), failing(noDisk)}, nil, store.ErrOutcomeUnknown, "the response is lost", false, []int{count, count},
 		},
 		"lost four times": {
-			slices.Repeat([]fault{failing(lost)}, 4), nil, store.ErrOutcomeUnknown, "lost", false, slices.Repeat([]int{count}, 4),
+			slices.Repeat([]storetest.Fault{failing(lost)}, 4), nil, store.ErrOutcomeUnknown, "lost", false, slices.Repeat([]int{count}, 4),
 		},
 		"nothing met four times": {
-			slices.Repeat([]fault{failing(nil)}, 4), nil, store.ErrUnavailable, "keep creating and deleting", false, slices.Repeat([]int{count}, 4),
+			slices.Repeat([]storetest.Fault{failing(nil)}, 4), nil, store.ErrUnavailable, "keep creating and deleting", false, slices.Repeat([]int{count}, 4),
 		},
 		"nothing met, and no lookup": {
-			[]fault{failing(nil)}, []fault{failing(noDisk)}, store.ErrUnavailable, "the disk is missing", false, []int{count},
+			[]storetest.Fault{failing(nil)}, []storetest.Fault{failing(noDisk)}, store.ErrUnavailable, "the disk is missing", false, []int{count},
 		},
-		"looked up twice":    {[]fault{failing(nil), losing(lost)}, []fault{twice, twice}, nil, "", true, []int{count, count}},
-		"deadlock":           {[]fault{failing(apart)}, nil, nil, "", true, []int{count, 10, 10}},
-		"deadlock of a half": {slices.Repeat([]fault{failing(apart)}, 2), nil, nil, "", true, []int{count, 10, 5, 5, 10}},
+		"looked up twice":    {[]storetest.Fault{failing(nil), losing(lost)}, []storetest.Fault{twice, twice}, nil, "", true, []int{count, count}},
+		"deadlock":           {[]storetest.Fault{failing(apart)}, nil, nil, "", true, []int{count, 10, 10}},
+		"deadlock of a half": {slices.Repeat([]storetest.Fault{failing(apart)}, 2), nil, nil, "", true, []int{count, 10, 5, 5, 10}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			opened, faulty := newFaulty(t)
-			faulty.reads = test.reads
-			errs, sizes := faulty.inOneQueue(t, opened, count, func(i int) error {
+			opened, faulty := storetest.NewFaulty(t)
+			faulty.Reads = test.reads
+			errs, sizes := inOneQueue(t, opened, faulty, count, func(i int) error {
 				_, replayed, err := addKeyed(t, opened, fmt.Sprint(i))
 				if replayed {
 					t.Error("a first attempt is a replay")
@@ -95,7 +95,7 @@ func TestFailedInsert(t *testing.T) {
 				}
 				pks[pk] = true
 			}
-			if stored := names(t, opened); len(pks) != count || len(stored) != 1+count {
+			if stored := storetest.Names(t, opened); len(pks) != count || len(stored) != 1+count {
 				t.Errorf("%d pks and %d names, want %d pks and one name more", len(pks), len(stored), count)
 			}
 		})
@@ -106,17 +106,17 @@ func TestFailedInsert(t *testing.T) {
 // insert.
 func TestLateCreateIsRefusedAlone(t *testing.T) {
 	t.Parallel()
-	opened, faulty := newFaulty(t)
+	opened, faulty := storetest.NewFaulty(t)
 	opened.SetLeastTime(time.Second)
 	for _, outcome := range []error{store.ErrUnavailable, store.ErrOutcomeUnknown} {
 		hasty, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
-		errs, sizes := faulty.inOneQueue(t, opened, 3, func(i int) error {
+		errs, sizes := inOneQueue(t, opened, faulty, 3, func(i int) error {
 			ctx := t.Context()
 			if i == 1 {
 				ctx = hasty
 			}
-			return add(ctx, opened, fmt.Sprint(outcome, i))
+			return storetest.Add(ctx, opened, fmt.Sprint(outcome, i))
 		}, func(func(error) error) error {
 			<-hasty.Done()
 			return fmt.Errorf("%w: no response", outcome)
@@ -132,8 +132,8 @@ func TestLateCreateIsRefusedAlone(t *testing.T) {
 func TestFullQueueHasRoomForOthers(t *testing.T) {
 	t.Parallel()
 	const length, room = 512, 8
-	opened, faulty := newFaulty(t)
-	errs, _ := faulty.inOneQueue(t, opened, length+room+2, func(i int) error {
+	opened, faulty := storetest.NewFaulty(t)
+	errs, _ := inOneQueue(t, opened, faulty, length+room+2, func(i int) error {
 		request := store.CreateRequest{Name: "x", CreatedBy: "crowd"}
 		if i >= length && i != length+room {
 			request.CreatedBy = "other"
@@ -145,33 +145,6 @@ func TestFullQueueHasRoomForOthers(t *testing.T) {
 		if i < length+room && err != nil || i >= length+room && !errors.Is(err, store.ErrOverloaded) {
 			t.Errorf("create %d: error is %v, want ErrOverloaded only of the last two", i, err)
 		}
-	}
-}
-
-// Records with the secret of another record, and those with a value that cannot be read, are yielded as errors in order, also at the
-// edges of pages, and hide no other record.
-func TestDamagedRecordsAreYieldedInOrder(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "test.db")
-	const count = 1200
-	storetest.FillSQLite(t, path, count)
-	const damaged = "pk IN (1, 2, 499, 500, 501, 1000, 1001, 1199, 1200)"
-	storetest.Execute(t, path, "UPDATE providers SET secret = (SELECT secret FROM providers WHERE pk = 3) WHERE "+damaged)
-	storetest.Execute(t, path, "UPDATE providers SET property_mappings = 'no list' WHERE pk IN (2, 500)")
-	database := create(t, path)
-	var got []string
-	last := int64(0)
-	for record, err := range database.Providers.Opened(t.Context(), database.Providers.List(t.Context(), store.Filter{}, 0)) {
-		last++
-		switch {
-		case errors.Is(err, store.ErrDamaged) && strings.Contains(err.Error(), fmt.Sprintf("provider %d: ", last)):
-			got = append(got, fmt.Sprint(last))
-		case err != nil || record.Common().PK != last:
-			t.Fatalf("in place of %d: %+v, %v", last, record, err)
-		}
-	}
-	if want := "1 2 499 500 501 1000 1001 1199 1200"; last != count || strings.Join(got, " ") != want {
-		t.Errorf("of %d records, %v are damaged, want %s", last, got, want)
 	}
 }
 

@@ -22,8 +22,7 @@ func TestExpiryOfOldTokens(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
 	path := filepath.Join(t.TempDir(), "test.db")
-	opened, err := storetest.CreateSQLite(t.Context(), path, "")
-	database := processtest.Closing(t, opened, err)
+	database := storetest.Create(t, path)
 	for name, left := range map[string]time.Duration{
 		"later": 20 * day, "soon": 10 * day, "expired": -10 * day, "abandoned": -20 * day, "renewed": -time.Hour, "revoked": -time.Hour,
 	} {
@@ -76,8 +75,7 @@ func TestTokenInChangedFiles(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "test.db")
 	text := token.NewText()
-	opened, err := storetest.CreateSQLite(t.Context(), path, "")
-	database := processtest.Closing(t, opened, err)
+	database := storetest.Create(t, path)
 	if _, err := database.Tokens.Find(t.Context(), text); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("error is %v, want ErrNotFound", err)
 	}

@@ -1,4 +1,4 @@
-package store_test
+package keyset_test
 
 import (
 	"errors"
@@ -30,7 +30,7 @@ func expectOneKey(t *testing.T, opened *store.Store, records int) {
 	if keys := dataKeys(t, opened); len(keys) != 1 || *keys[0].Secrets != int64(records) {
 		t.Errorf("%d keys, the first with %d secrets, want one with %d", len(keys), *keys[0].Secrets, records)
 	}
-	if stored := names(t, opened); len(stored) != records {
+	if stored := storetest.Names(t, opened); len(stored) != records {
 		t.Errorf("names are %v, want %d", stored, records)
 	}
 }
@@ -39,9 +39,9 @@ func expectOneKey(t *testing.T, opened *store.Store, records int) {
 // transactions is next.
 func TestNothingIsSealedWithRemovedKeys(t *testing.T) {
 	t.Parallel()
-	opened, faulty := newFaulty(t)
-	other, records := create(t, faulty.path), 1
-	processtest.Must(t, add(t.Context(), opened, "first"))
+	opened, faulty := storetest.NewFaulty(t)
+	other, records := storetest.Create(t, faulty.Path), 1
+	processtest.Must(t, storetest.Add(t.Context(), opened, "first"))
 	interfered := false
 	interfering := func(run func(error) error) error {
 		interfered = true
@@ -51,16 +51,18 @@ func TestNothingIsSealedWithRemovedKeys(t *testing.T) {
 		}
 		return errors.Join(err, run(nil))
 	}
-	faulty.inserts = []fault{interfering}
+	faulty.Inserts = []storetest.Fault{interfering}
 	for step := 0; step == 0 || interfered; step++ {
-		processtest.Must(t, add(t.Context(), opened, fmt.Sprint(step)))
+		processtest.Must(t, storetest.Add(t.Context(), opened, fmt.Sprint(step)))
 		records++
 		expectOneKey(t, opened, records)
 		if _, err := opened.Keys.Rotate(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		interfered = false
-		faulty.count(func(f *faultyDatabase) { f.writes = append(slices.Repeat([]fault{passing}, step), interfering) })
+		faulty.Inject(func(f *storetest.Faulty) {
+			f.Writes = append(slices.Repeat([]storetest.Fault{storetest.Passing}, step), interfering)
+		})
 		if _, err := opened.Keys.Reseal(t.Context(), func(int64, int64) {}); err != nil {
 			t.Fatal(err)
 		}
@@ -76,14 +78,14 @@ func TestNothingIsSealedWithRemovedKeys(t *testing.T) {
 func TestThousandKeys(t *testing.T) {
 	t.Parallel()
 	const rotations = 1000
-	opened, faulty := newFaulty(t)
-	processtest.Must(t, add(t.Context(), opened, "first"))
+	opened, faulty := storetest.NewFaulty(t)
+	processtest.Must(t, storetest.Add(t.Context(), opened, "first"))
 	if err := faulty.Write(t.Context(), func(tx *gorm.DB) error {
 		var row struct {
 			Version, DatabaseID []byte
 			seal.Wrapped        `gorm:"embedded"`
 		}
-		master, err := seal.ReadMasterKeys(faulty.keyset)
+		master, err := seal.ReadMasterKeys(faulty.Keyset)
 		if err := errors.Join(err, tx.Table("keyset").Take(&row).Error); err != nil {
 			return err
 		}
@@ -99,14 +101,14 @@ func TestThousandKeys(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := add(t.Context(), opened, "second"); err != nil {
+	if err := storetest.Add(t.Context(), opened, "second"); err != nil {
 		t.Error(err)
 	}
 	keys := dataKeys(t, opened)
 	if last := len(keys) - 1; last != rotations || *keys[0].Secrets != 1 || *keys[last].Secrets != 1 || !keys[last].InUse {
 		t.Errorf("%d keys, want %d, of which the first and the last have a secret", len(keys), 1+rotations)
 	}
-	if stored := names(t, create(t, faulty.path)); len(stored) != 2 {
+	if stored := storetest.Names(t, storetest.Create(t, faulty.Path)); len(stored) != 2 {
 		t.Errorf("names are %v", stored)
 	}
 	if removed, err := opened.Keys.Reseal(t.Context(), func(int64, int64) {}); err != nil || removed != rotations {
@@ -119,14 +121,14 @@ func TestThousandKeys(t *testing.T) {
 // are sealed with the new key. The key that sealed the damaged one is kept until that is deleted.
 func TestResealSkipsDamagedSecrets(t *testing.T) {
 	t.Parallel()
-	opened, faulty := newFaulty(t)
+	opened, faulty := storetest.NewFaulty(t)
 	for i := range 3 {
-		processtest.Must(t, add(t.Context(), opened, fmt.Sprint(i)))
+		processtest.Must(t, storetest.Add(t.Context(), opened, fmt.Sprint(i)))
 	}
 	if _, err := opened.Keys.Rotate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	storetest.Execute(t, faulty.path, "UPDATE providers SET secret = (SELECT secret FROM providers WHERE pk = 3) WHERE pk = 2")
+	storetest.Execute(t, faulty.Path, "UPDATE providers SET secret = (SELECT secret FROM providers WHERE pk = 3) WHERE pk = 2")
 	rerun := func(run func(error) error) error {
 		errConflict := errors.New("conflict")
 		if err := run(errConflict); !errors.Is(err, errConflict) {
@@ -135,7 +137,7 @@ func TestResealSkipsDamagedSecrets(t *testing.T) {
 		return run(nil)
 	}
 	for _, want := range []int64{3, 1} {
-		faulty.count(func(f *faultyDatabase) { f.writes = []fault{passing, rerun} })
+		faulty.Inject(func(f *storetest.Faulty) { f.Writes = []storetest.Fault{storetest.Passing, rerun} })
 		var resealed, outdated int64
 		removed, err := opened.Keys.Reseal(t.Context(), func(done, total int64) { resealed, outdated = done, total })
 		joined, ok := err.(interface{ Unwrap() []error })
@@ -154,16 +156,16 @@ func TestResealSkipsDamagedSecrets(t *testing.T) {
 // A secret that was deleted while a page was resealed does not count as resealed.
 func TestResealCountsWhatItSealed(t *testing.T) {
 	t.Parallel()
-	opened, faulty := newFaulty(t)
-	other := create(t, faulty.path)
+	opened, faulty := storetest.NewFaulty(t)
+	other := storetest.Create(t, faulty.Path)
 	for i := range 3 {
-		processtest.Must(t, add(t.Context(), opened, fmt.Sprint(i)))
+		processtest.Must(t, storetest.Add(t.Context(), opened, fmt.Sprint(i)))
 	}
 	if _, err := opened.Keys.Rotate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	faulty.count(func(f *faultyDatabase) {
-		f.writes = []fault{passing, func(run func(error) error) error {
+	faulty.Inject(func(f *storetest.Faulty) {
+		f.Writes = []storetest.Fault{storetest.Passing, func(run func(error) error) error {
 			return errors.Join(other.Providers.Delete(t.Context(), []int64{2}), run(nil))
 		}}
 	})
