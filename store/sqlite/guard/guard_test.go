@@ -1,0 +1,162 @@
+package guard_test
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	_ "github.com/mattn/go-sqlite3"
+
+	"example.com/providerd/store/database"
+	"example.com/providerd/store/sqlite/guard"
+	"example.com/providerd/store/storetest/processtest"
+)
+
+// guarded is an open database with its guard, and two commits in its WAL. After the first, index was the wal-index.
+type guarded struct {
+	*guard.Guard
+	path       string
+	index      []byte
+	db         *sql.DB
+	generation int
+}
+
+func newGuarded(t *testing.T) *guarded {
+	t.Helper()
+	g := &guarded{path: filepath.Join(t.TempDir(), "test.db")}
+	var err error
+	g.db, err = sql.Open("sqlite3", "file:"+g.path+"?_journal_mode=WAL")
+	processtest.Must(t, err)
+	g.db.SetMaxOpenConns(1)
+	processtest.Must(t, g.execute(t, "CREATE TABLE entries (slug)"))
+	file, err := guard.Open(g.path)
+	processtest.Must(t, err)
+	g.Guard, err = guard.Watch(file)
+	// Damaged files cannot be closed without an error.
+	t.Cleanup(func() { _, _, _ = g.db.Close(), g.Close(), file.Close() })
+	processtest.Must(t, err, g.commit(t))
+	g.index, err = os.ReadFile(g.path + "-shm")
+	processtest.Must(t, err, g.commit(t))
+	return g
+}
+
+func (g *guarded) execute(t *testing.T, statement string) error {
+	t.Helper()
+	_, err := g.db.ExecContext(t.Context(), statement)
+	return err
+}
+
+func (g *guarded) commit(t *testing.T) error {
+	t.Helper()
+	_, _, err := g.commitWith(t, nothing, nothing)
+	return err
+}
+
+func nothing() error { return nil }
+
+// commitWith commits an entry, with errors of its statements and after COMMIT, which functions return. It reports
+// whether the guard said that the WAL is reset.
+func (g *guarded) commitWith(t *testing.T, during, after func() error) (index guard.WALIndex, isReset bool, err error) {
+	t.Helper()
+	index, err = g.Commit(guard.Transaction{
+		Begin: func() error { return g.execute(t, "BEGIN IMMEDIATE") },
+		Run: func(resets bool) error {
+			if isReset = resets; resets {
+				g.generation++
+			}
+			return errors.Join(g.execute(t, fmt.Sprintf("PRAGMA user_version = %d; INSERT INTO entries VALUES ('')", g.generation)), during())
+		},
+		Commit: func() error { return errors.Join(g.execute(t, "COMMIT"), after()) },
+	})
+	if err != nil {
+		// There is none if it has committed or not begun.
+		_ = g.execute(t, "ROLLBACK")
+	}
+	return index, isReset, err
+}
+
+// A transaction is told whether it resets the WAL, and does not commit after an error of its statements.
+func TestCommit(t *testing.T) {
+	t.Parallel()
+	g := newGuarded(t)
+	grown, isReset, err := g.commitWith(t, nothing, nothing)
+	if err != nil || isReset || grown.Backfilled != 0 {
+		t.Errorf("%+v, reset: %v, %v", grown, isReset, err)
+	}
+	errOwn := errors.New("own error")
+	_, _, err = g.commitWith(t, func() error { return errOwn }, nothing)
+	processtest.Must(t, g.execute(t, "PRAGMA wal_checkpoint(PASSIVE)"))
+	reset, isReset, resetErr := g.commitWith(t, nothing, nothing)
+	if !errors.Is(err, errOwn) || resetErr != nil || !isReset || reset.Frames >= grown.Frames {
+		t.Errorf("after %v: %+v, reset: %v, %v", err, reset, isReset, resetErr)
+	}
+	var stored int
+	if err := g.db.QueryRowContext(t.Context(), "SELECT count(*) FROM entries").Scan(&stored); err != nil || stored != 4 {
+		t.Errorf("%d entries are stored, %v", stored, err)
+	}
+}
+
+// Changed files are found by a check, before a transaction begins, when its statements fail, and after a COMMIT, whose
+// outcome is unknown then. A file that is moved back is used again; one whose content was changed is not.
+func TestChangedFiles(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		suffix, want string
+		// change changes the file; nil moves it away.
+		change func(g *guarded, path string) error
+	}{
+		"moved database":     {"", " was removed or replaced", nil},
+		"moved WAL":          {"-wal", " was removed or replaced", nil},
+		"moved wal-index":    {"-shm", " was removed or replaced", nil},
+		"truncated database": {"", " does not match what SQLite wrote", func(_ *guarded, path string) error { return os.Truncate(path, 1) }},
+		"truncated WAL":      {"-wal", " does not match what SQLite wrote", func(_ *guarded, path string) error { return os.Truncate(path, 1) }},
+		"older wal-index": {"-shm", " does not match what SQLite wrote", func(g *guarded, path string) error {
+			return processtest.OverwriteBeginning(path, g.index)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			expect := func(what string, err, sentinel error) {
+				t.Helper()
+				if !errors.Is(err, sentinel) || !strings.Contains(err.Error(), "test.db"+test.suffix+test.want) {
+					t.Errorf("%s: error is %v, want %v with %q", what, err, sentinel, test.want)
+				}
+			}
+			change := func(g *guarded) func() error {
+				return func() error {
+					if test.change == nil {
+						return os.Rename(g.path+test.suffix, g.path+".moved")
+					}
+					return test.change(g, g.path+test.suffix)
+				}
+			}
+			g := newGuarded(t)
+			_, _, err := g.commitWith(t, nothing, change(g))
+			expect("COMMIT", err, database.ErrOutcomeUnknown)
+			g = newGuarded(t)
+			_, _, err = g.commitWith(t, func() error { return errors.Join(change(g)(), database.ErrUnavailable) }, nothing)
+			expect("statements", err, database.ErrUnavailable)
+			g = newGuarded(t)
+			whole, err := os.ReadFile(g.path + test.suffix)
+			processtest.Must(t, err, change(g)())
+			expect("check", g.Check(), database.ErrUnavailable)
+			_, _, err = g.commitWith(t, func() error { t.Error("the transaction has begun"); return nil }, nothing)
+			expect("begin", err, database.ErrUnavailable)
+			if test.change == nil {
+				processtest.Must(t, os.Rename(g.path+".moved", g.path+test.suffix), g.Check(), g.commit(t))
+				return
+			}
+			processtest.Must(t, processtest.OverwriteBeginning(g.path+test.suffix, whole))
+			expect("restored", g.Check(), database.ErrUnavailable)
+		})
+	}
+	g := newGuarded(t)
+	_, _, err := g.commitWith(t, func() error { return processtest.OverwriteBeginning(g.path+"-shm", g.index) }, nothing)
+	if !errors.Is(err, database.ErrUnavailable) || errors.Is(err, database.ErrOutcomeUnknown) {
+		t.Errorf("older wal-index within a transaction: error is %v, want ErrUnavailable", err)
+	}
+}
