@@ -5,7 +5,6 @@ package postgres_test
 import (
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/url"
@@ -218,55 +217,12 @@ func TestBusyPrimary(t *testing.T) {
 			location, err := url.Parse(r.url)
 			processtest.Must(t, err)
 			server := location.Host
-			location.Host = answering(t, func(caller net.Conn) { relay(caller, server, delays) }) + "," + r.standby.Address()
+			location.Host = processtest.Answering(t, func(caller net.Conn) { processtest.Relay(caller, server, delays...) }) + "," + r.standby.Address()
 			if err := openError(t, location.String()); err != nil {
 				t.Error(err)
 			}
 		})
 	}
-}
-
-// answering returns the address of a server that calls answer for each connection, and then closes it.
-func answering(t *testing.T, answer func(caller net.Conn)) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	processtest.Must(t, err)
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			caller, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer func() { _ = caller.Close() }()
-				answer(caller)
-			}()
-		}
-	}()
-	return listener.Addr().String()
-}
-
-// relay connects a caller to a server. It delays the first parts that the server sends, each by one of the delays.
-func relay(caller net.Conn, server string, delays []time.Duration) {
-	conn, err := net.Dial("tcp", server)
-	if err != nil {
-		return
-	}
-	defer func() { _ = conn.Close() }()
-	go func() { _, _ = io.Copy(conn, caller) }()
-	part := make([]byte, 4096)
-	for _, delay := range delays {
-		count, err := conn.Read(part)
-		if err != nil {
-			return
-		}
-		<-time.After(delay)
-		if _, err := caller.Write(part[:count]); err != nil {
-			return
-		}
-	}
-	_, _ = io.Copy(caller, conn)
 }
 
 // A program sees the connections of servers of another role, and not those of other programs.
