@@ -92,6 +92,11 @@ func (c *Command) Validate() error {
 	if err := c.checkFlags(); err != nil {
 		return err
 	}
+	for _, file := range c.Files {
+		if err := console.CheckPath(file); err != nil {
+			return fmt.Errorf("--file: %w", err)
+		}
+	}
 	if c.As != nil && !c.DryRun {
 		return console.ConsentFlag{Yes: c.Yes}.Validate()
 	}

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -20,7 +21,8 @@ func printUsageError(err error) int {
 	if !ok || usage.Context == nil {
 		return printError(err, exitUsage)
 	}
-	command, problem := selected(usage.Context), describeUsageError(err)
+	command := selected(usage.Context)
+	problem := describeUsageError(withoutHyphen(command, err))
 	problems := invalidVariables(command)
 	if !slices.Contains(problems, problem) {
 		problems = strings.Split(withRemedy(usage.Context, problem), "\n")
@@ -32,30 +34,58 @@ func printUsageError(err error) int {
 	return exitUsage
 }
 
+// withoutHyphen returns why a flag refuses a value that the parser took for a flag, or err if it is for another reason.
+func withoutHyphen(command *kong.Node, err error) error {
+	found := regexp.MustCompile(`^--([\w-]+): expected .* but got "(-.*)" \(short flag\)`).FindStringSubmatch(err.Error())
+	for _, flag := range slices.Concat(command.AllFlags(false)...) {
+		if found != nil && flag.Name == found[1] {
+			return cmp.Or(parse(flag, found[2]), err) //nolint:wrapcheck // describeUsageError rewords it.
+		}
+	}
+	return err
+}
+
 // describeUsageError rewords an error of the parser. It omits what may be a secret: values of variables, of fields and
-// of URLs.
+// of URLs, and what mask omits.
 func describeUsageError(err error) string {
 	text, assignment, isVariable := strings.Cut(withoutAliases(err.Error()), " (from envar ")
 	for _, reworded := range [][2]string{
 		{`(?s)unexpected argument .*://.*$`, "unexpected argument; --database takes a URL"},
-		{`(?s)(unexpected argument [^=]*)=.*$`, "$1=…"},
-		{`"([\w-]+:?)=(?:[^"\\]|\\.)*"`, `"$1=…"`},
 		{`^\[?(<[a-z]+>)\]?(?: \.\.\.)?:`, "$1:"},
 		{`^expected "(<[^"]+)"$`, "missing argument: $1"},
 		{`: expected .* "EOL" \(<EOL>\)$`, " needs a value"},
+		{`(?s): expected .* but got "-----BEGIN.*$`, ": a PEM block is not a value; flags take the paths of files"},
+		{`: expected .* \(long flag\); perhaps try .*$`, " needs a value"},
+		{`: expected (?:int|duration) value .* \(short flag\).*$`, " must not be negative"},
+		{`: missing value, expecting .*$`, " needs a value"},
 		{`: expected .* \(short flag\); perhaps try (--[\w-]+)=.*$`, ": write a value that begins with a hyphen as $1=VALUE"},
 		{`expected duration but got (".*"): time: .*$`, "$1 is not a duration such as 5s"},
+		{`expected a valid 64 bit int but got (".*")$`, "$1 is not a whole number"},
+		{`^(<id>: .* whole number .*)$`, `$1; "providerd token list" shows the id of each token`},
 		{`^(unknown flag -[^-]), did you mean .*$`, "$1"},
 		{`, did you mean`, "; did you mean"},
 		{`slog: level string (".*"): unknown name`, "$1 is not a log level; use debug, info, warn or error"},
 	} {
 		text = regexp.MustCompile(reworded[0]).ReplaceAllString(text, reworded[1])
 	}
+	repeated := regexp.MustCompile(`(?s)"(?:[^"\\]|\\.)*"|^un(?:expected argument|known flag) .*`)
+	text = repeated.ReplaceAllStringFunc(text, mask)
 	if isVariable {
 		variable, _, _ := strings.Cut(assignment, "=")
 		text += sourceOf(variable)
 	}
 	return text
+}
+
+// mask returns what an error repeats of a command line: of an item, the name of the field; nothing of a token, of the
+// content of a file, or of letters and digits as in a generated secret.
+func mask(repeated string) string {
+	shown := regexp.MustCompile(`^("|un\w+ \w+ )([A-Za-z_-]+:?=)?`).FindString(repeated)
+	isSecret := regexp.MustCompile(`[={}\n]|\\n|pvd_|[0-9A-Za-z+]{12}\d|\d[0-9A-Za-z+]{12}`).MatchString(repeated)
+	if !isSecret {
+		return repeated
+	}
+	return shown + "…" + regexp.MustCompile(`"?$`).FindString(shown[:1])
 }
 
 // withRemedy adds which variable to correct, if an error is about a flag that is not on the command line, or what to
@@ -64,6 +94,9 @@ func withRemedy(usage *kong.Context, problem string) string {
 	command := selected(usage)
 	for _, flag := range slices.Concat(command.AllFlags(false)...) {
 		_, isSet := os.LookupEnv(strings.Join(flag.Envs, ""))
+		if problem == "--"+flag.Name+" needs a value" {
+			return problem + ": --" + flag.Name + "=" + flag.FormatPlaceHolder()
+		}
 		isGiven := slices.ContainsFunc(usage.Path, func(path *kong.Path) bool { return path.Flag == flag })
 		isGiven = isGiven || strings.HasPrefix(problem, "--"+flag.Name+": ")
 		if isSet && !isGiven && regexp.MustCompile("--"+flag.Name+`\b`).MatchString(problem) {

@@ -124,7 +124,7 @@ func (u *DatabaseURL) UnmarshalText(text []byte) (err error) {
 	case strings.Contains(path, "://"), strings.HasPrefix(path, "//"):
 		return errors.New("sqlite: takes a path, not a URL")
 	}
-	return checkPath(path)
+	return CheckPath(path)
 }
 
 // CheckPassword refuses a URL with a password that was passed as an argument.
@@ -214,12 +214,16 @@ func DecodePath(context *kong.DecodeContext, target reflect.Value) error {
 	case "-":
 		return errors.New(`"-" is not a file; pass the path of one`)
 	default:
-		return checkPath(path)
+		return CheckPath(path)
 	}
 }
 
-// checkPath refuses what only a shell replaces or removes, and names that SQLite treats specially.
-func checkPath(path string) error {
+// CheckPath refuses the content of a file, what only a shell replaces or removes, and names that SQLite treats
+// specially.
+func CheckPath(path string) error {
+	if regexp.MustCompile(`^\{|^-----BEGIN|\n.|^pvd_\w{7}`).MatchString(path) {
+		return errors.New("must be the path of a file, not what is in it")
+	}
 	if regexp.MustCompile(`^[~$\s]|\s(#|$)`).MatchString(path) {
 		return errors.New("must not begin with ~ or $, or have a comment or white space around it; write the path in full")
 	}

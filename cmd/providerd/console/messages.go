@@ -44,7 +44,9 @@ func (m *Messages) Warn(format string, values ...any) {
 // Error prints an error.
 func (m *Messages) Error(err error) { m.print(slog.LevelError, Red, "providerd: ", err.Error()) }
 
+// print prints a message, with any access token in it masked.
 func (m *Messages) print(level slog.Level, color Color, prefix, text string) {
+	text = maskTokens(text)
 	if m.Log != nil {
 		m.Log.Log(context.Background(), level, text)
 		return
@@ -53,7 +55,7 @@ func (m *Messages) print(level slog.Level, color Color, prefix, text string) {
 		// Later writes return the error.
 		_ = m.Out.Lost()
 	}
-	_, _ = fmt.Fprintln(m.File, color.paint(m.File, prefix)+Visible(text))
+	_, _ = fmt.Fprintln(m.File, color.paint(m.File, maskTokens(prefix))+Visible(text))
 }
 
 // At prints a problem or a piece of advice at a place in a file.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -30,6 +31,11 @@ func Visible(text string) string {
 		lines[i] = Printable(line)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// maskTokens returns the text with only the prefix of each access token.
+func maskTokens(text string) string {
+	return regexp.MustCompile(`pvd_[0-9A-Za-z]{7,}`).ReplaceAllString(text, "pvd_…")
 }
 
 // Truncate shortens a string to at most maxBytes and an ellipsis, at the end of a character.

@@ -131,6 +131,8 @@ func (l *Label) UnmarshalText(text []byte) error {
 		return errors.New("a name must not be empty")
 	case utf8.RuneCountInString(name) > maxLength:
 		return fmt.Errorf("a name must be at most %d characters long", maxLength)
+	case maskTokens(name) != name:
+		return errors.New("a name must not be an access token; everyone can see names")
 	case !utf8.ValidString(name), strings.ContainsFunc(name, isHidden):
 		return errors.New("a name must be UTF-8 without control characters")
 	}
@@ -177,7 +179,18 @@ func (f *FilterText) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Positive is a whole number of at least 1, such as a pk; 0 if the flag is absent.
+// ProviderPK is the pk of a provider; 0 if the flag is absent.
+type ProviderPK int64
+
+// UnmarshalText parses a pk.
+func (p *ProviderPK) UnmarshalText(text []byte) error {
+	if err := (*Positive)(p).UnmarshalText(text); err != nil {
+		return fmt.Errorf("%w; \"providerd provider list --name NAME\" shows the pk of a provider", err)
+	}
+	return nil
+}
+
+// Positive is a whole number of at least 1; 0 if the flag is absent.
 type Positive int64
 
 // UnmarshalText parses a positive number.

@@ -34,14 +34,14 @@ type createCommand struct {
 
 // linkFlags name providers.
 type linkFlags struct {
-	Provider    *int64  `placeholder:"PK" help:"pk of the OAuth2 provider that serves the application."`
-	Backchannel []int64 `sep:"none" placeholder:"PK" help:"pk of a provider that serves the application as a backchannel; repeatable."`
+	Provider    *console.ProviderPK  `placeholder:"PK" help:"pk of the OAuth2 provider that serves the application."`
+	Backchannel []console.ProviderPK `sep:"none" placeholder:"PK" help:"pk of a provider that serves the application as a backchannel; repeatable."`
 }
 
 func (f linkFlags) application(slug console.Slug, name console.Label) records.Application {
-	application := records.Application{Slug: string(slug), Name: string(name), ProviderPK: f.Provider}
+	application := records.Application{Slug: string(slug), Name: string(name), ProviderPK: (*int64)(f.Provider)}
 	for _, pk := range f.Backchannel {
-		application.Backchannels = append(application.Backchannels, records.Backchannel{ProviderPK: pk})
+		application.Backchannels = append(application.Backchannels, records.Backchannel{ProviderPK: int64(pk)})
 	}
 	return application
 }

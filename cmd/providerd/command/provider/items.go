@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -72,7 +73,7 @@ func parseItem(number int, text string) (name, value string, isJSON bool, err er
 	name, value, ok := strings.Cut(text, "=")
 	name, isJSON = strings.CutSuffix(name, ":")
 	switch {
-	case !ok || name == "":
+	case !ok || !regexp.MustCompile(`^[A-Za-z_-]+$`).MatchString(name):
 		err = fmt.Errorf("item %d is not a field; write NAME=TEXT, NAME:=JSON, NAME=@FILE or NAME:=@FILE", number)
 	case !isJSON && strings.HasPrefix(value, "="):
 		err = fmt.Errorf("item %d has ==; write NAME=TEXT, or NAME:='\"=TEXT\"' for a string that begins with =", number)
@@ -82,6 +83,9 @@ func parseItem(number int, text string) (name, value string, isJSON bool, err er
 
 // readItem reads a file without the byte order mark and the line break that editors add.
 func readItem(name, path string, isSecret bool) (string, error) {
+	if err := console.CheckPath(path); err != nil {
+		return "", err
+	}
 	content, err := files.ReadInput(path)
 	text := files.Text(content)
 	switch {

@@ -120,9 +120,9 @@ func (p advised) rows() (rows [][]string) {
 type showCommand struct {
 	console.DatabaseFlags
 	console.ListFormat
-	Reveal   bool       `help:"Print secrets, which are masked otherwise."`
-	PK       providerPK `arg:"" optional:"" help:"pk of the provider."`
-	ClientID string     `placeholder:"ID" help:"client_id of the provider, instead of its pk."`
+	Reveal   bool               `help:"Print secrets, which are masked otherwise."`
+	PK       console.ProviderPK `arg:"" optional:"" help:"pk of the provider."`
+	ClientID string             `placeholder:"ID" help:"client_id of the provider, instead of its pk."`
 }
 
 // Validate requires exactly one of pk and client_id.
@@ -192,7 +192,7 @@ type providerFlags struct {
 	CreatedBy console.FilterText   `placeholder:"NAME" help:"Only providers created with a token of this name."`
 	Limit     console.Positive     `placeholder:"N" help:"Print at most N; if there are more, a message on standard error gives the --after value of the next page."`
 	Since     console.Time         `placeholder:"TIME" help:"Only providers newer than this duration, such as 30d, or this time, such as 2026-01-31T08:00:00Z."`
-	After     console.Positive     `placeholder:"PK" help:"Only providers with a pk above this one."`
+	After     console.ProviderPK   `placeholder:"PK" help:"Only providers with a pk above this one."`
 }
 
 // records returns the providers that the flags select.
@@ -206,15 +206,4 @@ func (f providerFlags) records(
 	return console.Limit(found, int64(f.Limit), func(last records.Record) {
 		messages.Note("there are more providers; continue with --after %d", last.Common().PK)
 	})
-}
-
-// providerPK is the pk of a provider.
-type providerPK int64
-
-// UnmarshalText parses a pk.
-func (p *providerPK) UnmarshalText(text []byte) error {
-	if err := (*console.Positive)(p).UnmarshalText(text); err != nil {
-		return fmt.Errorf("%w; \"providerd provider list --name NAME\" shows the pk of a provider", err)
-	}
-	return nil
 }
