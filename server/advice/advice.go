@@ -49,7 +49,7 @@ type rule[Settings any] struct {
 }
 
 // OAuth2 returns the advice for an OAuth2 provider, in the order of its fields, at most one item per rule; an empty
-// list if there is none. It checks the first 1,000 lines and 64 KiB of redirect_uris, and is told what the server chose.
+// list if there is none. It checks 1,000 lines and 64 KiB of redirect_uris at most, and is told what the server chose.
 func OAuth2(settings records.OAuth2Settings, generated records.Generated) []Advice {
 	uris := parseRedirectURIs(settings.RedirectURIs)
 	return apply(oauth2Rules, client{settings, generated, uris, settings.ClientSecret.Reveal()})
