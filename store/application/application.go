@@ -19,8 +19,8 @@ import (
 )
 
 var (
-	// ErrSlugTaken means that another application has the slug.
-	ErrSlugTaken = errors.New("slug is taken by another application")
+	// ErrSlugTaken means that an application has the slug.
+	ErrSlugTaken = errors.New("slug is taken by an application")
 	// ErrProviderLinked means that the provider already serves another application.
 	ErrProviderLinked = errors.New("provider is linked to another application")
 	// ErrLinked means that another provider already serves the application.
@@ -43,9 +43,6 @@ func New(db database.Database) *Applications { return &Applications{database: db
 // provider, ErrProviderLinked, or ErrUnavailable; nothing is stored then.
 func (a *Applications) Create(ctx context.Context, application records.Application) (records.Application, error) {
 	return a.relink(ctx, "create application", application.Slug, func(tx *gorm.DB) error {
-		if err := checkLinks(tx, application); err != nil {
-			return err
-		}
 		created := records.Application{Slug: application.Slug, Name: application.Name}
 		if err := tx.Create(&created).Error; errors.Is(err, gorm.ErrDuplicatedKey) {
 			return fmt.Errorf("%w: %s", ErrSlugTaken, application.Slug)
@@ -67,16 +64,15 @@ func (a *Applications) Link(ctx context.Context, links records.Application) (rec
 		if err != nil {
 			return err
 		}
-		added := missing(application, links)
-		if err := checkLinks(tx, added); err != nil {
-			return err
-		}
-		return addLinks(tx, application, added)
+		return addLinks(tx, application, missing(application, links))
 	})
 }
 
-// addLinks adds links that were checked and that the application does not have.
+// addLinks adds links that the application does not have.
 func addLinks(tx *gorm.DB, application, added records.Application) error {
+	if err := checkLinks(tx, added); err != nil {
+		return err
+	}
 	if pk := added.ProviderPK; pk != nil {
 		if serving := application.ProviderPK; serving != nil {
 			return fmt.Errorf("%s: %w: %d", application.Slug, ErrLinked, *serving)
@@ -160,7 +156,6 @@ func missing(a, links records.Application) records.Application {
 
 // checkLinks reports which provider cannot be linked and why; a violated constraint reports neither.
 func checkLinks(tx *gorm.DB, application records.Application) error {
-	seen := map[int64]string{}
 	for pk, role := range application.Links() {
 		providers := make([]records.Provider, 1)
 		if err := tx.Take(&providers[0], pk).Error; err != nil {
@@ -177,12 +172,9 @@ func checkLinks(tx *gorm.DB, application records.Application) error {
 		case role == records.RoleApplication && providers[0].Kind != records.KindOAuth2:
 			return fmt.Errorf("provider %d: %w: only an OAuth2 provider can serve an application; others can be backchannels",
 				pk, ErrWrongKind)
-		case seen[pk] == role:
-			return fmt.Errorf("provider %d: %w: %s", pk, ErrProviderLinked, application.Slug)
 		case linked.ID != 0:
 			return fmt.Errorf("provider %d: %w: %s", pk, ErrProviderLinked, linked.Slug)
 		}
-		seen[pk] = role
 	}
 	return nil
 }

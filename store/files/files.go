@@ -45,6 +45,9 @@ type Draft struct {
 // CreateDraft creates the draft of a file that will be at path. It returns fs.ErrExist if there is anything, or another
 // file system error.
 func CreateDraft(path string) (*Draft, error) {
+	if strings.HasSuffix(path, "/") {
+		return nil, fmt.Errorf("%s is a directory; add the name of a file", path)
+	}
 	if exists, err := Exists(path); err != nil {
 		return nil, err
 	} else if exists {

@@ -114,6 +114,9 @@ func testConcurrentApplications(t *testing.T, first, second *store.Store) {
 				application := records.Application{
 					Slug: fmt.Sprint(name, round), Name: "Shop", Backchannels: []records.Backchannel{{ProviderPK: own[operator]}},
 				}
+				if name != "slug" {
+					application.Slug += fmt.Sprint("-", operator)
+				}
 				switch name {
 				case "provider":
 					application.ProviderPK = &shared

@@ -40,6 +40,8 @@ func Explain(err error) error {
 		{store.ErrChanged, "run the command again"},
 		{store.ErrClientIDTaken, `see "providerd provider list --client-id"`},
 		{store.ErrProviderInUse, `run "providerd application unlink" first`},
+		{application.ErrSlugTaken, `link providers to it with "providerd application link", or use another slug`},
+		{application.ErrProviderLinked, `run "providerd application unlink" first`},
 		{application.ErrLinked, `run "providerd application unlink" first`},
 		{token.ErrRevoked, `create another with "providerd token create"`},
 		{fs.ErrNotExist, "correct the path"},

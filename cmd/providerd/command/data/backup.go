@@ -79,7 +79,7 @@ func (c *Backup) checkFile() error {
 		return fmt.Errorf("backup has no command %s; \"restore\" is a command of its own, and backups are files: for one of "+
 			"this name, write %[1]s.db", c.File)
 	}
-	if info, err := os.Stat(c.File); err == nil && info.IsDir() {
+	if info, err := os.Stat(c.File); err == nil && info.IsDir() || strings.HasSuffix(c.File, "/") {
 		return errors.New("FILE is a directory; add the name of the file, or --every to write files to it")
 	}
 	return console.CheckDistinctPaths(c.Database, c.Keyset, c.File)

@@ -47,15 +47,16 @@ func (i items) members(secret string) (map[string]json.RawMessage, error) {
 			return nil, err
 		}
 		if members[name] != nil {
-			return nil, fmt.Errorf("%s appears twice; write a list as %s:='[\"A\", \"B\"]'", name, name)
+			return nil, twice(name)
 		}
 		path, isFile := strings.CutPrefix(value, "@")
-		if isExposed := !isFile && value != "" && text != generateSecret; name == secret && isExposed {
+		isExposed := !isFile && value != "" && text != generateSecret && text != name+":=null"
+		if name == secret && isExposed {
 			return nil, fmt.Errorf("%s on a command line can be read by other programs; put it into a file and write %s@FILE",
 				name, text[:len(text)-len(value)])
 		}
 		if isFile {
-			if value, err = readItem(name, path, name == secret); err != nil {
+			if value, err = readItem(name, path, name == secret, isJSON); err != nil {
 				return nil, fmt.Errorf("read %s: %w", name, err)
 			}
 		}
@@ -68,6 +69,13 @@ func (i items) members(secret string) (map[string]json.RawMessage, error) {
 	return members, nil
 }
 
+func twice(name string) error {
+	if regexp.MustCompile(`^(jwks_sources|property_mappings.*|redirect_uris)$`).MatchString(name) {
+		return fmt.Errorf(`%s appears twice; write a list as %[1]s:='["A", "B"]'`, name)
+	}
+	return fmt.Errorf("%s appears twice; remove one", name)
+}
+
 // parseItem returns the parts of an item. Its errors do not repeat the item, because it may be a secret.
 func parseItem(number int, text string) (name, value string, isJSON bool, err error) {
 	name, value, ok := strings.Cut(text, "=")
@@ -75,6 +83,8 @@ func parseItem(number int, text string) (name, value string, isJSON bool, err er
 	switch {
 	case !ok || !regexp.MustCompile(`^[A-Za-z_-]+$`).MatchString(name):
 		err = fmt.Errorf("item %d is not a field; write NAME=TEXT, NAME:=JSON, NAME=@FILE or NAME:=@FILE", number)
+	case text == "client_id=generate":
+		err = errors.New(`only a create without client_id generates one; write client_id:='"generate"' for this text`)
 	case !isJSON && strings.HasPrefix(value, "="):
 		err = fmt.Errorf("item %d has ==; write NAME=TEXT, or NAME:='\"=TEXT\"' for a string that begins with =", number)
 	}
@@ -82,7 +92,7 @@ func parseItem(number int, text string) (name, value string, isJSON bool, err er
 }
 
 // readItem reads a file without the byte order mark and the line break that editors add.
-func readItem(name, path string, isSecret bool) (string, error) {
+func readItem(name, path string, isSecret, isJSON bool) (string, error) {
 	if err := console.CheckPath(path); err != nil {
 		return "", err
 	}
@@ -97,6 +107,8 @@ func readItem(name, path string, isSecret bool) (string, error) {
 		return "", fmt.Errorf("%s is empty; write the value into it", path)
 	case !utf8.ValidString(text):
 		return "", fmt.Errorf("%s is not UTF-8", path)
+	case isJSON && contract.CheckJSON([]byte(text)) != nil:
+		return "", fmt.Errorf("%s is not JSON: %w", path, contract.CheckJSON([]byte(text)))
 	default:
 		return text, nil
 	}
