@@ -1,13 +1,16 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 )
@@ -18,7 +21,6 @@ const (
 	// DefaultTryTimeout is how long one attempt of a create may take by default.
 	DefaultTryTimeout = 30 * time.Second
 
-	// apiPath is the path of the operations.
 	apiPath = "/api/v3/"
 	// maxKeyLength is the contract's limit of an idempotency key.
 	maxKeyLength = 255
@@ -102,11 +104,10 @@ func isVisibleASCII(text string) bool {
 type CreateOption func(*create)
 
 type create struct {
-	params   ProvidersOauth2CreateParams
-	replayed *bool
-	advice   *[]Advice
-	// allowsNilFlow allows the nil UUID as an authorization flow.
-	allowsNilFlow bool
+	params      ProvidersOauth2CreateParams
+	replayed    *bool
+	advice      *[]Advice
+	isUnchecked bool
 }
 
 // WithIdempotencyKey sets the key by which a later call, of this program or another, finds the record of this one. It
@@ -133,9 +134,9 @@ func WithValidateOnly() CreateOption { return func(c *create) { c.params.Validat
 // WithAdvice sets advice to what the server advises about the settings when a validation returns a record.
 func WithAdvice(advice *[]Advice) CreateOption { return func(c *create) { c.advice = advice } }
 
-// WithNilAuthorizationFlow allows the nil UUID as the authorization flow of an OAuth2 provider. Without it, the nil
-// UUID counts as a field that is not set, which is an error, and nothing is sent.
-func WithNilAuthorizationFlow() CreateOption { return func(c *create) { c.allowsNilFlow = true } }
+// WithUnchecked sends what is an error without it, because it is probably a mistake: the nil UUID as an authorization
+// flow, a client secret that is empty, the mask of another or not UTF-8, or two redirect URIs on a line.
+func WithUnchecked() CreateOption { return func(c *create) { c.isUnchecked = true } }
 
 func newCreate(options []CreateOption) create {
 	chosen := create{params: ProvidersOauth2CreateParams{IdempotencyKey: new(rand.Text())}}
@@ -153,15 +154,34 @@ func (p *Providers) CreateOAuth2(
 	ctx context.Context, request OAuth2ProviderRequest, options ...CreateOption,
 ) (*OAuth2Provider, error) {
 	chosen := newCreate(options)
-	if request.AuthorizationFlow == uuid.Nil && !chosen.allowsNilFlow {
-		return nil, errors.New(
-			"create provider: AuthorizationFlow is not set; set it to the flow that authorizes this provider")
+	if mistake := mistakeIn(request); mistake != "" && !chosen.isUnchecked {
+		return nil, errors.New("create provider: " + mistake)
 	}
 	post, err := NewProvidersOauth2CreateRequest(p.api.String(), &chosen.params, request)
 	if err != nil {
 		return nil, errNotJSON
 	}
 	return send[OAuth2Provider](ctx, p, chosen, post, "providers_oauth2.oauth2provider")
+}
+
+// joined matches a second URI on a line.
+var joined = regexp.MustCompile(`(?i)([,;|]|\\[rn]) *[a-z][a-z0-9+.-]*://`)
+
+func mistakeIn(request OAuth2ProviderRequest) string {
+	secret := cmp.Or(request.ClientSecret, new(NewSecret("omitted"))).Reveal()
+	switch {
+	case request.AuthorizationFlow == uuid.Nil:
+		return "AuthorizationFlow is not set; set it to the flow that authorizes this provider"
+	case secret == "":
+		return "ClientSecret is empty; set the variable or file that it comes from, or omit ClientSecret"
+	case secret == mask:
+		return "ClientSecret is the mask of a printed secret; pass the secret itself"
+	case !utf8.ValidString(secret):
+		return "ClientSecret is not UTF-8, so JSON would change it; encode it, for example as Base64"
+	case joined.MatchString(*cmp.Or(request.RedirectUris, new(string))):
+		return "RedirectUris has two URIs on a line; pass each as an argument of RedirectURIs"
+	}
+	return ""
 }
 
 // CreateWorkspaceDirectory creates a workspace directory-sync provider, or validates one, and returns the record,

@@ -180,8 +180,8 @@ func TestBaseURLWithAndWithoutAPIPath(t *testing.T) {
 	}
 }
 
-// An invalid key or body, or a flow that is not set, is refused before anything is sent, and not quoted. The nil UUID can
-// be sent as a flow.
+// An invalid key or body, or a probable mistake such as a flow that is not set, is refused before anything is sent, and
+// not quoted. WithUnchecked sends mistakes.
 func TestInvalidRequestIsNotSent(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -199,6 +199,25 @@ func TestInvalidRequestIsNotSent(t *testing.T) {
 			t.Errorf("credentials %q: error is %v", credentials, err)
 		}
 	}
+	for want, changed := range map[string]client.OAuth2ProviderRequest{
+		"ClientSecret is empty; set the variable or file that it comes from, or omit ClientSecret": {
+			ClientSecret: new(client.NewSecret("")),
+		},
+		"ClientSecret is the mask of a printed secret; pass the secret itself": {
+			ClientSecret: new(client.NewSecret(fmt.Sprint(client.NewSecret("x")))),
+		},
+		"ClientSecret is not UTF-8, so JSON would change it; encode it, for example as Base64": {
+			ClientSecret: new(client.NewSecret("\xff")),
+		},
+		"RedirectUris has two URIs on a line; pass each as an argument of RedirectURIs": {
+			RedirectUris: new(client.RedirectURIs("a:b", "https://a.example/, https://b.example/")),
+		},
+	} {
+		changed.Name, changed.AuthorizationFlow = "x", uuid.New()
+		if _, err := r.CreateOAuth2(t.Context(), changed); err == nil || err.Error() != "create provider: "+want {
+			t.Errorf("error is %v, want %s", err, want)
+		}
+	}
 	request := client.OAuth2ProviderRequest{Name: "x"}
 	for _, options := range [][]client.CreateOption{nil, {client.WithValidateOnly()}} {
 		const want = "create provider: AuthorizationFlow is not set; set it to the flow that authorizes this provider"
@@ -209,10 +228,11 @@ func TestInvalidRequestIsNotSent(t *testing.T) {
 	if len(r.keys) != 0 {
 		t.Errorf("%d requests were sent", len(r.keys))
 	}
-	_, err := r.CreateOAuth2(t.Context(), request, client.WithNilAuthorizationFlow(), client.WithValidateOnly())
+	_, err := r.CreateOAuth2(t.Context(), request, client.WithUnchecked(), client.WithValidateOnly())
 	processtest.Must(t, err)
-	record, err := r.CreateOAuth2(t.Context(), request, client.WithNilAuthorizationFlow())
-	if err != nil || record.AuthorizationFlow != uuid.Nil {
+	request.ClientSecret, request.RedirectUris = new(client.NewSecret("")), new("https://a.example/,https://b.example/")
+	record, err := r.CreateOAuth2(t.Context(), request, client.WithUnchecked())
+	if err != nil || record.AuthorizationFlow != uuid.Nil || record.ClientSecret.Reveal() != "" || record.RedirectUris != *request.RedirectUris {
 		t.Errorf("record is %v, %v", record, err)
 	}
 }

@@ -71,7 +71,6 @@ func send[Record any](
 	return record, nil
 }
 
-// decoder decodes the response to a create.
 type decoder func(header http.Header, text []byte) error
 
 // retry tries a create until it succeeds, its error is not temporary, or retries or waiting time run out. It waits for

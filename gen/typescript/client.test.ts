@@ -168,6 +168,17 @@ test.each([
   expect(sent).toBe(`${root}/api/v3/providers/oauth2/`);
 });
 
+test("learns from the server which field is misspelled", async () => {
+  const misspelled = { name: "x", authorizationFlow: request("x").authorization_flow } as unknown as OAuth2ProviderRequest;
+  expect((await refusal(client().createOAuth2(misspelled))).message).toContain("did you mean authorization_flow?");
+});
+
+test("sends what is probably a mistake only if told to", async () => {
+  const empty = { ...request("x"), client_secret: "", redirect_uris: "https://a.example/,https://b.example/" };
+  const { client_secret, redirect_uris } = await client().createOAuth2(empty, { unchecked: true });
+  expect({ ...request("x"), client_secret, redirect_uris }).toEqual(empty);
+});
+
 test("does not send invalid requests", async () => {
   const none = counting(() => Promise.reject(new TypeError("fetch failed")));
   const circle: Record<string, unknown> = {};
@@ -187,7 +198,7 @@ test.each([undefined, "", "00000000-0000-0000-0000-000000000000"])("does not sen
   await expect(sending.client.createOAuth2(request)).rejects.toThrow(message);
   await expect(sending.client.createOAuth2(request, { validateOnly: true })).rejects.toThrow(message);
   expect(sending.tries).toBe(0);
-  const nil = { nilAuthorizationFlow: true };
+  const nil = { unchecked: true };
   if (unset) {
     expect((await sending.client.createOAuth2(request, nil)).authorization_flow).toBe(unset);
   } else {

@@ -1,5 +1,5 @@
 import { exchange, recordOf, refusalOf, type Created } from "./answer.js";
-import { checkOptions, InvalidArgument } from "./options.js";
+import { check, checkObject, checkOptions } from "./options.js";
 import { retry } from "./retry.js";
 import type { components, paths } from "./schema.gen.js";
 import { encode, type WithSecrets } from "./secret.js";
@@ -53,10 +53,10 @@ export interface CreateOptions {
   /** Aborts the call, including its wait for a retry. */
   signal?: AbortSignal;
   /**
-   * Allows the nil UUID or no value as the authorization flow. Without it, both count as a field that is not set, which
-   * is an error, and nothing is sent.
+   * Sends what is an error without it, because it is probably a mistake: the nil UUID or no value as the authorization
+   * flow, an empty or masked client_secret, or two redirect URIs on a line.
    */
-  nilAuthorizationFlow?: boolean;
+  unchecked?: boolean;
 }
 
 /**
@@ -72,8 +72,8 @@ export interface CreateOptions {
  */
 export interface Client {
   /**
-   * Creates an OAuth2 provider and returns the record, including secrets. Throws a ProblemError if it is refused, and a
-   * TypeError, without sending it, if the request has no authorization_flow or an option is unknown or invalid.
+   * Creates an OAuth2 provider and returns the record, including secrets. Throws a ProblemError if it is refused, and an
+   * InvalidArgument, without sending it, if an option is invalid, or a field is unset, empty or not JSON by mistake.
    */
   createOAuth2(request: WithSecrets<OAuth2ProviderRequest>, options?: CreateOptions): Promise<Created<OAuth2Provider>>;
   /**
@@ -81,14 +81,14 @@ export interface Client {
    * refused. Numbers in credentials are JavaScript numbers: the client loses digits beyond their precision.
    */
   createWorkspaceDirectory(
-    request: WithSecrets<WorkspaceDirectoryProviderRequest>,
-    options?: CreateOptions,
+    request: WithSecrets<WorkspaceDirectoryProviderRequest>, options?: CreateOptions,
   ): Promise<Created<WorkspaceDirectoryProvider>>;
 }
 
 const clientTypes: Record<keyof ClientOptions, string> = { fetch: "function", retries: "number", tryTimeoutSeconds: "number" };
 const createTypes: Record<keyof CreateOptions, string> = {
-  idempotencyKey: "string", validateOnly: "boolean", lenient: "boolean", signal: "object", nilAuthorizationFlow: "boolean",
+  idempotencyKey: "string", validateOnly: "boolean", lenient: "boolean",
+  signal: "AbortSignal, such as controller.signal", unchecked: "boolean",
 };
 
 /**
@@ -99,23 +99,17 @@ export function createClient(baseUrl: string, token: string, options: ClientOpti
   checkOptions(options, clientTypes);
   const { fetch: send = fetch, retries = 4, tryTimeoutSeconds = 30 } = options;
   // fetch rejects a URL with a user name.
-  if (typeof baseUrl !== "string" || !/^https?:\/\/[^/?#@]+(\/[^?#]*)?$/.test(baseUrl) || !URL.canParse(baseUrl)) {
-    throw new InvalidArgument("the base URL is not a string of the form http://HOST:PORT or https://HOST");
-  }
-  if (typeof token !== "string" || !/^[\x21-\x7e]+$/.test(token)) {
-    throw new InvalidArgument("the access token is not a string of visible ASCII characters without white space");
-  }
-  if (!(tryTimeoutSeconds > 0 && tryTimeoutSeconds <= 24 * 60 * 60)) {
-    throw new InvalidArgument("the timeout of an attempt is not positive or is longer than a day");
-  }
-  if (!Number.isSafeInteger(retries) || retries < 0) {
-    throw new InvalidArgument("the number of retries is not a whole number of at least 0");
-  }
+  const isUrl = typeof baseUrl === "string" && /^https?:\/\/[^/?#@]+(\/[^?#]*)?$/.test(baseUrl) && URL.canParse(baseUrl);
+  check(isUrl, "the base URL is not a string of the form http://HOST:PORT or https://HOST");
+  const isToken = typeof token === "string" && /^[\x21-\x7e]+$/.test(token);
+  check(isToken, "the access token is not a string of visible ASCII characters without white space");
+  const isTimeout = tryTimeoutSeconds > 0 && tryTimeoutSeconds <= 24 * 60 * 60;
+  check(isTimeout, "the timeout of an attempt is not positive or is longer than a day");
+  check(Number.isSafeInteger(retries) && retries >= 0, "the number of retries is not a whole number of at least 0");
   const url = `${baseUrl.replace(/\/*(?:\/api\/v3)?\/*$/, "")}/api/v3`;
   const server = { url, token, fetch: send, retries, tryTimeoutSeconds };
   return {
-    createOAuth2: async (body, chosen) =>
-      create(server, "/providers/oauth2/", "providers_oauth2.oauth2provider", body, chosen),
+    createOAuth2: async (body, chosen) => create(server, "/providers/oauth2/", "providers_oauth2.oauth2provider", body, chosen),
     createWorkspaceDirectory: async (body, chosen) =>
       create(server, "/providers/workspace_directory/", "providers_workspace_directory.workspacedirectoryprovider", body, chosen),
   };
@@ -124,32 +118,27 @@ export function createClient(baseUrl: string, token: string, options: ClientOpti
 /** Sends a create, with retries, and returns the record of a model. */
 async function create<Provider extends OAuth2Provider | WorkspaceDirectoryProvider>(
   { url, token, fetch: send, retries, tryTimeoutSeconds }: Required<ClientOptions> & { url: string; token: string },
-  path: keyof paths,
-  model: string,
-  body: object,
-  options: CreateOptions = {},
+  path: keyof paths, model: string, body: object, options: CreateOptions = {},
 ): Promise<Created<Provider>> {
   checkOptions(options, createTypes);
   const { idempotencyKey: key = "idempotencyKey" in options ? "" : crypto.randomUUID() } = options;
-  if (!/^[\x21-\x7e]{1,255}$/.test(key)) {
-    throw new InvalidArgument("the idempotency key is not 1 to 255 visible ASCII characters");
-  }
-  if (typeof body !== "object" || body === null) {
-    throw new InvalidArgument("the request is not an object");
-  }
-  const { validateOnly = false, lenient, signal: callers } = options;
-  const { authorization_flow: flow } = body as Partial<OAuth2ProviderRequest>;
-  if (path === "/providers/oauth2/" && !options.nilAuthorizationFlow && /^[0-]*$/.test(flow ?? "")) {
-    throw new InvalidArgument("authorization_flow is not set; set it to the flow that authorizes this provider");
-  }
+  check(/^[\x21-\x7e]{1,255}$/.test(key), "the idempotency key is not 1 to 255 visible ASCII characters");
+  checkObject("the request is", body);
+  const { validateOnly = false, lenient, unchecked = false, signal: callers } = options;
+  const { authorization_flow: flow, redirect_uris: uris = "" } = body as Partial<OAuth2ProviderRequest>;
+  // If the member is missing, the server knows whether another one is misspelled.
+  const isUnset = path === "/providers/oauth2/" && "authorization_flow" in body && /^[0-]*$/.test(flow ?? "");
+  check(!isUnset || unchecked, "authorization_flow is not set; set it to the flow that authorizes this provider");
+  const isJoined = /([,;|]|\\[rn]) *[a-z][a-z0-9+.-]*:\/\//i.test(uris) && !unchecked;
+  check(!isJoined && !Array.isArray(uris), "redirect_uris is an array or has two URIs on a line; pass each to redirectUris()");
+  const misplaced = Object.keys(createTypes).find((name) => name in body);
+  check(misplaced === undefined, `${misplaced} is an option, not a field; pass it in the second argument`);
   const target = `${url}${path}${validateOnly ? "?validate_only=true" : ""}`;
   const headers = {
-    Authorization: `Bearer ${token}`,
-    "Content-Type": "application/json",
-    "Idempotency-Key": key,
+    Authorization: `Bearer ${token}`, "Content-Type": "application/json", "Idempotency-Key": key,
     ...(lenient && { Prefer: "handling=lenient" }),
   };
-  const text = encode(body);
+  const text = encode(body, unchecked);
   return retry(retries, tryTimeoutSeconds, callers, async (signal) => {
     // With the redirect mode "error", Node says only "fetch failed". With "manual", it returns the redirect and so its
     // host, which a browser hides. Neither follows it.

@@ -1,4 +1,4 @@
-import { createClient, duration, InvalidArgument, isTemporary, redirectUris, type ClientOptions, type CreateOptions } from "./client.js";
+import { createClient, duration, InvalidArgument, isTemporary, redirectUris, Secret, type ClientOptions, type CreateOptions } from "./client.js";
 
 const url = "http://example.com";
 const request = { name: "x", authorization_flow: "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01" };
@@ -73,7 +73,7 @@ type Mistake = [option: string, values: readonly unknown[], message: RegExp];
 
 test.each<Mistake>([
   ...["idempotency_key", "idempotencyKEY", "Idempotency-Key", "IdempotencyKey", "key"].map(
-    (name): Mistake => [name, ["hunter2"], /^[A-Za-z_-]+ is not one of the options idempotencyKey, validateOnly, lenient, signal, nilAuthorizationFlow$/],
+    (name): Mistake => [name, ["hunter2"], /^[A-Za-z_-]+ is not one of the options idempotencyKey, validateOnly, lenient, signal, unchecked$/],
   ),
   ...["validate_only", "validateonly", "dryRun"].map((name): Mistake => [name, [true], /, validateOnly, /]),
   ...["timeout", "retries", "nil_authorization_flow", "constructor"].map((name): Mistake => [name, [1], / is not one of the options /]),
@@ -83,10 +83,10 @@ test.each<Mistake>([
     /^the idempotency key is not 1 to 255 visible ASCII characters$/,
   ],
   ["idempotencyKey", [null, 1, true, ["hunter2"]], /^idempotencyKey is not of the type string$/],
-  ...["validateOnly", "lenient", "nilAuthorizationFlow"].map(
+  ...["validateOnly", "lenient", "unchecked"].map(
     (name): Mistake => [name, ["true", "hunter2", 1, 0, null], /^\w+ is not of the type boolean$/],
   ),
-  ["signal", ["hunter2", 1], /^signal is not of the type object$/],
+  ["signal", ["hunter2", 1, null, {}, new AbortController()], /^signal is not of the type AbortSignal, such as controller\.signal$/],
 ])("sends nothing with the option %s of a create if it is unknown or invalid", async (name, values, message) => {
   for (const value of values) {
     const options = { [name]: value };
@@ -99,17 +99,40 @@ test.each<Mistake>([
   }
 });
 
-test.each([null, "hunter2", 1])("sends nothing with the options %j", async (options) => {
+test.each([null, "hunter2", 1, [], new Map([["idempotencyKey", "hunter2"]])])("sends nothing with the options %j", async (options) => {
   for (const error of await errorsOf(options)) {
     expectRefusal(error, "the options are not an object");
   }
 });
 
-test.each([undefined, null, "hunter2", 1])("sends nothing for the request %j", async (sent) => {
+const uris = "redirect_uris is an array or has two URIs on a line; pass each to redirectUris\\(\\)";
+const secret = (fault: string) => `client_secret is ${fault}; pass its value, or omit it`;
+const foreign = "a promise, a function, bytes or a collection";
+const nested = "a value in credentials or a list";
+const copied: unknown = JSON.parse(JSON.stringify(new Secret("hunter2")));
+
+test.each<[message: string, requests: readonly unknown[]]>([
+  ["the request is not an object", [undefined, null, "hunter2", 1, [request], new Map([["name", "hunter2"]])]],
+  ["the request is a promise; await it", [Promise.resolve(request)]],
+  [uris, [["https://a.example/"], "https://a.example/,https://b.example/", "a:b\nc:d; e://f", "https://a.example/\\nhttps://b.example/"].map((redirect_uris) => ({ ...request, redirect_uris }))],
+  ["redirect_uris is a promise, a function, bytes or a collection; pass its value, or omit it", [{ ...request, redirect_uris: redirectUris }]],
+  ["client_id is undefined; pass its value, or omit it", [{ ...request, client_id: undefined }]],
+  [secret("undefined"), [undefined, new Secret(undefined)].map((client_secret) => ({ ...request, client_secret }))],
+  [secret("empty"), ["", new Secret("")].map((client_secret) => ({ ...request, client_secret }))],
+  [secret("the mask of a secret"), [copied, new Secret(copied)].map((client_secret) => ({ ...request, client_secret }))],
+  [secret(foreign), [() => "hunter2", Promise.resolve("hunter2"), Buffer.from("hunter2"), new Secret(Buffer.from("hunter2"))].map((client_secret) => ({ ...request, client_secret }))],
+  [`credentials is ${foreign}; pass its value, or omit it`, [Buffer.from("{}"), new Map(), Promise.resolve({})].map((credentials) => ({ ...directory, credentials }))],
+  ["credentials is undefined; pass its value, or omit it", [{ ...directory, credentials: new Secret(undefined) }]],
+  [`${nested} is undefined; pass its value, or omit it`, [{ hunter2: undefined }, { a: [new Secret(undefined)] }].map((credentials) => ({ ...directory, credentials }))],
+  [`${nested} is empty; pass its value, or omit it`, [{ ...directory, credentials: { hunter2: new Secret("") } }]],
+  ["validateOnly is an option, not a field; pass it in the second argument", [{ ...request, validateOnly: true }]],
+])("sends nothing for a request by mistake: %s", async (message, requests) => {
   let tries = 0;
   const client = createClient(url, "t", { fetch: () => (tries++, Promise.reject(new TypeError("fetch failed"))), retries: 0 });
-  for (const create of [client.createOAuth2(sent as never), client.createWorkspaceDirectory(sent as never)]) {
-    expectRefusal(await create.catch((reason: unknown) => reason), "the request is not an object");
+  for (const sent of requests) {
+    for (const create of [client.createOAuth2(sent as never), client.createWorkspaceDirectory(sent as never)]) {
+      expectRefusal(await create.catch((reason: unknown) => reason), message);
+    }
   }
   expect(tries).toBe(0);
 });

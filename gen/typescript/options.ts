@@ -1,19 +1,32 @@
 /** An argument or option with which nothing is sent. */
 export class InvalidArgument extends TypeError { override readonly name = "InvalidArgument"; }
 
+export function check(isValid: boolean, message: string): asserts isValid {
+  if (!isValid) {
+    throw new InvalidArgument(message);
+  }
+}
+
+/** Returns whether a value, such as a Map or a Buffer, has something else than members that JSON keeps. */
+export function isCollection(value: unknown): boolean {
+  return typeof value === "object" && value !== null && Symbol.iterator in value && !Array.isArray(value);
+}
+
+/** Throws an error for a value that does not have fields. */
+export function checkObject(what: string, value: unknown): void {
+  check(!(value instanceof Promise), `${what} a promise; await it`);
+  const isObject = typeof value === "object" && value !== null && !(Symbol.iterator in value);
+  check(isObject, `${what} not an object`);
+}
+
 /** Throws an error for an unknown option, because with a mistyped key a retry would store a second record, or type. */
 export function checkOptions(options: object, types: Record<string, string>): void {
-  if (typeof options !== "object" || options === null) {
-    throw new InvalidArgument("the options are not an object");
-  }
+  checkObject("the options are", options);
   for (const name in options) {
     const type = new Map(Object.entries(types)).get(name);
     const value: unknown = options[name as keyof object];
-    if (type === undefined) {
-      throw new InvalidArgument(`${name} is not one of the options ${Object.keys(types).join(", ")}`);
-    }
-    if (value !== undefined && typeof value !== type) {
-      throw new InvalidArgument(`${name} is not of the type ${type}`);
-    }
+    check(type !== undefined, `${name} is not one of the options ${Object.keys(types).join(", ")}`);
+    const isOfType = type.startsWith("AbortSignal") ? "throwIfAborted" in Object(value) : typeof value === type;
+    check(value === undefined || isOfType, `${name} is not of the type ${type}`);
   }
 }

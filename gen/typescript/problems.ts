@@ -53,23 +53,15 @@ export class ProblemError extends Error {
     super(`${legible(`${status} ${title}: ${detail}${violations}`, maxMessage)}${wait}${id}`);
   }
 
-  get status(): number {
-    return this.problem.status;
-  }
+  get status(): number { return this.problem.status; }
 
-  get type(): string {
-    return this.problem.type;
-  }
+  get type(): string { return this.problem.type; }
 
   /** All violations of the request body; none if something else is wrong. */
-  get violations(): readonly Violation[] {
-    return this.problem.errors ?? [];
-  }
+  get violations(): readonly Violation[] { return this.problem.errors ?? []; }
 
   /** The first violation of the value at a JSON pointer, such as "/redirect_uris". */
-  violation(pointer: string): Violation | undefined {
-    return this.violations.find((violation) => violation.pointer === pointer);
-  }
+  violation(pointer: string): Violation | undefined { return this.violations.find((found) => found.pointer === pointer); }
 }
 
 /** The request body violates the contract. */

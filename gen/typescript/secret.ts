@@ -1,4 +1,4 @@
-import { InvalidArgument } from "./options.js";
+import { check, InvalidArgument, isCollection } from "./options.js";
 
 /** Replaces every secret that is printed. */
 const mask = "********";
@@ -10,48 +10,45 @@ const mask = "********";
 export class Secret<Value = string> {
   readonly #value: Value;
 
-  constructor(value: Value) {
-    this.#value = value;
-  }
+  constructor(value: Value) { this.#value = value; }
 
-  reveal(): Value {
-    return this.#value;
-  }
+  reveal(): Value { return this.#value; }
 
-  toString(): string {
-    return mask;
-  }
+  toString(): string { return mask; }
 
-  toJSON(): string {
-    return mask;
-  }
+  toJSON(): string { return mask; }
 
   /** Used by console.log and util.inspect of Node. */
-  [Symbol.for("nodejs.util.inspect.custom")](): string {
-    return mask;
-  }
+  [Symbol.for("nodejs.util.inspect.custom")](): string { return mask; }
 }
 
-/** The names of secret fields. */
 type SecretField = "client_secret" | "credentials";
 
 /** A request whose secrets may be of the type Secret. */
 export type WithSecrets<Request> = {
-  [Field in keyof Request]: Field extends SecretField
-    ? Request[Field] | Secret<NonNullable<Request[Field]>>
-    : Request[Field];
+  [Field in keyof Request]: Request[Field] | (Field extends SecretField ? Secret<NonNullable<Request[Field]>> : never);
 };
 
-/** Encodes a request, with its secrets, as JSON. */
-export function encode(request: unknown): string {
+/** Encodes a request, with its secrets, as JSON. Throws an error for what JSON would silently omit or change. */
+export function encode(request: unknown, unchecked: boolean): string {
   try {
     return JSON.stringify(request, function (this: Record<string, unknown>, key: string, value: unknown) {
-      const own = this[key];
-      return own instanceof Secret ? own.reveal() : value;
+      const [own, isField] = [this[key], this === request];
+      const sent: unknown = own instanceof Secret ? own.reveal() : value;
+      const isSecret = own instanceof Secret || key === "client_secret";
+      // The server would generate another value.
+      const isUnset = sent === undefined && (isSecret || !isField || key === "client_id");
+      const isEmpty = isSecret && sent === "" && !unchecked;
+      const isForeign = [own, sent].some((part) => typeof part === "function" || part instanceof Promise || isCollection(part));
+      const fault = (isUnset && "undefined") || (isEmpty && "empty") || (sent === mask && !unchecked && "the mask of a secret");
+      const name = isField ? key : "a value in credentials or a list";
+      check(!fault, `${name} is ${fault}; pass its value, or omit it`);
+      check(!isForeign, `${name} is a promise, a function, bytes or a collection; pass its value, or omit it`);
+      return sent;
     });
-  } catch {
+  } catch (error) {
     // The error of JSON.stringify may quote names of the request.
-    throw new InvalidArgument("the request cannot be encoded as JSON");
+    throw error instanceof InvalidArgument ? error : new InvalidArgument("the request cannot be encoded as JSON");
   }
 }
 
@@ -64,11 +61,7 @@ export function hideSecrets(record: { [Field in SecretField]?: unknown }): void 
     if (field in record) {
       let value = record[field];
       // An accessor, because util.inspect can show non-enumerable values.
-      Object.defineProperty(record, field, {
-        get: () => value,
-        set: (other: unknown) => (value = other),
-        enumerable: false,
-      });
+      Object.defineProperty(record, field, { get: () => value, set: (other: unknown) => (value = other), enumerable: false });
     }
   }
 }

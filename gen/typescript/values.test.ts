@@ -41,12 +41,12 @@ test.each([
 });
 
 test.each([
-  ...[3600, null, {}, { hour: 1, minutes: 30 }, { hours: "1" }, { hours: undefined }, { hours: NaN }, { hours: Infinity }],
+  ...[3600, null, "hours=1", [1], new Date(), {}, { hour: 1, minutes: 30 }, { hours: "1" }, { hours: undefined }, { hours: NaN }, { hours: Infinity }],
   ...[{ hours: -1 }, { minutes: 1, hours: -1e-9 }, { hours: 1e9 }, { hours: 1e21 }, { hours: 1n }, { hours: null }],
 ])("throws for the duration %o", (length) => {
   expect(() => duration(length as Duration)).toThrow(InvalidArgument);
   expect(() => duration(length as Duration)).toThrow(
-    /^"hours?" of the duration is not a number of weeks, .*, at least 0 and below 1e9$|^the duration has no part/,
+    /^"hours?" of the duration is not a number of weeks, .*, at least 0 and below 1e9$|^the duration is not an object with a part; write one/,
   );
 });
 

@@ -1,4 +1,4 @@
-import { InvalidArgument } from "./options.js";
+import { check } from "./options.js";
 
 /**
  * Returns the value of redirect_uris for URIs or a list of them, one per line. A string may have several lines: check one
@@ -6,9 +6,7 @@ import { InvalidArgument } from "./options.js";
  */
 export function redirectUris(...uris: (string | readonly string[])[]): string {
   const lines = uris.flat();
-  if (!lines.every((uri) => typeof uri === "string")) {
-    throw new InvalidArgument("a redirect URI is not a string");
-  }
+  check(lines.every((uri) => typeof uri === "string"), "a redirect URI is not a string");
   return lines.map((uri) => uri.replace(/\r?\n$/, "")).join("\n");
 }
 
@@ -23,16 +21,13 @@ export type Duration = { [Unit in (typeof units)[number]]?: number };
  * unit, or not a number from 0 up to 1e9. Of a number, 9 digits after the decimal point are sent.
  */
 export function duration(length: Duration): string {
-  const sent = Object.entries(length ?? {}).filter(([, number]) => number !== undefined);
-  const isWrong = (unit: string, number: unknown) =>
-    !(units as readonly string[]).includes(unit) || typeof number !== "number" || !(number >= 0 && number < 1e9);
-  const wrong = sent.find(([unit, number]) => isWrong(unit, number));
-  if (wrong !== undefined) {
-    throw new InvalidArgument(`"${wrong[0]}" of the duration is not a number of ${units.join(", ")}, at least 0 and below 1e9`);
-  }
-  if (sent.length === 0) {
-    throw new InvalidArgument("the duration has no part; write one such as { hours: 1, minutes: 30 }");
-  }
+  const parts = typeof length === "object" && !Array.isArray(length) ? length : {};
+  const sent = Object.entries(parts ?? {}).filter(([, number]) => number !== undefined);
+  const isPart = (unit: string, number: unknown) =>
+    (units as readonly string[]).includes(unit) && typeof number === "number" && number >= 0 && number < 1e9;
+  const [wrong] = sent.find(([unit, number]) => !isPart(unit, number)) ?? [];
+  check(wrong === undefined, `"${wrong}" of the duration is not a number of ${units.join(", ")}, at least 0 and below 1e9`);
+  check(sent.length > 0, "the duration is not an object with a part; write one such as { hours: 1, minutes: 30 }");
   return units
     .flatMap((unit) => (length[unit] === undefined ? [] : [`${unit}=${length[unit].toFixed(9).replace(/\.?0+$/, "")}`]))
     .join(";");

@@ -136,7 +136,7 @@ func (a *applied) send(
 	ctx context.Context, to *client.Providers, id string, option client.CreateOption,
 ) (pk int64, clientID string, err error) {
 	options := []client.CreateOption{
-		client.WithIdempotencyKey(idempotencyKey(a.Kind, id)), client.WithNilAuthorizationFlow(), option,
+		client.WithIdempotencyKey(idempotencyKey(a.Kind, id)), client.WithUnchecked(), option,
 	}
 	if a.Kind == string(records.KindOAuth2) {
 		record, err := send(ctx, to.CreateOAuth2, a.Body, options)
