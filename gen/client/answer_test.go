@@ -27,6 +27,8 @@ func TestAnswersOfOtherServersAreErrors(t *testing.T) {
 		json       = "application/json"
 		noRecord   = "the response is not the record of a provider of this kind; is this a providerd server?"
 		noDocument = "The response is not a problem document."
+		elsewhere  = "This is not the API of providerd. Check the host, port and path of the base URL."
+		encrypted  = "The server uses TLS. Use https:// in the base URL."
 	)
 	record := func(pk string) string { return fmt.Sprintf(recordText, pk) }
 	type response struct {
@@ -45,6 +47,11 @@ func TestAnswersOfOtherServersAreErrors(t *testing.T) {
 		{201, "application/json-seq", record("1"), noRecord},
 		{202, json, record("1"), "the response has the status 202 instead of 201; is this a providerd server?"},
 		{400, "text/plain", "hunter2", noDocument},
+		{400, "text/html", "<p>The plain HTTP request was sent to HTTPS port", encrypted},
+		{400, "text/html", "You're speaking plain HTTP to an SSL-enabled server port.", encrypted},
+		{404, "text/plain", "hunter2", elsewhere},
+		{405, json, `{"message": "hunter2"}`, elsewhere},
+		{501, "text/html", "hunter2", elsewhere},
 		{400, "application/problem+json", `{"status": 401, "detail": "hunter2"}`, noDocument},
 		{400, "application/problem+json", `{"status": 400, "errors": {"hunter2": 1}}`, noDocument},
 	} {

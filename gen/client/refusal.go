@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,12 +61,11 @@ func (e *Error) Violations() []Violation {
 // Violation returns the first violation of the value at a JSON pointer, such as "/redirect_uris", and whether there is
 // one.
 func (e *Error) Violation(pointer string) (violation Violation, ok bool) {
-	for _, violation := range e.Violations() {
-		if violation.Pointer == pointer {
-			return violation, true
-		}
+	i := slices.IndexFunc(e.Violations(), func(v Violation) bool { return v.Pointer == pointer })
+	if i < 0 {
+		return Violation{}, false
 	}
-	return Violation{}, false
+	return e.Violations()[i], true
 }
 
 // newError returns the refusal in a problem document. If the response is something else, only its status is known.
@@ -76,8 +76,14 @@ func newError(response *http.Response, text []byte) *Error {
 		Errors [maxViolations]Violation `json:"errors"`
 	}
 	if json.Unmarshal(text, &document) != nil || int(document.Status) != response.StatusCode {
-		return foreignResponse(response,
-			"The response is not a problem document. Is there a proxy between this program and the server?")
+		detail := "The response is not a problem document. Is there a proxy between this program and the server?"
+		switch elsewhere := []int{http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented}; {
+		case slices.Contains(elsewhere, response.StatusCode):
+			detail = "This is not the API of providerd. Check the host, port and path of the base URL."
+		case response.StatusCode == http.StatusBadRequest && wantsTLS.Match(text):
+			detail = "The server uses TLS. Use https:// in the base URL."
+		}
+		return foreignResponse(response, detail)
 	}
 	listed := slices.DeleteFunc(document.Errors[:], func(v Violation) bool { return v == Violation{} })
 	if len(listed) > 0 {
@@ -85,6 +91,9 @@ func newError(response *http.Response, text []byte) *Error {
 	}
 	return &Error{Problem: document.Problem, RetryAfter: retryAfter(response.Header)}
 }
+
+// wantsTLS matches what the TLS ports of Go, nginx and Apache say to a client without TLS.
+var wantsTLS = regexp.MustCompile(`HTTP request to an HTTPS|plain HTTP`)
 
 // foreignResponse returns a refusal of which only the status and header are known.
 func foreignResponse(response *http.Response, detail string) *Error {

@@ -133,6 +133,7 @@ func TestFailedConnections(t *testing.T) {
 		mayPass      bool
 	}{
 		"HTTPS to an HTTP port": {newStranger(t, created), "https", "HTTP response to HTTPS client", false},
+		"HTTP to an HTTPS port": {startStranger(t, (*httptest.Server).StartTLS, created), "http", "The server uses TLS.", false},
 		"untrusted certificate": {startStranger(t, (*httptest.Server).StartTLS, created), "https", "unknown authority", false},
 		"malformed response":    {newStranger(t, malformed), "http", "the response is not HTTP", false},
 		"lost":                  {newStranger(t, lost), "http", "EOF", true},

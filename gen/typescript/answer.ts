@@ -1,5 +1,6 @@
 import * as problems from "./problems.js";
 import { ProblemError, problemTypes, type Problem, type Violation } from "./problems.js";
+import { check } from "./options.js";
 import { hideSecrets } from "./secret.js";
 
 /** What a standard advises about one field. It never causes a refusal. */
@@ -23,13 +24,13 @@ export type Created<Provider> = Provider & {
 /** The most bytes of a response that are read, counted after decompression. */
 const maxResponse = 16 * 1024 * 1024;
 
-/** Sends a request and returns the response with the JSON value that it is; undefined if it is none. */
+/** Sends a request and returns the response with its JSON value, or with its text if it is not JSON. */
 export async function exchange(
-  send: (request: Request) => Promise<Response>,
-  request: Request,
+  send: (request: Request) => Promise<Response>, request: Request,
 ): Promise<{ answer: unknown; response: Response }> {
   try {
     const response = await send(request);
+    check("headers" in Object(response), "the option fetch does not return a Response; return what the global fetch returns");
     const redirect = redirectOf(request, response);
     if (redirect !== undefined) {
       await response.body?.cancel();
@@ -37,13 +38,16 @@ export async function exchange(
     }
     return { answer: parse(await readText(response)), response };
   } catch (error) {
-    const { cause } = (error ?? {}) as { cause?: { code?: unknown; data?: unknown } };
+    const { cause } = (error ?? {}) as { cause?: { code?: unknown; data?: unknown; message?: unknown } };
     if (/^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)$/.test(String(cause?.code))) {
       const { host } = new URL(request.url);
       throw new TypeError(`https://${host} does not use TLS; if it is the intended server, use http://${host}`, { cause });
     }
     // The data of a response that is not HTTP, which may quote the request.
     delete cause?.data;
+    if (error instanceof TypeError && error.message === "fetch failed") {
+      error.message += `: ${String(cause?.message || cause?.code)}`;
+    }
     throw error;
   }
 }
@@ -67,7 +71,7 @@ function parse(text: string): unknown {
     return JSON.parse(text);
   } catch {
     // The error of JSON.parse quotes a piece of the text.
-    return undefined;
+    return text;
   }
 }
 
@@ -76,10 +80,7 @@ function parse(text: string): unknown {
  * is not from a providerd server.
  */
 export function recordOf<Provider extends { pk: number; meta_model_name: string }>(
-  answer: unknown,
-  { status, headers }: Response,
-  model: string,
-  validateOnly: boolean,
+  answer: unknown, { status, headers }: Response, model: string, validateOnly: boolean,
 ): Created<Provider> {
   const [expected, leastPk] = validateOnly ? [200, 0] : [201, 1];
   if (status !== expected) {
@@ -100,20 +101,20 @@ export function recordOf<Provider extends { pk: number; meta_model_name: string 
 /** Returns the advice in a Link header (RFC 8288). */
 function adviceOf(header: string): Advice[] {
   const links = header.matchAll(/<\/advice\/#([a-z0-9_]+)>; rel="help"; anchor="#([^"]*)"; title="((?:[^"\\]|\\.)*)"/g);
-  return Array.from(links, ([, code = "", pointer = "", title = ""]) => ({
-    code,
-    pointer,
-    detail: title.replace(/\\(.)/g, "$1"),
-  }));
+  return Array.from(links, ([, code = "", pointer = "", title = ""]) => ({ code, pointer, detail: title.replace(/\\(.)/g, "$1") }));
 }
 
 /** Returns the refusal in the answer to a request. If that is not a problem document, only the status is known. */
 export function refusalOf(answer: unknown, response: Response): ProblemError {
-  const answered = answer as { [Member in keyof Problem]?: unknown } | undefined | null;
-  const { status, errors = [], type, title, detail, request_id: requestId } = answered ?? {};
+  const answered = (answer ?? {}) as { [Member in keyof Problem]?: unknown };
+  const { status, errors = [], type, title, detail, request_id: requestId } = answered;
   if (status !== response.status || !Array.isArray(errors) || !errors.every((violation) => violation instanceof Object)) {
-    const detail = "The response is not a problem document. Is there a proxy between this program and the server?";
-    return foreignResponse(response, detail);
+    // As Go, nginx and Apache say it.
+    const isTls = response.status === 400 && /HTTP request to an HTTPS|plain HTTP/.test(textOf(answer));
+    const proxied = "The response is not a problem document. Is there a proxy between this program and the server?";
+    const elsewhere = "This is not the API of providerd. Check the host, port and path of the base URL.";
+    const detail = [404, 405, 501].includes(response.status) ? elsewhere : proxied;
+    return foreignResponse(response, isTls ? "The server uses TLS. Use https:// in the base URL." : detail);
   }
   const problem = {
     ...(answered as Partial<Problem>),
@@ -130,9 +131,7 @@ export function refusalOf(answer: unknown, response: Response): ProblemError {
   return new Kind(problem, retryAfterOf(response));
 }
 
-function textOf(value: unknown, otherwise = ""): string {
-  return typeof value === "string" ? value : otherwise;
-}
+const textOf = (value: unknown, otherwise = ""): string => (typeof value === "string" ? value : otherwise);
 
 /** Returns the refusal to follow a redirect, which quotes only the target's host; undefined for other responses. */
 function redirectOf(request: Request, response: Response): ProblemError | undefined {
@@ -144,19 +143,15 @@ function redirectOf(request: Request, response: Response): ProblemError | undefi
   const host = URL.canParse(target, request.url) ? new URL(target, request.url).host : "";
   // No name of a host is longer, with its port.
   const shown = host.replace(/^(.{262}).+/, "$1…") || "an unknown host";
-  return foreignResponse(
-    response,
-    `The server redirects to ${shown}. Redirects are not followed, because the token and the secrets are for this ` +
-      "server only. Use the URL of the intended server.",
-  );
+  const reason = "Redirects are not followed, because the token and the secrets are for this server only.";
+  return foreignResponse(response, `The server redirects to ${shown}. ${reason} Use the URL of the intended server.`);
 }
 
 function foreignResponse(response: Response, detail: string): ProblemError {
   const { status, statusText, headers } = response;
   // A reason phrase could quote the request.
   const title = /^[A-Za-z' -]{0,40}$/.test(statusText) ? statusText : "";
-  const requestId = headers.get("X-Request-Id") ?? "";
-  const problem = { type: problemTypes.foreign, title, status, detail, request_id: requestId };
+  const problem = { type: problemTypes.foreign, title, status, detail, request_id: headers.get("X-Request-Id") ?? "" };
   return new ProblemError(problem, retryAfterOf(response));
 }
 

@@ -113,6 +113,8 @@ test("refuses a redirect that a browser hides, and one that fetch has followed",
 const json = "application/json";
 const noRecord = "the response is not the record of a provider of this kind; is this a providerd server?";
 const noDocument = "The response is not a problem document.";
+const elsewhere = "This is not the API of providerd. Check the host, port and path of the base URL.";
+const encrypted = "The server uses TLS. Use https:// in the base URL.";
 const record = (pk: string) => `{"pk": ${pk}, "name": "hunter2", "meta_model_name": "providers_oauth2.oauth2provider"}`;
 
 test.each([
@@ -140,6 +142,12 @@ test.each([
   [400, json, '{"status": 400, "errors": [null, "hunter2"]}', noDocument],
   [400, json, '{"status": 400, "errors": [{"detail": {"toString": 1}}]}', "400 : "],
   [400, "text/plain", "hunter2", noDocument],
+  [404, "text/plain", "hunter2", elsewhere],
+  [405, json, '{"message": "hunter2"}', elsewhere],
+  [501, "text/html", "hunter2", elsewhere],
+  [400, "", "Client sent an HTTP request to an HTTPS server.\n", encrypted],
+  [400, "text/html", "<p>The plain HTTP request was sent to HTTPS port", encrypted],
+  [400, "text/html", "You're speaking plain HTTP to an SSL-enabled server port.", encrypted],
 ])("makes an error of a response that is not from providerd: %#", async (status, contentType, body, message) => {
   await refusedOnce(await answering(status, { "Content-Type": contentType }, body), message);
 });
@@ -165,7 +173,7 @@ test.each<[string, RequestListener, RegExp]>([
     (_, response) => response.writeHead(201, { "Content-Type": json, "Content-Encoding": "gzip" }).end(bomb),
     /larger than 16 MiB/,
   ],
-  ["header", (_, response) => response.writeHead(201, { "X-Long": "hunter2".repeat(20_000) }).end(), /^fetch failed$/],
+  ["header", (_, response) => response.writeHead(201, { "X-Long": "hunter2".repeat(20_000) }).end(), /^fetch failed: Headers Overflow Error$/],
   [
     "title",
     (_, response) => {

@@ -78,6 +78,8 @@ test.each<[string, number, () => Promise<Response>]>([
   ["HTTP at a port of HTTPS", 0, faulting("EPROTO")],
   ["a long header", 0, faulting("UND_ERR_HEADERS_OVERFLOW")],
   ["a port that is not fetched", 0, failing(new TypeError("fetch failed", { cause: new Error("bad port") }))],
+  ["a mistake in a fetch", 0, failing(new TypeError("fetch is not a function"))],
+  ["a fetch that returns nothing", 0, () => Promise.resolve(undefined as unknown as Response)],
   ["a fault of a fetch", 0, failing(new RangeError("out of range"))],
 ])("after %s, tries %i more times", async (_, retries, fetch) => {
   const { pauses, error } = await pausesOf(fetch, 3);

@@ -14,10 +14,7 @@ const maxTotalWaitSeconds = 120;
  * step (full jitter), so that callers refused at the same time do not retry at the same time.
  */
 export async function retry<Result>(
-  retries: number,
-  timeoutSeconds: number,
-  signal: AbortSignal | undefined,
-  attempt: (signal: AbortSignal) => Promise<Result>,
+  retries: number, timeoutSeconds: number, signal: AbortSignal | undefined, attempt: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
   let secondsLeft = maxTotalWaitSeconds;
   for (let tries = 0; ; tries++) {
@@ -52,12 +49,12 @@ export function isTemporary(error: unknown): boolean {
     return [429, 502, 503, 504].includes(error.status);
   }
   // instanceof fails for errors of another realm, which a test runner may have for its tests.
-  const { name, cause } = (error ?? {}) as { name?: unknown; cause?: { code?: string } | null };
+  const { name, message, cause } = (error ?? {}) as { name?: unknown; message?: string; cause?: { code?: string } | null };
   if (name !== "TypeError") {
     return name === "TimeoutError";
   }
   // A browser gives no cause, so a lost connection cannot be distinguished from other network errors there.
-  return cause === undefined || temporaryFaults.has(cause?.code ?? "");
+  return cause === undefined ? /^(fetch failed|Failed to fetch)/.test(message ?? "") : temporaryFaults.has(cause?.code ?? "");
 }
 
 /**
@@ -66,9 +63,7 @@ export function isTemporary(error: unknown): boolean {
  * the first releases of Node 20 lack.
  */
 async function within<Result>(
-  seconds: number,
-  signal: AbortSignal | undefined,
-  work: (signal: AbortSignal) => Promise<Result>,
+  seconds: number, signal: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
   signal?.throwIfAborted();
   const controller = new AbortController();
