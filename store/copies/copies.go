@@ -119,7 +119,7 @@ func countCopied(source *gorm.DB) (total int64, err error) {
 // checkEmpty returns ErrNotEmpty if the target has a row.
 func checkEmpty(target *gorm.DB) error {
 	if _, err := keyset.Find(target); !errors.Is(err, database.ErrOlder) {
-		return errors.Join(fmt.Errorf("%w: it is in use; pass an empty database", ErrNotEmpty), err)
+		return errors.Join(fmt.Errorf("%w: it has been set up before; pass an empty database", ErrNotEmpty), err)
 	}
 	total, err := countCopied(target)
 	if total > 0 {

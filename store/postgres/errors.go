@@ -144,8 +144,14 @@ func explainConnect(err *pgconn.ConnectError) (cause, remedy string) {
 	if address, _, ok := strings.Cut(attempt.Error(), " ("); ok {
 		cause = address + ": " + cause
 	}
-	if hasCode(attempt, invalidPassword) && err.Config.AfterNetConnect != nil && err.Config.Password == "" {
+	switch noPassword := hasCode(attempt, invalidPassword) && err.Config.Password == ""; {
+	case noPassword && err.Config.AfterNetConnect != nil:
 		return cause + ": no line of PGPASSFILE matches HOST:PORT:DATABASE:USER", "add one, or correct the URL"
+	case noPassword:
+		return cause + ": no password was given", "set PGPASSWORD or PGPASSFILE, and write the user into the URL as " +
+			"postgres://USER@HOST/DATABASE"
+	case hasCode(attempt, noDatabase) && err.Config.Database == "":
+		return cause, "append /DATABASE to the URL, which names none"
 	}
 	return cause, remedy
 }
@@ -231,7 +237,7 @@ func remedyOf(err *pgconn.PgError) string {
 	const parameter = "correct or remove the parameter in the URL"
 	const pooler = "if a pooler such as PgBouncer is in between, add default_query_exec_mode=exec to the URL"
 	return map[string]string{
-		invalidPassword:    "correct the user in the URL, or the password in PGPASSWORD or PGPASSFILE",
+		invalidPassword:    "correct the user, as in postgres://USER@HOST, or the password in PGPASSWORD or PGPASSFILE",
 		"28000":            "allow the role to log in, with a line in pg_hba.conf and the LOGIN attribute",
 		noDatabase:         "create the database, or correct its name in the URL",
 		"3F000":            "create the schema, or correct search_path",

@@ -121,7 +121,7 @@ func (c *Command) checkFlags() error {
 		message  string
 	}{
 		{len(c.Files) == 0, "pass --file=FILE"},
-		{c.lacks(c.Server), "pass --server=URL"},
+		{c.lacks(c.Server), "pass --server=URL, --as=NAME or --dry-run"},
 		{c.lacks(c.token), TokenVariable + " is not set or empty: set it to an access token, or pass --token-file"},
 		{c.hasPathAsToken(), TokenVariable + " is the path of a file; set " + TokenVariable + "_FILE instead"},
 		{slices.Contains(c.Files, ""), "--file must not be empty"},

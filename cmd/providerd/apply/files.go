@@ -40,6 +40,10 @@ func readFiles(names []string, isRecursive bool) (files []manifest.File, unread 
 		}
 		seen[path] = true
 		text, err := readFile(path, left+1)
+		if errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(path, "*?[") {
+			return nil, "", fmt.Errorf("read providers: %w; remove the quotes, or pass the directory: only a shell expands "+
+				"patterns, and each file needs a --file of its own", err)
+		}
 		if err != nil {
 			return nil, "", fmt.Errorf("read providers: %w", err)
 		}

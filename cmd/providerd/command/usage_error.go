@@ -114,7 +114,23 @@ func withRemedy(usage *kong.Context, problem string) string {
 	if meant := meantFlag(command, unknown[1]); meant != "" {
 		return unknown[0] + "; use " + meant
 	}
-	return problem
+	return problem + insteadOfFlag(command, problem)
+}
+
+// insteadOfFlag returns what a command has instead of an unknown flag.
+func insteadOfFlag(command *kong.Node, problem string) string {
+	switch takes := command.Summary(); {
+	case strings.HasSuffix(problem, "?"):
+		return ""
+	case strings.Contains(takes, "<item>"):
+		return "; write fields without hyphens, as name=Wiki"
+	case strings.HasPrefix(problem, "unknown flag --sort"):
+		return "; lists are ordered by pk, id or slug"
+	case strings.HasSuffix(problem, " --all") && strings.Contains(takes, "<"):
+		return "; the usage is: " + usageOf(command)
+	default:
+		return ""
+	}
 }
 
 // meantCommand returns what to write instead of an unexpected argument. The parser would suggest copy for nope.
@@ -127,6 +143,10 @@ func meantCommand(command *kong.Node, argument string) string {
 	}
 	similar := contract.MostSimilar(argument, names)
 	switch {
+	case command.Name == "provider" && strings.HasSuffix(argument, "link"):
+		return fmt.Sprintf(`; use "providerd application %s"`, argument)
+	case strings.HasSuffix(pathOf(command), " list") && new(console.ProviderKind).UnmarshalText([]byte(argument)) == nil:
+		return "; use --kind " + argument
 	case similar != "":
 		return fmt.Sprintf("; did you mean %q?", similar)
 	case len(names) > 0:

@@ -115,12 +115,12 @@ func (u *DatabaseURL) UnmarshalText(text []byte) (err error) {
 	}
 	path, err := sqlite.Path(u.Text)
 	switch u.Path = path; {
+	case strings.TrimPrefix(u.Text, sqlite.Scheme) == ":memory:":
+		return errors.New("sqlite::memory: would be lost when the program ends; use the path of a file")
 	case err != nil:
 		return fmt.Errorf("%w or postgres://USER@HOST/DATABASE", err)
 	case strings.Contains(path, "?"):
 		return errors.New("sqlite: takes a path without parameters; remove the question mark and what follows it")
-	case path == ":memory:":
-		return errors.New("sqlite::memory: would be lost when the program ends; use the path of a file")
 	case strings.Contains(path, "://"), strings.HasPrefix(path, "//"):
 		return errors.New("sqlite: takes a path, not a URL")
 	}

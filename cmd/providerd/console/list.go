@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,6 +23,8 @@ type List[T any] struct {
 	Value func(element T) any
 	// Color returns the color of the first cell of a row; nil for none.
 	Color func(element T) Color
+	// None is printed if there are no elements; "none" by default.
+	None string
 }
 
 // Print prints a list, element by element, so that memory does not limit their number. It reports damaged elements and
@@ -57,7 +60,7 @@ func (l List[T]) Print(out *Output, messages *Messages, format string, elements 
 		return err
 	}
 	if format != FormatJSON && separator == "[" {
-		messages.Note("none")
+		messages.Note("%s", cmp.Or(l.None, "none"))
 	}
 	return SkippedError(damaged)
 }

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -55,6 +57,9 @@ func LoadCertificate(certPath, keyPath string) (tls.Certificate, error) {
 	if err = cmp.Or(err, keyErr); err == nil {
 		certificate, err = tls.X509KeyPair(chain, key)
 	}
+	if err != nil && bytes.Contains(key, []byte("ENCRYPTED")) {
+		err = errors.New(`the private key is encrypted and must be decrypted with "openssl pkey"`)
+	}
 	if err != nil {
 		err = fmt.Errorf("%w: %s and %s: %w", console.ErrCertificate, console.Source("tls-cert", certPath),
 			console.Source("tls-key", keyPath), err)
@@ -73,6 +78,9 @@ func newTLSConfig(certPath, keyPath string, logger *slog.Logger) (*tls.Config, e
 	}
 	loaded := &certificateFiles{
 		certPath: certPath, keyPath: keyPath, logger: logger, certificate: &certificate, readAt: time.Now(),
+	}
+	if info, err := os.Stat(keyPath); err == nil && info.Mode().Perm()&0o004 != 0 {
+		logger.Warn("other users can read the private key; run chmod 600 on it", slog.String("path", keyPath))
 	}
 	loaded.warnIfExpired()
 	go loaded.watch()

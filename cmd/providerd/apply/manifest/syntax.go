@@ -27,6 +27,9 @@ func (r *reader) reportSyntax(err error) {
 		// The library's message contains the name of the anchor, which may be an unquoted value.
 		detail = "refers to an unknown anchor; define it earlier in the same document, or quote a value that begins with *"
 	}
+	if strings.Contains(wrong.Message, "Unicode character escape") {
+		detail += "; write the character itself"
+	}
 	if strings.Contains(wrong.Message, "cannot start any token") {
 		detail += "; quote a value that begins with @ or `"
 	}

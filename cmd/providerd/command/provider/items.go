@@ -83,6 +83,8 @@ func parseItem(number int, text string) (name, value string, isJSON bool, err er
 	switch {
 	case !ok || !regexp.MustCompile(`^[A-Za-z_-]+$`).MatchString(name):
 		err = fmt.Errorf("item %d is not a field; write NAME=TEXT, NAME:=JSON, NAME=@FILE or NAME:=@FILE", number)
+	case name == "kind":
+		err = errors.New("kind is not a field: a create takes it as an argument, and an update cannot change it")
 	case text == "client_id=generate":
 		err = errors.New(`only a create without client_id generates one; write client_id:='"generate"' for this text`)
 	case !isJSON && strings.HasPrefix(value, "="):

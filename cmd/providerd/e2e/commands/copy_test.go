@@ -172,7 +172,7 @@ func TestCopyInterrupted(t *testing.T) {
 			if !regexp.MustCompile(fmt.Sprintf(`(?m)^providers +%d `, rows)).MatchString(printed) {
 				t.Errorf("it printed %s", printed)
 			}
-			providerdtest.ExpectExit(t, copying(t.Context(), dir, from, to), providerdtest.ExitFailed, "not empty: it is in use")
+			providerdtest.ExpectExit(t, copying(t.Context(), dir, from, to), providerdtest.ExitFailed, "not empty: it has been set up before")
 		})
 	}
 }
