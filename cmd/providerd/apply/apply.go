@@ -92,11 +92,6 @@ func (c *Command) Validate() error {
 	if err := c.checkFlags(); err != nil {
 		return err
 	}
-	for _, file := range c.Files {
-		if err := console.CheckPath(file); err != nil {
-			return fmt.Errorf("--file: %w", err)
-		}
-	}
 	if c.As != nil && !c.DryRun {
 		return console.ConsentFlag{Yes: c.Yes}.Validate()
 	}
@@ -125,6 +120,8 @@ func (c *Command) checkFlags() error {
 		{c.lacks(c.token), TokenVariable + " is not set or empty: set it to an access token, or pass --token-file"},
 		{c.hasPathAsToken(), TokenVariable + " is the path of a file; set " + TokenVariable + "_FILE instead"},
 		{slices.Contains(c.Files, ""), "--file must not be empty"},
+		{slices.ContainsFunc(c.Files, func(path string) bool { return console.CheckPath(path) != nil }),
+			"--file must be a path in full, not what is in a file"},
 		{strings.Contains(strings.Join(c.Files, "\n"), "://"), `--file takes paths, not URLs; run "curl --fail URL | ` +
 			`providerd apply --file -"`},
 		{c.As == nil && isAsOnly, "--prune, --adopt and --yes require --as, the name of the tokens used to apply the " +

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -21,8 +20,7 @@ func printUsageError(err error) int {
 	if !ok || usage.Context == nil {
 		return printError(err, exitUsage)
 	}
-	command := selected(usage.Context)
-	problem := describeUsageError(withoutHyphen(command, err))
+	command, problem := selected(usage.Context), describeUsageError(err)
 	problems := invalidVariables(command)
 	if !slices.Contains(problems, problem) {
 		problems = strings.Split(withRemedy(usage.Context, problem), "\n")
@@ -32,17 +30,6 @@ func printUsageError(err error) int {
 	}
 	fmt.Fprintf(os.Stderr, "Run %q for help.\n", pathOf(command)+" --help")
 	return exitUsage
-}
-
-// withoutHyphen returns why a flag refuses a value that the parser took for a flag, or err if it is for another reason.
-func withoutHyphen(command *kong.Node, err error) error {
-	found := regexp.MustCompile(`^--([\w-]+): expected .* but got "(-.*)" \(short flag\)`).FindStringSubmatch(err.Error())
-	for _, flag := range slices.Concat(command.AllFlags(false)...) {
-		if found != nil && flag.Name == found[1] {
-			return cmp.Or(parse(flag, found[2]), err) //nolint:wrapcheck // describeUsageError rewords it.
-		}
-	}
-	return err
 }
 
 // describeUsageError rewords an error of the parser. It omits what may be a secret: values of variables, of fields and
@@ -56,7 +43,7 @@ func describeUsageError(err error) string {
 		{`: expected .* "EOL" \(<EOL>\)$`, " needs a value"},
 		{`(?s): expected .* but got "-----BEGIN.*$`, ": a PEM block is not a value; flags take the paths of files"},
 		{`: expected .* \(long flag\); perhaps try .*$`, " needs a value"},
-		{`: expected (?:int|duration) value .* \(short flag\).*$`, " must not be negative"},
+		{`: expected .* but got "-\d.*" \(short flag\).*$`, " must not be negative"},
 		{`: missing value, expecting .*$`, " needs a value"},
 		{`: expected .* \(short flag\); perhaps try (--[\w-]+)=.*$`, ": write a value that begins with a hyphen as $1=VALUE"},
 		{`expected duration but got (".*"): time: .*$`, "$1 is not a duration such as 5s"},
@@ -108,29 +95,10 @@ func withRemedy(usage *kong.Context, problem string) string {
 		return "unexpected argument " + argument + meantCommand(command, argument)
 	}
 	unknown := regexp.MustCompile(`^unknown flag --?([^ ;=]+)`).FindStringSubmatch(problem)
-	if unknown == nil {
+	if unknown == nil || strings.HasSuffix(problem, "?") {
 		return problem
 	}
-	if meant := meantFlag(command, unknown[1]); meant != "" {
-		return unknown[0] + "; use " + meant
-	}
-	return problem + insteadOfFlag(command, problem)
-}
-
-// insteadOfFlag returns what a command has instead of an unknown flag.
-func insteadOfFlag(command *kong.Node, problem string) string {
-	switch takes := command.Summary(); {
-	case strings.HasSuffix(problem, "?"):
-		return ""
-	case strings.Contains(takes, "<item>"):
-		return "; write fields without hyphens, as name=Wiki"
-	case strings.HasPrefix(problem, "unknown flag --sort"):
-		return "; lists are ordered by pk, id or slug"
-	case strings.HasSuffix(problem, " --all") && strings.Contains(takes, "<"):
-		return "; the usage is: " + usageOf(command)
-	default:
-		return ""
-	}
+	return unknown[0] + meantFlag(command, unknown[1])
 }
 
 // meantCommand returns what to write instead of an unexpected argument. The parser would suggest copy for nope.
@@ -158,8 +126,8 @@ func meantCommand(command *kong.Node, argument string) string {
 	}
 }
 
-// meantFlag returns the flag of a command, with an example, that has another name in other programs; "" if there is
-// none.
+// meantFlag returns what to write instead of an unknown flag, such as one that has another name in other programs; "" if
+// nothing is known.
 func meantFlag(command *kong.Node, unknown string) string {
 	for _, known := range []struct{ names, flag, example string }{
 		{"port p host addr address bind", "listen", "127.0.0.1:8080"},
@@ -184,11 +152,20 @@ func meantFlag(command *kong.Node, unknown string) string {
 			accepts := flag.Enum == "" && known.example != console.FormatJSON ||
 				slices.Contains(strings.Split(flag.Enum, ","), known.example)
 			if flag.Name == known.flag && accepts && slices.Contains(strings.Fields(known.names), unknown) {
-				return strings.TrimSuffix("--"+known.flag+" "+known.example, " ")
+				return strings.TrimSuffix("; use --"+known.flag+" "+known.example, " ")
 			}
 		}
 	}
-	return ""
+	switch takes := usageOf(command); {
+	case strings.Contains(takes, "<item>"):
+		return "; write fields without hyphens, as name=Wiki"
+	case unknown == "sort":
+		return "; lists are ordered by pk, id or slug"
+	case unknown == "all" && strings.Contains(takes, "<"):
+		return "; the usage is: " + takes
+	default:
+		return ""
+	}
 }
 
 // sourceOf says that a value came from a variable.

@@ -23,18 +23,12 @@ func invalidVariables(command *kong.Node) (problems []string) {
 		if !isSet {
 			continue
 		}
-		if err := parse(flag, value); err != nil {
+		target := reflect.New(flag.Target.Type()).Elem()
+		if err := flag.Parse(kong.ScanFromTokens(kong.Token{Type: kong.FlagValueToken, Value: value}), target); err != nil {
 			problems = append(problems, describeUsageError(fmt.Errorf("%w (from envar %s=%q)", err, flag.Envs[0], value)))
 		}
 	}
 	return problems
-}
-
-// parse returns the error of a flag about a value.
-func parse(flag *kong.Flag, value string) error {
-	target := reflect.New(flag.Target.Type()).Elem()
-	//nolint:wrapcheck // describeUsageError rewords errors of the parser.
-	return flag.Parse(kong.ScanFromTokens(kong.Token{Type: kong.FlagValueToken, Value: value}), target)
 }
 
 // variables returns the names of the variables that commands read.

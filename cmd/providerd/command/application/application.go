@@ -149,24 +149,23 @@ func applications() console.List[records.Application] {
 	return console.List[records.Application]{
 		Headings: "SLUG,NAME,PROVIDER,BACKCHANNELS",
 		Rows: func(application records.Application) [][]string {
-			provider := ""
-			if application.ProviderPK != nil {
-				provider = fmt.Sprint(*application.ProviderPK)
+			provider, shown := "", show(application)
+			if shown.Provider != nil {
+				provider = fmt.Sprint(*shown.Provider)
 			}
-			var backchannels []string
-			for _, link := range application.Backchannels {
-				backchannels = append(backchannels, fmt.Sprint(link.ProviderPK))
-			}
-			return [][]string{{application.Slug, application.Name, provider, strings.Join(backchannels, ",")}}
+			backchannels := strings.Join(strings.Fields(strings.Trim(fmt.Sprint(shown.Backchannels), "[]")), ",")
+			return [][]string{{shown.Slug, shown.Name, provider, backchannels}}
 		},
-		Value: func(application records.Application) any {
-			shown := shownApplication{application.Slug, application.Name, application.ProviderPK, []int64{}}
-			for _, link := range application.Backchannels {
-				shown.Backchannels = append(shown.Backchannels, link.ProviderPK)
-			}
-			return shown
-		},
+		Value: func(application records.Application) any { return show(application) },
 	}
+}
+
+func show(application records.Application) shownApplication {
+	shown := shownApplication{application.Slug, application.Name, application.ProviderPK, []int64{}}
+	for _, link := range application.Backchannels {
+		shown.Backchannels = append(shown.Backchannels, link.ProviderPK)
+	}
+	return shown
 }
 
 // printApplication prints an application after a change, or explains the error of the change.

@@ -121,7 +121,7 @@ func explainCopy(ctx context.Context, err error) error {
 	case errors.Is(err, copies.ErrNotEmpty):
 		return err
 	case errors.Is(err, database.ErrOutcomeUnknown):
-		return fmt.Errorf("%w; run the command again: if it reports that the target is in use, the copy is complete", err)
+		return fmt.Errorf("%w; run the command again: if the target has been set up before, the copy is complete", err)
 	case ctx.Err() != nil:
 		return errors.New("interrupted; nothing was stored, and the next run can use the same target")
 	default:

@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -31,11 +32,8 @@ type versions struct {
 func (c Version) Run(out *console.Output) error {
 	version, commit := BuiltFrom()
 	sqliteSchema, err := sqlite.SchemaVersion()
-	if err != nil {
-		return err
-	}
-	postgresSchema, err := postgres.SchemaVersion()
-	if err != nil {
+	postgresSchema, postgresErr := postgres.SchemaVersion()
+	if err := cmp.Or(err, postgresErr); err != nil {
 		return err
 	}
 	all := versions{

@@ -48,22 +48,17 @@ type createCommand struct {
 	tokenFlags
 }
 
-// operations returns the operations that the token allows.
-func (c *createCommand) operations() []string {
-	if slices.Contains(c.Allow, "all") {
-		return apply.Operations()
-	}
-	return c.Allow
-}
-
 // Run creates a token, and revokes it if it cannot be printed.
 func (c *createCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	if err := checkTokenKept(); err != nil {
 		return err
 	}
+	if slices.Contains(c.Allow, "all") {
+		c.Allow = apply.Operations()
+	}
 	return c.WithStore(ctx, func(database *store.Store) error {
 		text, token, err := database.Tokens.Create(ctx, token.Grant{
-			Name: string(c.Name), Operations: c.operations(), ExpiresIn: time.Duration(c.ExpiresIn),
+			Name: string(c.Name), Operations: c.Allow, ExpiresIn: time.Duration(c.ExpiresIn),
 		})
 		if err != nil {
 			return err
