@@ -76,7 +76,6 @@ func (c *Command) AfterApply(command *kong.Context) error {
 	return c.connection().AfterApply(command)
 }
 
-// connection returns the flags that open the database.
 func (c *Command) connection() console.DatabaseFlags {
 	return console.DatabaseFlags{Database: c.Database, Keyset: c.Keyset}
 }
@@ -110,6 +109,7 @@ func (c *Command) Validate() error {
 func (c *Command) checkFlags() error {
 	var broken []string
 	isAsOnly := c.Prune != 0 || c.Adopt || c.Yes
+	isPath := func(text string) bool { return console.CheckPath(text) == nil }
 	isUnseen := c.Output == console.FormatJSON && !c.Yes && !c.DryRun
 	for _, rule := range []struct {
 		isBroken bool
@@ -120,8 +120,7 @@ func (c *Command) checkFlags() error {
 		{c.lacks(c.token), TokenVariable + " is not set or empty: set it to an access token, or pass --token-file"},
 		{c.hasPathAsToken(), TokenVariable + " is the path of a file; set " + TokenVariable + "_FILE instead"},
 		{slices.Contains(c.Files, ""), "--file must not be empty"},
-		{slices.ContainsFunc(c.Files, func(path string) bool { return console.CheckPath(path) != nil }),
-			"--file must be a path in full, not what is in a file"},
+		{len(slices.DeleteFunc(slices.Clone(c.Files), isPath)) > 0, "--file must be a path in full, not what is in a file"},
 		{strings.Contains(strings.Join(c.Files, "\n"), "://"), `--file takes paths, not URLs; run "curl --fail URL | ` +
 			`providerd apply --file -"`},
 		{c.As == nil && isAsOnly, "--prune, --adopt and --yes require --as, the name of the tokens used to apply the " +
@@ -197,7 +196,6 @@ func (r *report) runAlone() error {
 	return r.print()
 }
 
-// runOverHTTP sends the entries.
 func (r *report) runOverHTTP(ctx context.Context) error {
 	// Before anything is sent, a signal ends the program immediately; afterward, a second one does.
 	ctx, stop := console.UntilInterrupted(ctx)
@@ -250,7 +248,6 @@ func (c *Command) read(
 	return nil, errors.New(sum + "; nothing was stored")
 }
 
-// providers returns the client.
 func (c *Command) providers() (*client.Providers, error) {
 	return client.New(c.Server, c.token, client.WithTryTimeout(c.Timeout))
 }

@@ -13,7 +13,6 @@ import (
 	"example.com/providerd/store/records"
 )
 
-// errPlanChanged means that the plan has changed since it was shown.
 var errPlanChanged = errors.New("plan changed")
 
 // runInDatabase makes the records of a database as the files say: it plans, asks and writes.
@@ -120,7 +119,6 @@ func (p *plan) checkCaller(ctx context.Context) error {
 		"see \"providerd token list\"", *p.As)
 }
 
-// ask asks before anything is written.
 func (p *plan) ask() error {
 	question := "write " + console.Count(len(p.changed()), "change")
 	if deleted := p.counts()[outcomeDelete]; deleted > 0 {

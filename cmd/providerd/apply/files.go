@@ -119,7 +119,6 @@ func isDirectory(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// readFile returns the beginning of a file.
 func readFile(path string, limit int) (text []byte, err error) {
 	file := os.Stdin
 	if path != stdin {

@@ -74,7 +74,6 @@ func Advise(record records.Record) []advice.Advice {
 // keyPrefix begins the idempotency keys of entries of a kind.
 func keyPrefix(kind string) string { return "apply/" + kind + "/" }
 
-// idempotencyKey returns the key of an entry with an id.
 func idempotencyKey(kind, id string) string {
 	return fmt.Sprintf("%s%x", keyPrefix(kind), sha256.Sum256([]byte(id)))
 }

@@ -46,7 +46,6 @@ const (
 	chunkSize = 500
 )
 
-// find finds what the plan depends on.
 func (p *plan) find(ctx context.Context, in store.Reader) (f found, err error) {
 	key := func(record store.Identity) *string { return record.IdempotencyKey }
 	applied, err := identities(ctx, in, p.appliedFilters(), key)
@@ -101,7 +100,6 @@ func (p *plan) appliedFilters() (filters []store.Filter) {
 	return filters
 }
 
-// holderFilters select the records that have the client_ids of entries.
 func (p *plan) holderFilters() (filters []store.Filter) {
 	var clientIDs []string
 	for _, a := range p.entries {
@@ -182,7 +180,6 @@ func (p *plan) decide(ctx context.Context) (err error) {
 	return nil
 }
 
-// compareAll compares the entries with their records.
 func (p *plan) compareAll(ctx context.Context) error {
 	entries := map[int64]*applied{}
 	for i, pk := range p.found.pks {

@@ -65,7 +65,6 @@ func (o outcome) mark() (symbol string, color console.Color) {
 	}[symbol]
 }
 
-// isChange reports whether the outcome is a planned change.
 func (o outcome) isChange() bool { return o.done() != "" }
 
 // applied is an entry with its outcome, or a record that no entry names.
@@ -113,7 +112,6 @@ func (a *applied) title() string {
 	return title
 }
 
-// indent is the indent of JSON.
 const indent = "  "
 
 // report holds the entries of all files in order.
@@ -180,7 +178,6 @@ func (r *report) print() error {
 	return list.Flush()
 }
 
-// counts returns the number of entries with each outcome.
 func (r *report) counts() map[outcome]int {
 	counts := map[outcome]int{}
 	for _, a := range r.applied {

@@ -98,7 +98,6 @@ func failure(err error) int {
 	}
 }
 
-// runCommand runs a parsed command and prints its output.
 func runCommand(ctx context.Context, command *kong.Context, out *console.Output) error {
 	out.IsReport = selected(command).Tag.Has("report")
 	// Most commands need neither, and a contract takes longer to parse than they take to run.

@@ -64,12 +64,10 @@ func describeUsageError(err error) string {
 	return text
 }
 
-// mask returns what an error repeats of a command line: of an item, the name of the field; nothing of a token, of the
-// content of a file, or of letters and digits as in a generated secret.
+// mask omits values of fields, tokens, contents of files, and what looks generated, from what an error repeats.
 func mask(repeated string) string {
 	shown := regexp.MustCompile(`^("|un\w+ \w+ )([A-Za-z_-]+:?=)?`).FindString(repeated)
-	isSecret := regexp.MustCompile(`[={}\n]|\\n|pvd_|[0-9A-Za-z+]{12}\d|\d[0-9A-Za-z+]{12}`).MatchString(repeated)
-	if !isSecret {
+	if !regexp.MustCompile(`[={}\n]|\\n|pvd_|[0-9A-Za-z+]{12}\d|\d[0-9A-Za-z+]{12}`).MatchString(repeated) {
 		return repeated
 	}
 	return shown + "…" + regexp.MustCompile(`"?$`).FindString(shown[:1])
@@ -126,8 +124,7 @@ func meantCommand(command *kong.Node, argument string) string {
 	}
 }
 
-// meantFlag returns what to write instead of an unknown flag, such as one that has another name in other programs; "" if
-// nothing is known.
+// meantFlag returns what to write instead of a flag that other programs have; "" if nothing is known.
 func meantFlag(command *kong.Node, unknown string) string {
 	for _, known := range []struct{ names, flag, example string }{
 		{"port p host addr address bind", "listen", "127.0.0.1:8080"},
@@ -161,7 +158,7 @@ func meantFlag(command *kong.Node, unknown string) string {
 		return "; write fields without hyphens, as name=Wiki"
 	case unknown == "sort":
 		return "; lists are ordered by pk, id or slug"
-	case unknown == "all" && strings.Contains(takes, "<"):
+	case unknown == "all":
 		return "; the usage is: " + takes
 	default:
 		return ""

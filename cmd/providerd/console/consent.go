@@ -28,9 +28,6 @@ func (f ConsentFlag) Validate() error {
 	return errors.New("--yes is required when stdin is not a terminal")
 }
 
-// maxAnswerBytes limits the answer that is read.
-const maxAnswerBytes = 100
-
 // Ask asks for confirmation of what was printed. It returns an error unless the answer is yes.
 func (f ConsentFlag) Ask(out *Output, what string) error {
 	lost := out.Lost()
@@ -43,6 +40,7 @@ func (f ConsentFlag) Ask(out *Output, what string) error {
 			"confirmation", lost.Error())
 	}
 	fmt.Fprintf(os.Stderr, "%s? [y/N] ", Printable(what))
+	const maxAnswerBytes = 100
 	// An answer that cannot be read is not yes.
 	answer, _ := bufio.NewReader(io.LimitReader(os.Stdin, maxAnswerBytes)).ReadString('\n')
 	if !slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer))) {

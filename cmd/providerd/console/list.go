@@ -1,7 +1,6 @@
 package console
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,8 +22,8 @@ type List[T any] struct {
 	Value func(element T) any
 	// Color returns the color of the first cell of a row; nil for none.
 	Color func(element T) Color
-	// None is printed if there are no elements; "none" by default.
-	None string
+	// Filter has the texts by which elements are selected.
+	Filter FilterText
 }
 
 // Print prints a list, element by element, so that memory does not limit their number. It reports damaged elements and
@@ -60,7 +59,11 @@ func (l List[T]) Print(out *Output, messages *Messages, format string, elements 
 		return err
 	}
 	if format != FormatJSON && separator == "[" {
-		messages.Note("%s", cmp.Or(l.None, "none"))
+		none := "none"
+		if l.Filter != "" {
+			none += ": a filter selects the whole value, in the same letter case"
+		}
+		messages.Note("%s", none)
 	}
 	return SkippedError(damaged)
 }

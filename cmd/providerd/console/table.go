@@ -136,7 +136,6 @@ func (t *table) fit(last int) {
 	t.widths[last] = min(t.widths[last], max(t.limit-t.start(last), minColumn))
 }
 
-// start returns where a column begins.
 func (t *table) start(column int) (start int) {
 	for _, width := range t.widths[:column] {
 		start += width + columnGap

@@ -170,14 +170,6 @@ func (k *ProviderKind) UnmarshalText(text []byte) error {
 // everything.
 type FilterText string
 
-// None returns what to print if no record has the value.
-func (f FilterText) None() string {
-	if f == "" {
-		return ""
-	}
-	return "none: a filter selects the whole value, in the same letter case"
-}
-
 // UnmarshalText refuses values that no column can have.
 func (f *FilterText) UnmarshalText(text []byte) error {
 	if len(text) == 0 {

@@ -140,7 +140,6 @@ type endpoint struct {
 	ops net.Listener
 }
 
-// url is the base URL of the server.
 func (e endpoint) url() string {
 	if e.security == nil {
 		return "http://" + reachable(e.Addr())

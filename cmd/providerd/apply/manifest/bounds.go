@@ -42,7 +42,6 @@ func (u *usage) countNodes(text []byte) (line int, detail string) {
 	return 0, ""
 }
 
-// isOver reports whether a limit was exceeded.
 func (u *usage) isOver() bool {
 	return u.nodes > maxValues || u.values > maxValues || u.bytes > maxBytes || u.problems >= MaxProblems
 }

@@ -137,7 +137,6 @@ func Read(files []File, kinds []Kind, values Values) Manifest {
 	return r.Manifest
 }
 
-// reader reads files.
 type reader struct {
 	Manifest
 	kinds  []Kind

@@ -31,7 +31,6 @@ var (
 	foreign = regexp.MustCompile(`^\s*(\{\{.*\}\}|\$\(env:.*\)|(op|vault|ref\+[a-z]+)://.*|vault:.*|ENC\[.*\])\s*$`)
 )
 
-// isReference reports whether a text is exactly one reference.
 func isReference(text string) bool { return reference.MatchString(text) }
 
 // expand replaces the references in a text, which may look like one of another system if it has the tag of a string.
@@ -60,7 +59,6 @@ func (e *entryReader) expand(text string, isTagged bool) (string, error) {
 	return expanded, nil
 }
 
-// refer returns the value that a reference names.
 func (e *entryReader) refer(name string) (string, error) {
 	named := "the variable " + name
 	value, ok := e.values.Variable(name)
@@ -85,7 +83,6 @@ func (e *entryReader) refer(name string) (string, error) {
 	}
 }
 
-// readReferenced returns the text of a file that a reference names.
 func (e *entryReader) readReferenced(path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(e.file.Dir, path)

@@ -12,7 +12,6 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// reportSyntax reports invalid YAML.
 func (r *reader) reportSyntax(err error) {
 	wrong, ok := errors.AsType[*yaml.LoadError](err)
 	if !ok {

@@ -122,7 +122,6 @@ func (e *entryReader) readValue(node *yaml.Node, name string) any {
 	return value
 }
 
-// pointer returns the pointer to the current value.
 func (e *entryReader) pointer() (pointer jsontext.Pointer) {
 	for _, name := range e.path {
 		pointer = pointer.AppendToken(name)

@@ -102,7 +102,6 @@ func (r *elementReader) read() (*yaml.Node, error) {
 	}
 }
 
-// readAll reads the rest of an object or array.
 func (r *elementReader) readAll(kind yaml.Kind) (*yaml.Node, error) {
 	node := &yaml.Node{Kind: kind}
 	for r.PeekKind() != '}' && r.PeekKind() != ']' {

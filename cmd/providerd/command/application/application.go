@@ -32,7 +32,6 @@ type createCommand struct {
 	linkFlags
 }
 
-// linkFlags name providers.
 type linkFlags struct {
 	Provider    *console.ProviderPK  `placeholder:"PK" help:"pk of the OAuth2 provider that serves the application."`
 	Backchannel []console.ProviderPK `sep:"none" placeholder:"PK" help:"pk of a provider that serves the application as a backchannel; repeatable."`
@@ -66,7 +65,6 @@ func (c *listCommand) Run(ctx context.Context, out *console.Output, messages *co
 	})
 }
 
-// changedLinks are the flags of commands that change the links of an application.
 type changedLinks struct {
 	console.DatabaseFlags
 	Slug console.Slug `arg:"" placeholder:"SLUG" help:"The application."`
@@ -137,7 +135,6 @@ func (c *deleteCommand) Run(ctx context.Context, out *console.Output, messages *
 	})
 }
 
-// shownApplication is an application in JSON.
 type shownApplication struct {
 	Slug         string  `json:"slug"`
 	Name         string  `json:"name"`

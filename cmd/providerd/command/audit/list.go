@@ -77,7 +77,7 @@ func (c *listCommand) filter() event.Filter {
 // Run prints the events.
 func (c *listCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	events := console.List[event.Event]{Headings: "ID,TIME,EVENT,SUBJECT,FIELDS,BY,REQUEST,FROM", Rows: rowsOfEvent}
-	events.None = (c.By + c.Request).None()
+	events.Filter = c.By + c.Request
 	return c.WithStore(ctx, func(database *store.Store) error {
 		if c.Output == formatJSONL {
 			log := eventLog{listCommand: c, out: out, messages: messages, after: audit.Cursor{ID: int64(c.After)}}

@@ -103,7 +103,6 @@ func (c *Backup) Run(ctx context.Context, out *console.Output, messages *console
 	return err
 }
 
-// backups writes backups.
 type backups struct {
 	*Backup
 	out      *console.Output

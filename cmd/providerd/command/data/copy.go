@@ -44,7 +44,6 @@ func (c *Copy) AfterApply(command *kong.Context) error {
 		console.CheckDistinctPaths(c.From, c.Keyset, ""), console.CheckDistinctPaths(c.To, c.keysetPath(), ""))
 }
 
-// keysetPath returns the path of the keyset of both databases.
 func (c *Copy) keysetPath() string { return cmp.Or(c.Keyset, c.From.DefaultKeyset()) }
 
 // Run copies until everything is copied or a signal arrives.

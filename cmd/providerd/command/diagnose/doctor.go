@@ -74,7 +74,6 @@ func (c *Doctor) Run(
 	return nil
 }
 
-// certificate checks the certificate that the server would present.
 func (f *findings) certificate(certPath, keyPath string) {
 	const check, renew = "certificate", "; renew it, and the server reloads it"
 	pair, err := serve.LoadCertificate(certPath, keyPath)
@@ -100,7 +99,6 @@ func (f *findings) certificate(certPath, keyPath string) {
 	}
 }
 
-// database checks the database, its files and its content.
 func (c *Doctor) database(ctx context.Context, found *findings) {
 	open := found.openPostgreSQL
 	if c.Database.Path != "" {

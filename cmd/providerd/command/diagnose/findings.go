@@ -15,7 +15,6 @@ import (
 	"example.com/providerd/store/sqlite"
 )
 
-// health is the status of a finding.
 type health string
 
 const (
@@ -40,7 +39,6 @@ func (f finding) rows() [][]string {
 	return [][]string{{string(f.Status), f.Check, strings.TrimSuffix(f.Finding+"; "+f.Remedy, "; ")}}
 }
 
-// findings are those of all checks.
 type findings []finding
 
 func (f *findings) fail(check, format string, values ...any) {
@@ -151,7 +149,6 @@ func (f *findings) file(check, path string, owner int, exposed string) {
 	}
 }
 
-// stat returns the type and mode of a file, and its owner.
 func stat(path string) (info fs.FileInfo, owner int, err error) {
 	if info, err = os.Stat(path); err != nil {
 		return nil, 0, err //nolint:wrapcheck // It names the operation and the file.

@@ -31,11 +31,9 @@ func (Health) Help() string {
 // errOtherCertificate means that a server presents a certificate other than the expected one.
 var errOtherCertificate = errors.New("the certificate differs")
 
-// healthTimeout is how long the server may take to respond.
-const healthTimeout = 5 * time.Second
-
 // Run sends one request.
 func (c *Health) Run(ctx context.Context, out *console.Output) error {
+	const healthTimeout = 5 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
 	scheme, transport := "http", &http.Transport{}

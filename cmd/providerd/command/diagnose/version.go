@@ -1,7 +1,7 @@
 package diagnose
 
 import (
-	"cmp"
+	"errors"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -16,7 +16,6 @@ type Version struct {
 	Output string `short:"o" default:"text" enum:"text,json" help:"Output format: ${enum} (default ${default})."`
 }
 
-// versions are the versions in JSON.
 type versions struct {
 	Version  string `json:"version"`
 	Commit   string `json:"commit"`
@@ -33,7 +32,7 @@ func (c Version) Run(out *console.Output) error {
 	version, commit := BuiltFrom()
 	sqliteSchema, err := sqlite.SchemaVersion()
 	postgresSchema, postgresErr := postgres.SchemaVersion()
-	if err := cmp.Or(err, postgresErr); err != nil {
+	if err := errors.Join(err, postgresErr); err != nil {
 		return err
 	}
 	all := versions{

@@ -137,9 +137,6 @@ func (c *updateCommand) Run(
 	})
 }
 
-// maxDeleted limits one transaction, because creates wait for it.
-const maxDeleted = 1000
-
 type deleteCommand struct {
 	console.DatabaseFlags
 	console.ConsentFlag
@@ -155,8 +152,9 @@ func (*deleteCommand) Help() string {
 		"\"providerd application unlink\" first."
 }
 
-// Validate limits the number of providers.
+// Validate limits the number of providers, because creates wait for the transaction.
 func (c *deleteCommand) Validate() error {
+	const maxDeleted = 1000
 	if len(c.PKs) > maxDeleted {
 		return fmt.Errorf("%d providers are too many; pass at most %d", len(c.PKs), maxDeleted)
 	}
@@ -185,7 +183,6 @@ func (c *deleteCommand) Run(ctx context.Context, out *console.Output, messages *
 	})
 }
 
-// nameProviders names providers in a question.
 func nameProviders(providers []records.Provider) string {
 	const maxNamed, maxNameBytes = 10, 100
 	var names []string

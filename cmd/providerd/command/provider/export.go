@@ -138,7 +138,6 @@ func inOrder(id string, fields map[string]json.RawMessage) []byte {
 	return body.Bytes()
 }
 
-// sum prints what was exported.
 func (e *exporter) sum() error {
 	sum := console.Count(e.exported, "provider") + " exported"
 	if e.references > 0 {

@@ -45,7 +45,7 @@ func (c *listCommand) Run(ctx context.Context, out *console.Output, messages *co
 		Headings: "PK,KIND,NAME,CLIENT ID OR SUBJECT,SECRET,APPLICATION,BACKCHANNEL,BY,CREATED",
 		Rows:     c.rows,
 		Value:    func(record records.Record) any { return contract.ToAPI(record, c.Reveal) },
-		None:     (c.Name + c.ClientID + c.CreatedBy).None(),
+		Filter:   c.Name + c.ClientID + c.CreatedBy,
 	}
 	return c.WithStore(ctx, func(database *store.Store) error {
 		records := c.records(ctx, database, messages)
@@ -104,7 +104,6 @@ func (c *listCommand) advise(
 	return err
 }
 
-// advised is a provider with its advice.
 type advised struct {
 	PK     int64           `json:"pk"`
 	Kind   records.Kind    `json:"kind"`
@@ -185,7 +184,6 @@ func (c *showCommand) show(out *console.Output, record records.Record) error {
 
 const listOfProviders = `"providerd provider list"`
 
-// providerFlags select providers.
 type providerFlags struct {
 	Kind      console.ProviderKind `placeholder:"KIND" help:"Only this kind of provider: oauth2 or workspace_directory."`
 	Name      console.FilterText   `placeholder:"NAME" help:"Only providers with exactly this name."`
@@ -196,7 +194,6 @@ type providerFlags struct {
 	After     console.ProviderPK   `placeholder:"PK" help:"Only providers with a pk above this one."`
 }
 
-// records returns the providers that the flags select.
 func (f providerFlags) records(
 	ctx context.Context, database *store.Store, messages *console.Messages,
 ) iter.Seq2[records.Record, error] {

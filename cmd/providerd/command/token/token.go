@@ -76,7 +76,6 @@ func checkTokenKept() error {
 	return nil
 }
 
-// newToken is a new token in JSON.
 type newToken struct {
 	ID        int64     `json:"id"`
 	Name      string    `json:"name"`
@@ -147,7 +146,6 @@ func (c *renewCommand) Run(ctx context.Context, out *console.Output, messages *c
 	})
 }
 
-// listOfTokens is the command that lists tokens.
 const listOfTokens = `"providerd token list"`
 
 type revokeCommand struct {
@@ -191,7 +189,6 @@ type listCommand struct {
 	console.ListFormat
 }
 
-// shownToken is a token in JSON.
 type shownToken struct {
 	token.Token
 	// Digest hides the digest of the token.
