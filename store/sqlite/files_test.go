@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -132,7 +133,7 @@ func TestOpenInUnusualState(t *testing.T) {
 	}
 }
 
-// Open refuses what a killed first start left. The next start completes it.
+// Open refuses what a killed first start left. The next start completes it, but not a copy of it without its WAL.
 func TestKilledFirstStart(t *testing.T) {
 	t.Parallel()
 	const mark = "PRAGMA application_id = 0x70766464;"
@@ -154,7 +155,17 @@ func TestKilledFirstStart(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "test.db")
 		processtest.Must(t, copyTo(left.file, path))
-		storetest.Execute(t, path, left.statements)
+		db, err := sql.Open("sqlite3", path)
+		processtest.Must(t, err)
+		_, err = db.ExecContext(t.Context(), left.statements)
+		processtest.Must(t, err)
+		if name == "application_id in WAL mode" {
+			// A close would delete the WAL.
+			killed := filepath.Join(t.TempDir(), "test.db")
+			processtest.Must(t, copyTo(path, killed), copyTo(path+"-wal", killed+"-wal"))
+			path = killed
+		}
+		processtest.Must(t, db.Close())
 		if _, err := storetest.OpenSQLite(t.Context(), path, ""); !errors.Is(err, left.want) {
 			t.Errorf("%s: Open: error is %v, want %v", name, err, left.want)
 		}
@@ -169,6 +180,13 @@ func TestKilledFirstStart(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
+	}
+	copied := filepath.Join(t.TempDir(), "test.db")
+	storetest.Execute(t, copied, "PRAGMA journal_mode = wal;"+mark)
+	_, created := storetest.CreateSQLite(t.Context(), copied, "")
+	_, viewed := sqlite.OpenReadOnly(t.Context(), copied)
+	if !errors.Is(created, database.ErrUnavailable) || !errors.Is(viewed, database.ErrUnavailable) {
+		t.Errorf("copy without its WAL: errors are %v and %v", created, viewed)
 	}
 }
 

@@ -97,13 +97,13 @@ func (r Restoration) checkBackup() (size int64, err error) {
 	if !info.Mode().IsRegular() {
 		return 0, fmt.Errorf("%w: %s is not a regular file", database.ErrForeign, r.Backup)
 	}
-	isBlank, err := connection.IsBlank(backup)
+	header, err := connection.ReadHeader(backup)
 	switch {
 	case errors.Is(err, database.ErrCorrupt):
 		return 0, fmt.Errorf("%w: %s is not a SQLite database", database.ErrForeign, r.Backup)
 	case err != nil:
 		return 0, err
-	case isBlank:
+	case header.IsBlank:
 		return 0, fmt.Errorf("%w: %s is empty", database.ErrForeign, r.Backup)
 	}
 	for _, suffix := range []string{"-wal", "-journal"} {

@@ -35,7 +35,7 @@ func migrate(ctx context.Context, db *sql.DB, path string) error {
 	return database.Wrap("migrate database "+path, connection.Classify(err))
 }
 
-// identify sets the application_id and copies it into the file, where connection.IsBlank reads it. The first checkpoint
+// identify sets the application_id and copies it into the file, where ReadHeader reads it. The first checkpoint
 // might otherwise copy other pages but not this one, if it changed after a reader had begun.
 func identify(ctx context.Context, db *sql.DB) error {
 	if _, err := db.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d", connection.ApplicationID)); err != nil {

@@ -193,6 +193,7 @@ func (d *Database) open(ctx context.Context, path string, prepare prepareFunc) (
 		return err
 	}
 	if err := prepare(ctx, d.writers.DB, path); err != nil {
+		d.keepWAL()
 		return err
 	}
 	if d.changes, err = connection.Open(path, immediate, busyRound, 1, d.allowConnection); err != nil {
@@ -203,6 +204,15 @@ func (d *Database) open(ctx context.Context, path string, prepare prepareFunc) (
 		d.finder.Conn, err = d.readers.Conn(ctx)
 	}
 	return database.Wrap(path, err)
+}
+
+// keepWAL leaves the connections open, as Close may, if the WAL has all tables: closing them would delete it, and the
+// file would look like a copy that lacks it.
+func (d *Database) keepWAL() {
+	header, _ := connection.ReadHeader(d.file.File)
+	if wal, _ := connection.SizeOf(d.file.Name() + "-wal"); header.IsOnePage && (wal > 0 || !header.IsBlank) {
+		d.closeOnce = func() error { return nil }
+	}
 }
 
 // inspect checks, before anything is changed, that the file is empty or a database of providerd, and that a WAL which
@@ -217,14 +227,14 @@ func (d *Database) inspect(ctx context.Context) (io.Closer, error) {
 	if err != nil {
 		return nil, err
 	}
-	isBlank, err := connection.IsBlank(d.file.File)
+	header, err := connection.ReadHeader(d.file.File)
 	if errors.Is(err, database.ErrCorrupt) && wal > 0 {
 		return nil, guard.Changed(d.file.Name())
 	}
 	if err != nil {
 		return nil, err
 	}
-	d.isNew = isBlank && wal <= 0
+	d.isNew = header.IsBlank && wal <= 0
 	if wal <= 0 {
 		return io.NopCloser(nil), nil
 	}

@@ -59,6 +59,9 @@ func (v *View) open(ctx context.Context) (err error) {
 	if v.isInUse, err = guard.CheckUse(ctx, v.file); err != nil {
 		return err
 	}
+	if header, err := connection.ReadHeader(v.file.File); header.IsOnePage && errors.Is(err, database.ErrUnavailable) {
+		return err
+	}
 	hasWAL, err := v.hasWAL()
 	if err != nil {
 		return err

@@ -19,33 +19,46 @@ import (
 // ApplicationID is the application_id in the header of providerd's databases ("pvdd" in ASCII).
 const ApplicationID = 0x70766464
 
-// IsBlank reports whether a database file has nothing in it. It reads the header, and so changes nothing. It
-// returns database.ErrForeign for a database of another program, ErrCorrupt if the file is not a database, or a file
-// system error.
-func IsBlank(file *os.File) (bool, error) {
-	const pageSize, idTill = 16, 72
+// Header is what a database file shows without SQLite: whether there is nothing in it, and whether it has no second page,
+// and so no tables.
+type Header struct{ IsBlank, IsOnePage bool }
+
+// ReadHeader reads the header of a database file, and so changes nothing. It returns database.ErrForeign for a database
+// of another program, ErrCorrupt if the file is not a database, the errors of checkHasWAL, or a file system error.
+func ReadHeader(file *os.File) (Header, error) {
+	const pageSize, journal, idTill, walMode = 16, 18, 72, 2
 	// The size comes first: a new database has its header before a checkpoint enlarges the file.
 	info, err := file.Stat()
 	if err != nil {
-		return false, fmt.Errorf("read %s: %w", file.Name(), err)
+		return Header{}, fmt.Errorf("read %s: %w", file.Name(), err)
 	}
-	header := make([]byte, idTill)
-	count, err := file.ReadAt(header, 0)
+	text, err := io.ReadAll(io.NewSectionReader(file, 0, idTill))
 	switch {
-	case count == 0 && errors.Is(err, io.EOF):
-		return true, nil
-	case err != nil && !errors.Is(err, io.EOF):
-		return false, fmt.Errorf("read %s: %w", file.Name(), err)
-	case count < idTill || !bytes.HasPrefix(header, []byte(guard.Magic)):
-		return false, fmt.Errorf("%s: %w: file is not a database", file.Name(), database.ErrCorrupt)
+	case err != nil:
+		return Header{}, fmt.Errorf("read %s: %w", file.Name(), err)
+	case len(text) == 0:
+		return Header{true, true}, nil
+	case len(text) < idTill || !bytes.HasPrefix(text, []byte(guard.Magic)):
+		return Header{}, fmt.Errorf("%s: %w: file is not a database", file.Name(), database.ErrCorrupt)
 	}
-	// A database without a second page has no tables.
-	isOnePage := info.Size() <= int64(binary.BigEndian.Uint16(header[pageSize:]))
-	id := binary.BigEndian.Uint32(header[idTill-4:])
-	if id != ApplicationID && (id != 0 || !isOnePage) {
-		return false, fmt.Errorf("%w: %s has application_id %d", database.ErrForeign, file.Name(), id)
+	id := binary.BigEndian.Uint32(text[idTill-4:])
+	found := Header{id == 0, info.Size() <= int64(binary.BigEndian.Uint16(text[pageSize:]))}
+	switch {
+	case id != ApplicationID && (id != 0 || !found.IsOnePage):
+		return found, fmt.Errorf("%w: %s has application_id %d", database.ErrForeign, file.Name(), id)
+	case !found.IsBlank && found.IsOnePage && text[journal] == walMode:
+		return found, checkHasWAL(file.Name())
 	}
-	return id == 0, nil
+	return found, nil
+}
+
+// checkHasWAL returns database.ErrUnavailable if the WAL of a database without tables, which has them, is missing.
+func checkHasWAL(path string) error {
+	if wal, err := SizeOf(path + "-wal"); err != nil || wal >= 0 {
+		return err
+	}
+	return fmt.Errorf("%w: %s has no tables, like a copy of a new database without its -wal file; copy the database with "+
+		"\"providerd backup\", or delete the file if its creation was interrupted", database.ErrUnavailable, path)
 }
 
 // OpenFile opens a database file that only its owner can write to. It returns ErrUnavailable, ErrInsecureMode
