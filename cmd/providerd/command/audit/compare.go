@@ -76,8 +76,8 @@ func (c *comparison) compare(
 			log.advance()
 		}
 		if line.Database != c.database {
-			return errors.New("the lines are from another database, or its digest key was replaced; pass the database that " +
-				"printed them with --database")
+			return fmt.Errorf("line %d is from another database, or the digest key was replaced; pass the lines of one "+
+				"database, and that database with --database", c.lines)
 		}
 		if line.ID < c.first {
 			return fmt.Errorf("event %d comes after event %d; pass the lines in the order in which they were printed",
@@ -183,8 +183,7 @@ func (c *comparison) result() error {
 	case c.incomparable > 0:
 		return fmt.Errorf("nothing differs, but %s could not be compared", console.Count(c.incomparable, "line"))
 	case c.lines == 0:
-		return errors.New("the file has no complete line, or is compressed; save the output of \"audit list --output " +
-			"jsonl\" in it")
+		return errors.New("the file has no complete line; save the output of \"audit list --output jsonl\" in it")
 	default:
 		c.messages.Note("%s compared, nothing differs", console.Count(c.lines, "line"))
 		return nil

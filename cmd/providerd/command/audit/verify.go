@@ -10,6 +10,7 @@ import (
 	"io"
 	"iter"
 	"os"
+	"unicode"
 
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/store"
@@ -19,7 +20,7 @@ import (
 
 type verifyCommand struct {
 	console.DatabaseFlags
-	File string `arg:"" type:"path" help:"File with the lines that \"audit list --output jsonl\" printed; /dev/stdin for standard input."`
+	File string `arg:"" help:"File with the lines that \"audit list --output jsonl\" printed; - for standard input."`
 	console.ListFormat
 }
 
@@ -33,19 +34,22 @@ func (*verifyCommand) Help() string {
 
 // Run compares the database with the file.
 func (c *verifyCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
+	if c.File == "-" {
+		c.File = os.Stdin.Name()
+	}
 	file, err := os.Open(c.File)
 	if err != nil {
 		return fmt.Errorf("read the lines: %w", err)
 	}
 	defer func() { _ = file.Close() }()
-	lines := readLines(c.File, file)
+	var from io.Reader = file
 	if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
 		// What a follower adds meanwhile can be later than the log that is compared.
-		lines = readLines(c.File, io.LimitReader(file, info.Size()))
+		from = io.LimitReader(file, info.Size())
 	}
 	return c.WithStore(ctx, func(database *store.Store) error {
 		compared := comparison{messages: messages, database: database.ID}
-		err := compared.compare(lines, func(id int64) iter.Seq2[audit.Entry, error] {
+		err := compared.compare(readLines(c.File, from, messages), func(id int64) iter.Seq2[audit.Entry, error] {
 			return entriesAfter(ctx, database, id, waitingFor(messages))
 		})
 		if err != nil {
@@ -91,21 +95,24 @@ func entriesAfter(
 }
 
 // readLines yields the complete lines of a file. A program may be writing the last one.
-func readLines(name string, from io.Reader) iter.Seq2[audit.Entry, error] {
+func readLines(name string, from io.Reader, messages *console.Messages) iter.Seq2[audit.Entry, error] {
 	const maxLine = 1 << 20
 	return func(yield func(audit.Entry, error) bool) {
 		reader := bufio.NewReaderSize(from, maxLine)
 		for number := 1; ; number++ {
 			text, err := reader.ReadSlice('\n')
 			if errors.Is(err, io.EOF) {
+				if len(text) > 0 {
+					messages.Note("%s: line %d is incomplete, and was not compared", name, number)
+				}
 				return
 			}
 			var line audit.Entry
 			if err == nil {
-				line, err = parseLine(bytes.TrimSuffix(text, []byte("\n")))
+				line, err = parseLine(bytes.TrimSpace(text))
 			}
 			if err != nil {
-				err = fmt.Errorf("%s: line %d is compressed, or not a line of \"audit list --output jsonl\": %w", name, number, err)
+				err = fmt.Errorf("%s: line %d %w", name, number, err)
 			}
 			if !yield(line, err) || err != nil {
 				return
@@ -114,19 +121,18 @@ func readLines(name string, from io.Reader) iter.Seq2[audit.Entry, error] {
 	}
 }
 
+// parseLine returns an error that is the predicate of a sentence about the line.
 func parseLine(text []byte) (line audit.Entry, err error) {
 	// After a kill, the beginning of a line can be left before the next one.
 	text = text[max(0, bytes.LastIndex(text, []byte(`{"id":`))):]
-	if err := json.Unmarshal(text, &line); err != nil {
-		return line, err //nolint:wrapcheck // The caller adds which line it is.
-	}
+	err = json.Unmarshal(text, &line)
 	switch {
-	case line.ID < 1, line.Event.Event == "":
-		return line, errors.New("it has no id or no event")
+	case err != nil && bytes.ContainsFunc(text, unicode.IsControl):
+		return line, errors.New("is compressed, or not text; decompress the file")
+	case err != nil, line.ID < 1, line.Event.Event == "", line.Database == 0:
+		return line, errors.New(`is not one of "audit list --output jsonl"; save the output of that command`)
 	case (line.Kind != "" || line.Name != "") && line.State == nil:
-		return line, errors.New("it has no digest, because it was printed with a filter")
-	case line.Database == 0:
-		return line, errors.New("it has no database")
+		return line, errors.New("has no digest, because it was printed with a filter; save lines that are not filtered")
 	default:
 		return line, nil
 	}
