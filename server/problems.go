@@ -106,7 +106,7 @@ func explainPath(openapi *contract.Document, kind slug, path string) string {
 	}
 }
 
-// nearestPath says where to find what other programs have at a path.
+// nearestPath says where to find what other programs have at a path. They have further kinds beside the operations.
 func nearestPath(openapi *contract.Document, path string) string {
 	for _, known := range [][2]string{
 		{"health live ready ping status", "/readyz reports whether providers can be stored, /healthz that the process runs."},
@@ -119,7 +119,8 @@ func nearestPath(openapi *contract.Document, path string) string {
 		{"admin index.html console dashboard", "There is no user interface; / has the pages for people."},
 	} {
 		isPart := func(part string) bool { return strings.Contains(strings.ToLower(path), part) }
-		if slices.ContainsFunc(strings.Fields(known[0]), isPart) {
+		isKind := strings.HasPrefix(path, openapi.BaseURL+"/providers/")
+		if !isKind && slices.ContainsFunc(strings.Fields(known[0]), isPart) {
 			return known[1]
 		}
 	}

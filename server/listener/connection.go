@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"slices"
 	"sync/atomic"
@@ -127,6 +128,7 @@ func (c *Conn) Read(into []byte) (int, error) {
 		refusePlain(wrong)
 	}
 	if count > 0 {
+		c.noteTLS(into[0])
 		if c.header.read(into[:count]) {
 			return 0, c.refuse(tooLong, "")
 		}
@@ -163,6 +165,21 @@ func (c *Conn) Write(text []byte) (written int, err error) {
 		}
 	}
 	return written, nil
+}
+
+// noteTLS logs, at most once a minute, that the first byte of a request is that of TLS, which the listener lacks.
+func (c *Conn) noteTLS(first byte) {
+	const handshake = 22 // RFC 8446, section 5.1
+	if c.owner.security != nil || c.header.bytes > 0 || first != handshake {
+		return
+	}
+	c.owner.mutex.Lock()
+	defer c.owner.mutex.Unlock()
+	if now := time.Now(); now.Sub(c.owner.notedTLS) >= time.Minute {
+		c.owner.notedTLS = now
+		c.owner.logger.Warn("refused TLS on a port without it; use an http:// URL, or serve with --tls-cert and --tls-key",
+			slog.String("remote", c.RemoteAddr().String()))
+	}
 }
 
 // refusePlain answers HTTP without TLS, as net/http does.

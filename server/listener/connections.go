@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 	"sync"
@@ -39,12 +40,15 @@ type connections struct {
 	open  map[*Conn]bool
 	// headers is how much memory is not reserved for headers.
 	headers int
+	// notedTLS is when noteTLS last logged.
+	notedTLS time.Time
+	logger   *slog.Logger
 }
 
-func limitConnections(listener net.Listener, limits Limits, security *tls.Config) *connections {
+func limitConnections(listener net.Listener, limits Limits, security *tls.Config, logger *slog.Logger) *connections {
 	return &connections{
 		Listener: listener, limits: limits, security: security, freed: make(chan struct{}, 1), open: map[*Conn]bool{},
-		headers: headerRoom,
+		headers: headerRoom, logger: logger,
 	}
 }
 

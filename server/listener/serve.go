@@ -70,8 +70,9 @@ func DefaultLimits() Limits {
 }
 
 // Serve serves HTTP/1.1 on a listener until ctx is done; then it accepts no new requests and waits for those in flight.
-// It uses TLS unless security is nil. Errors of the HTTP library are logged at level debug. Serve returns nil if all
-// requests in flight were completed, and an error if listening fails or the drain timeout expires.
+// It uses TLS unless security is nil; peers that do then are logged. Errors of the HTTP library are logged at level
+// debug. Serve returns nil if all requests in flight were completed, and an error if listening fails or the drain
+// timeout expires.
 func Serve(
 	ctx context.Context, listener net.Listener, handler http.Handler, limits Limits, security *tls.Config,
 	logger *slog.Logger,
@@ -82,7 +83,7 @@ func Serve(
 		security = security.Clone()
 		security.NextProtos = []string{"http/1.1"}
 	}
-	open := limitConnections(listener, limits, security)
+	open := limitConnections(listener, limits, security, logger)
 	httpServer := &http.Server{
 		Handler:           open.closeWhileWaiting(handler),
 		ConnContext:       open.context,

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"embed"
 	"html/template"
+	"io/fs"
 	"net/http"
 	"path"
 	"regexp"
@@ -23,11 +24,41 @@ import (
 //go:embed *.md *.html *.svg *.mjs *.java *.sql *.txt *.json
 var pages embed.FS
 
-// Register registers the manual, whose pages use the server's /pages.css and /pages.js, and the files of deploy.
+// nothing is the page about a path that the listener does not have.
+const nothing = `<h1>Not found</h1>
+<p>This listener has <a href="/metrics">/metrics</a>, <a href="/healthz">/healthz</a>, <a href="/readyz">/readyz</a>,
+<a href="/debug/pprof/">/debug/pprof/</a> and <a href="/manual/">/manual/</a>. The API has a listener of its own.</p>
+`
+
+// Register registers the manual, whose pages use the server's /pages.css and /pages.js, the files of deploy, and a page
+// for paths that are not registered.
 func Register(mux *http.ServeMux) {
+	framed := template.Must(template.ParseFS(pages, "frame.html"))
+	show := func(w http.ResponseWriter, status int, body string, around [][]string) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Header().Set("Content-Security-Policy",
+			"default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:")
+		w.WriteHeader(status)
+		//nolint:gosec // The manual is part of the program.
+		_ = framed.Execute(w, map[string]any{"Body": template.HTML(body), "Around": around})
+	}
+	notFound := func(w http.ResponseWriter, _ *http.Request) {
+		show(w, http.StatusNotFound, nothing, [][]string{nil, {"", "Not found"}, nil})
+	}
+	serveFile := func(w http.ResponseWriter, r *http.Request, files embed.FS) {
+		name := r.PathValue("file")
+		if _, err := fs.Stat(files, name); err != nil {
+			notFound(w, r)
+			return
+		}
+		if path.Ext(name) != ".svg" {
+			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		}
+		http.ServeFileFS(w, r, files, name)
+	}
+	mux.HandleFunc("/", notFound)
 	mux.Handle("GET /{$}", http.RedirectHandler("/manual/", http.StatusFound))
 	mux.HandleFunc("GET /deploy/{file}", func(w http.ResponseWriter, r *http.Request) { serveFile(w, r, deploy.Files) })
-	framed := template.Must(template.ParseFS(pages, "frame.html"))
 	markdown := goldmark.New(goldmark.WithExtensions(extension.Table),
 		goldmark.WithParserOptions(parser.WithAutoHeadingID()))
 	text, _ := pages.ReadFile("README.md")
@@ -47,18 +78,6 @@ func Register(mux *http.ServeMux) {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		w.Header().Set("Content-Security-Policy",
-			"default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:")
-		//nolint:gosec // The manual is part of the program.
-		_ = framed.Execute(w, map[string]any{"Body": template.HTML(body.String()), "Around": order[i-1 : i+2]})
+		show(w, http.StatusOK, body.String(), order[i-1:i+2])
 	})
-}
-
-// serveFile serves an embedded file, pictures aside as text.
-func serveFile(w http.ResponseWriter, r *http.Request, files embed.FS) {
-	if path.Ext(r.URL.Path) != ".svg" {
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	}
-	http.ServeFileFS(w, r, files, r.PathValue("file")) //nolint:gosec // Only embedded files can be read.
 }

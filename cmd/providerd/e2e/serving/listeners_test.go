@@ -150,8 +150,11 @@ func TestOpsListenerIsSeparate(t *testing.T) {
 		"/debug/pprof/heap?seconds=-1": http.StatusBadRequest, "/debug/pprof/heap?seconds=NaN": http.StatusBadRequest,
 		"/debug/pprof/heap?seconds=x": http.StatusBadRequest, "/debug/pprof/heap?seconds=1": http.StatusOK,
 		"/debug/pprof/profile?seconds=1": http.StatusOK, "/debug/pprof/trace?seconds=1": http.StatusNotFound,
+		"/docs": http.StatusNotFound, "/manual/nothing": http.StatusNotFound, "/deploy/nothing": http.StatusNotFound,
 	} {
-		if status, text := providerdtest.Get(t, ops+path); status != want {
+		status, text := providerdtest.Get(t, ops+path)
+		isExplained := strings.Contains(text, `<a href="/healthz">`)
+		if status != want || isExplained != (want == http.StatusNotFound && !strings.HasPrefix(path, "/debug/pprof")) {
 			t.Errorf("%s on the ops listener: status is %d, want %d: %s", path, status, want, text)
 		}
 	}
