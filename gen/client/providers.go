@@ -76,7 +76,7 @@ func New(baseURL, token string, options ...Option) (*Providers, error) {
 	parsed, err := url.Parse(baseURL)
 	switch {
 	case err != nil || parsed.Host == "" || (parsed.Scheme != "http" && parsed.Scheme != "https"),
-		strings.ContainsAny(baseURL, "?#"):
+		strings.ContainsAny(baseURL, "?#"), strings.Contains(baseURL, apiPath+"providers"):
 		return nil, errors.New("the base URL is not of the form http://HOST:PORT or https://HOST")
 	case token == "":
 		return nil, errors.New("the access token is empty")
@@ -176,8 +176,8 @@ func mistakeIn(request OAuth2ProviderRequest) string {
 		return "ClientSecret is empty; set the variable or file that it comes from, or omit ClientSecret"
 	case secret == mask:
 		return "ClientSecret is the mask of a printed secret; pass the secret itself"
-	case !utf8.ValidString(secret):
-		return "ClientSecret is not UTF-8, so JSON would change it; encode it, for example as Base64"
+	case !utf8.ValidString(request.Name + secret):
+		return "Name or ClientSecret is not UTF-8, so JSON would change it; encode it, for example as Base64"
 	case joined.MatchString(*cmp.Or(request.RedirectUris, new(string))):
 		return "RedirectUris has two URIs on a line; pass each as an argument of RedirectURIs"
 	}

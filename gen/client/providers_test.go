@@ -140,6 +140,7 @@ func TestNewRefusesInvalidArguments(t *testing.T) {
 	}
 	for _, baseURL := range []string{
 		"", "localhost:8080", "ftp://example.com", "http://", "://", url + "?hunter2", url + "/api/v3/#hunter2",
+		url + "/api/v3/providers/oauth2/",
 	} {
 		expectRefusal(baseURL, "t")
 	}
@@ -206,7 +207,7 @@ func TestInvalidRequestIsNotSent(t *testing.T) {
 		"ClientSecret is the mask of a printed secret; pass the secret itself": {
 			ClientSecret: new(client.NewSecret(fmt.Sprint(client.NewSecret("x")))),
 		},
-		"ClientSecret is not UTF-8, so JSON would change it; encode it, for example as Base64": {
+		"Name or ClientSecret is not UTF-8, so JSON would change it; encode it, for example as Base64": {
 			ClientSecret: new(client.NewSecret("\xff")),
 		},
 		"RedirectUris has two URIs on a line; pass each as an argument of RedirectURIs": {

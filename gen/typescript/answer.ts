@@ -46,7 +46,9 @@ export async function exchange(
     // The data of a response that is not HTTP, which may quote the request.
     delete cause?.data;
     if (error instanceof TypeError && error.message === "fetch failed") {
-      error.message += `: ${String(cause?.message || cause?.code)}`;
+      const isUntrusted = /SELF_SIGNED_CERT|UNABLE_TO_(VERIFY|GET_ISSUER)/.test(String(cause?.code));
+      const hint = isUntrusted ? "; set NODE_EXTRA_CA_CERTS to a PEM file with the certificate of its issuer" : "";
+      error.message += `: ${String(cause?.message || cause?.code)}${hint}`;
     }
     throw error;
   }

@@ -143,7 +143,7 @@ test("retries lost responses and temporary refusals with one key, and creates on
 test("refuses invalid arguments", () => {
   for (const url of [
     ...["", "localhost:8080", "ftp://example.com", "http://", "http://[", "http://hunter2:hunter2@example.com"],
-    ...["http://example.com?hunter2", "http://example.com/api/v3/#hunter2"],
+    ...["http://example.com?hunter2", "http://example.com/api/v3/#hunter2", "http://example.com/api/v3/providers/oauth2/", " http://example.com", "http://example.com "],
     ...[undefined, 1, new URL("http://example.com/hunter2")],
   ]) {
     expect(() => createClient(url as string, "t")).toThrow(/^the base URL is not(?!.*hunter2)/);
@@ -183,7 +183,7 @@ test("does not send invalid requests", async () => {
   const none = counting(() => Promise.reject(new TypeError("fetch failed")));
   const circle: Record<string, unknown> = {};
   circle["hunter2"] = circle;
-  for (const credentials of [circle, { hunter2: 1n }]) {
+  for (const credentials of [circle, { get hunter2() { throw new Error("hunter2"); } }]) {
     await expect(none.client.createWorkspaceDirectory({ ...directory, credentials })).rejects.toThrow(
       /^the request cannot be encoded as JSON$/,
     );

@@ -66,9 +66,8 @@ export interface CreateOptions {
  * throws the refusal immediately. It does not follow redirects, which would send the token and the secrets elsewhere,
  * and reads at most 16 MiB of a response. Errors quote neither the token nor the request.
  *
- * A refusal is a ProblemError; common ones have a subclass, such as ClientIdTakenError. If there was no complete
- * response, the error comes from fetch and has the reason as its cause, or a DOMException named TimeoutError;
- * isTemporary returns whether the same request may succeed later.
+ * A refusal is a ProblemError; common ones have a subclass, such as ClientIdTakenError. Without a complete response, the
+ * error is that of fetch, or a DOMException named TimeoutError; isTemporary returns whether a retry may succeed.
  */
 export interface Client {
   /**
@@ -99,7 +98,7 @@ export function createClient(baseUrl: string, token: string, options: ClientOpti
   checkOptions(options, clientTypes);
   const { fetch: send = fetch, retries = 4, tryTimeoutSeconds = 30 } = options;
   // fetch rejects a URL with a user name.
-  const isUrl = typeof baseUrl === "string" && /^https?:\/\/[^/?#@]+(\/[^?#]*)?$/.test(baseUrl) && URL.canParse(baseUrl);
+  const isUrl = typeof baseUrl === "string" && /^https?:\/\/(?!.*\/api\/v3\/providers)[^/?#@\s]+(\/[^?#\s]*)?$/.test(baseUrl) && URL.canParse(baseUrl);
   check(isUrl, "the base URL is not a string of the form http://HOST:PORT or https://HOST");
   const isToken = typeof token === "string" && /^[\x21-\x7e]+$/.test(token);
   check(isToken, "the access token is not a string of visible ASCII characters without white space");
@@ -129,9 +128,10 @@ async function create<Provider extends OAuth2Provider | WorkspaceDirectoryProvid
   // If the member is missing, the server knows whether another one is misspelled.
   const isUnset = path === "/providers/oauth2/" && "authorization_flow" in body && /^[0-]*$/.test(flow ?? "");
   check(!isUnset || unchecked, "authorization_flow is not set; set it to the flow that authorizes this provider");
-  const isJoined = /([,;|]|\\[rn]) *[a-z][a-z0-9+.-]*:\/\//i.test(uris) && !unchecked;
-  check(!isJoined && !Array.isArray(uris), "redirect_uris is an array or has two URIs on a line; pass each to redirectUris()");
-  const misplaced = Object.keys(createTypes).find((name) => name in body);
+  const isList = typeof uris === "string" && (unchecked || !/([,;|]|\\[rn]) *[a-z][a-z0-9+.-]*:\/\//i.test(uris));
+  check(isList, "redirect_uris is not a string with one URI on each line; pass each URI as an argument of redirectUris()");
+  const inSnakeCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  const misplaced = Object.keys(createTypes).find((name) => name in body || inSnakeCase(name) in body);
   check(misplaced === undefined, `${misplaced} is an option, not a field; pass it in the second argument`);
   const target = `${url}${path}${validateOnly ? "?validate_only=true" : ""}`;
   const headers = {

@@ -105,27 +105,27 @@ test.each([null, "hunter2", 1, [], new Map([["idempotencyKey", "hunter2"]])])("s
   }
 });
 
-const uris = "redirect_uris is an array or has two URIs on a line; pass each to redirectUris\\(\\)";
+const uris = "redirect_uris is not a string with one URI on each line; pass each URI as an argument of redirectUris\\(\\)";
 const secret = (fault: string) => `client_secret is ${fault}; pass its value, or omit it`;
-const foreign = "a promise, a function, bytes or a collection";
+const foreign = "bytes, a promise or otherwise not JSON; convert or omit it";
 const nested = "a value in credentials or a list";
 const copied: unknown = JSON.parse(JSON.stringify(new Secret("hunter2")));
 
 test.each<[message: string, requests: readonly unknown[]]>([
   ["the request is not an object", [undefined, null, "hunter2", 1, [request], new Map([["name", "hunter2"]])]],
   ["the request is a promise; await it", [Promise.resolve(request)]],
-  [uris, [["https://a.example/"], "https://a.example/,https://b.example/", "a:b\nc:d; e://f", "https://a.example/\\nhttps://b.example/"].map((redirect_uris) => ({ ...request, redirect_uris }))],
-  ["redirect_uris is a promise, a function, bytes or a collection; pass its value, or omit it", [{ ...request, redirect_uris: redirectUris }]],
+  [uris, [["https://a.example/"], redirectUris, null, { a: 1 }, "https://a.example/,https://b.example/", "a:b\nc:d; e://f", "https://a.example/\\nhttps://b.example/"].map((redirect_uris) => ({ ...request, redirect_uris }))],
   ["client_id is undefined; pass its value, or omit it", [{ ...request, client_id: undefined }]],
   [secret("undefined"), [undefined, new Secret(undefined)].map((client_secret) => ({ ...request, client_secret }))],
   [secret("empty"), ["", new Secret("")].map((client_secret) => ({ ...request, client_secret }))],
   [secret("the mask of a secret"), [copied, new Secret(copied)].map((client_secret) => ({ ...request, client_secret }))],
-  [secret(foreign), [() => "hunter2", Promise.resolve("hunter2"), Buffer.from("hunter2"), new Secret(Buffer.from("hunter2"))].map((client_secret) => ({ ...request, client_secret }))],
-  [`credentials is ${foreign}; pass its value, or omit it`, [Buffer.from("{}"), new Map(), Promise.resolve({})].map((credentials) => ({ ...directory, credentials }))],
+  [`client_secret is ${foreign}`, [() => "hunter2", Promise.resolve("hunter2"), Buffer.from("hunter2"), new Secret(Buffer.from("hunter2"))].map((client_secret) => ({ ...request, client_secret }))],
+  [`credentials is ${foreign}`, [Buffer.from("{}"), new Map(), Promise.resolve({})].map((credentials) => ({ ...directory, credentials }))],
   ["credentials is undefined; pass its value, or omit it", [{ ...directory, credentials: new Secret(undefined) }]],
   [`${nested} is undefined; pass its value, or omit it`, [{ hunter2: undefined }, { a: [new Secret(undefined)] }].map((credentials) => ({ ...directory, credentials }))],
+  [`${nested} is ${foreign}`, [NaN, Infinity, 1n].map((hunter2) => ({ ...directory, credentials: { hunter2 } }))],
   [`${nested} is empty; pass its value, or omit it`, [{ ...directory, credentials: { hunter2: new Secret("") } }]],
-  ["validateOnly is an option, not a field; pass it in the second argument", [{ ...request, validateOnly: true }]],
+  ["validateOnly is an option, not a field; pass it in the second argument", [{ ...request, validateOnly: true }, { ...request, validate_only: true }]],
 ])("sends nothing for a request by mistake: %s", async (message, requests) => {
   let tries = 0;
   const client = createClient(url, "t", { fetch: () => (tries++, Promise.reject(new TypeError("fetch failed"))), retries: 0 });

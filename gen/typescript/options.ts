@@ -7,9 +7,11 @@ export function check(isValid: boolean, message: string): asserts isValid {
   }
 }
 
-/** Returns whether a value, such as a Map or a Buffer, has something else than members that JSON keeps. */
-export function isCollection(value: unknown): boolean {
-  return typeof value === "object" && value !== null && Symbol.iterator in value && !Array.isArray(value);
+/** Returns whether JSON cannot contain a value, such as a Map or a Buffer, that is not undefined. */
+export function isForeign(value: unknown): boolean {
+  const isCollection = typeof value === "object" && Symbol.iterator in Object(value) && !Array.isArray(value);
+  const isInfinite = typeof value === "number" && !Number.isFinite(value);
+  return isCollection || isInfinite || value instanceof Promise || typeof value === "bigint" || typeof value === "function";
 }
 
 /** Throws an error for a value that does not have fields. */

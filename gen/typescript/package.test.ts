@@ -47,7 +47,7 @@ async function overTls(project: string, program: string): Promise<void> {
     return run("node", ["tls.mjs"], { cwd: project, env });
   };
   try {
-    await expect(node(server.baseUrl)).rejects.toThrow(/self-signed certificate/);
+    await expect(node(server.baseUrl)).rejects.toThrow(/self-signed certificate; set NODE_EXTRA_CA_CERTS to a PEM file/);
     expect((await node(server.baseUrl, { NODE_EXTRA_CA_CERTS: certificate })).stdout).toMatch(/^1 /);
   } finally {
     await server.stop();

@@ -50,11 +50,9 @@ export function isTemporary(error: unknown): boolean {
   }
   // instanceof fails for errors of another realm, which a test runner may have for its tests.
   const { name, message, cause } = (error ?? {}) as { name?: unknown; message?: string; cause?: { code?: string } | null };
-  if (name !== "TypeError") {
-    return name === "TimeoutError";
-  }
   // A browser gives no cause, so a lost connection cannot be distinguished from other network errors there.
-  return cause === undefined ? /^(fetch failed|Failed to fetch)/.test(message ?? "") : temporaryFaults.has(cause?.code ?? "");
+  const isFault = cause === undefined ? /^(fetch failed|Failed to fetch)/.test(message ?? "") : temporaryFaults.has(cause?.code ?? "");
+  return name === "TypeError" ? isFault : name === "TimeoutError";
 }
 
 /**

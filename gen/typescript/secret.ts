@@ -1,4 +1,4 @@
-import { check, InvalidArgument, isCollection } from "./options.js";
+import { check, InvalidArgument, isForeign } from "./options.js";
 
 /** Replaces every secret that is printed. */
 const mask = "********";
@@ -39,11 +39,10 @@ export function encode(request: unknown, unchecked: boolean): string {
       // The server would generate another value.
       const isUnset = sent === undefined && (isSecret || !isField || key === "client_id");
       const isEmpty = isSecret && sent === "" && !unchecked;
-      const isForeign = [own, sent].some((part) => typeof part === "function" || part instanceof Promise || isCollection(part));
       const fault = (isUnset && "undefined") || (isEmpty && "empty") || (sent === mask && !unchecked && "the mask of a secret");
       const name = isField ? key : "a value in credentials or a list";
       check(!fault, `${name} is ${fault}; pass its value, or omit it`);
-      check(!isForeign, `${name} is a promise, a function, bytes or a collection; pass its value, or omit it`);
+      check(!isForeign(own) && !isForeign(sent), `${name} is bytes, a promise or otherwise not JSON; convert or omit it`);
       return sent;
     });
   } catch (error) {

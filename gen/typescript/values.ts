@@ -17,8 +17,7 @@ export type Duration = { [Unit in (typeof units)[number]]?: number };
 
 /**
  * Returns the value of access_code_validity, access_token_validity and refresh_token_validity for a duration:
- * "hours=1;minutes=30" for { hours: 1, minutes: 30 }. Throws an InvalidArgument if it is empty or has a part that is not a
- * unit, or not a number from 0 up to 1e9. Of a number, 9 digits after the decimal point are sent.
+ * "hours=1;minutes=30" for { hours: 1, minutes: 30 }. Of a number, 9 digits after the decimal point are sent.
  */
 export function duration(length: Duration): string {
   const parts = typeof length === "object" && !Array.isArray(length) ? length : {};
