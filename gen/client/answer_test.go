@@ -25,7 +25,7 @@ func TestAnswersOfOtherServersAreErrors(t *testing.T) {
 	t.Parallel()
 	const (
 		json       = "application/json"
-		noRecord   = "the response is not the record of a provider of this kind; is this a providerd server?"
+		noRecord   = "the response is not the record of a provider of this kind; check the base URL"
 		noDocument = "The response is not a problem document."
 		elsewhere  = "This is not the API of providerd. Check the host, port and path of the base URL."
 		encrypted  = "The server uses TLS. Use https:// in the base URL."
@@ -45,7 +45,7 @@ func TestAnswersOfOtherServersAreErrors(t *testing.T) {
 		{201, json, strings.Replace(record("1"), `"hunter2"`, "7", 1), noRecord},
 		{201, "", record("1"), noRecord},
 		{201, "application/json-seq", record("1"), noRecord},
-		{202, json, record("1"), "the response has the status 202 instead of 201; is this a providerd server?"},
+		{202, json, record("1"), "the response has the status 202 instead of 201; check the base URL"},
 		{400, "text/plain", "hunter2", noDocument},
 		{400, "text/html", "<p>The plain HTTP request was sent to HTTPS port", encrypted},
 		{400, "text/html", "You're speaking plain HTTP to an SSL-enabled server port.", encrypted},

@@ -58,7 +58,7 @@ func send[Record any](
 		mediaType, _, err := mime.ParseMediaType(header.Get("Content-Type"))
 		if err != nil || mediaType != "application/json" || json.Unmarshal(text, &identity) != nil ||
 			identity.Model != model || identity.PK < leastPK || json.Unmarshal(text, record) != nil {
-			return errors.New("the response is not the record of a provider of this kind; is this a providerd server?")
+			return errors.New("the response is not the record of a provider of this kind; check the base URL")
 		}
 		// What the caller does not ask for goes to a variable that is not read.
 		*cmp.Or(chosen.replayed, new(bool)) = header.Get("Idempotency-Replayed") != ""
@@ -123,13 +123,11 @@ func (p *Providers) try(callers context.Context, post *http.Request, status int,
 	case err != nil:
 		return fmt.Errorf("read response: %w", err)
 	case len(text) > maxResponse || bytes.Count(text, []byte(",")) > maxCommas:
-		return fmt.Errorf("the response is larger than %d MiB or has too many values; is this a providerd server?",
-			maxResponse>>20)
+		return fmt.Errorf("the response is larger than %d MiB or has too many values; check the base URL", maxResponse>>20)
 	case response.StatusCode >= http.StatusMultipleChoices:
 		return newError(response, text)
 	case response.StatusCode != status:
-		return fmt.Errorf("the response has the status %d instead of %d; is this a providerd server?",
-			response.StatusCode, status)
+		return fmt.Errorf("the response has the status %d instead of %d; check the base URL", response.StatusCode, status)
 	}
 	return decode(response.Header, text)
 }

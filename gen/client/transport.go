@@ -53,7 +53,7 @@ func (s redirectRefuser) RoundTrip(request *http.Request) (*http.Response, error
 	response, err := s.RoundTripper.RoundTrip(request)
 	if err != nil && strings.Contains(err.Error(), "broken: malformed") {
 		// The error quotes the response, which may repeat the request.
-		return nil, errors.New("the response is not HTTP; is this a providerd server?")
+		return nil, errors.New("the response is not HTTP; check the base URL")
 	}
 	if err != nil {
 		return nil, err //nolint:wrapcheck // The http.Client inspects it.
@@ -70,7 +70,7 @@ func (s redirectRefuser) RoundTrip(request *http.Request) (*http.Response, error
 func unreadError(response *http.Response) error {
 	switch {
 	case response.StatusCode < http.StatusOK:
-		return foreignResponse(response, "This is not a response to a create. Is this a providerd server?")
+		return foreignResponse(response, "This is not a response to a create. Check the base URL.")
 	case response.StatusCode >= http.StatusMultipleChoices && response.StatusCode < http.StatusBadRequest:
 		host := "an unknown host"
 		if target, err := response.Location(); err == nil && target.Host != "" {

@@ -60,7 +60,7 @@ async function readText(response: Response): Promise<string> {
     transform(chunk, controller) {
       size += chunk.byteLength;
       if (size > maxResponse) {
-        throw new Error("the response is larger than 16 MiB; is this a providerd server?");
+        throw new Error("the response is larger than 16 MiB; check the base URL");
       }
       controller.enqueue(chunk);
     },
@@ -86,12 +86,12 @@ export function recordOf<Provider extends { pk: number; meta_model_name: string 
 ): Created<Provider> {
   const [expected, leastPk] = validateOnly ? [200, 0] : [201, 1];
   if (status !== expected) {
-    throw new Error(`the status is ${status} instead of ${expected}; is this a providerd server?`);
+    throw new Error(`the status is ${status} instead of ${expected}; check the base URL`);
   }
   const record = answer as Partial<Provider> | undefined | null;
   const isJson = /^application\/json\s*(;|$)/i.test(headers.get("Content-Type") ?? "");
   if (!isJson || record?.meta_model_name !== model || !Number.isSafeInteger(record.pk) || Number(record.pk) < leastPk) {
-    throw new Error("the response is not the record of a provider of this kind; is this a providerd server?");
+    throw new Error("the response is not the record of a provider of this kind; check the base URL");
   }
   hideSecrets(record as object);
   return Object.defineProperties(record as Created<Provider>, {

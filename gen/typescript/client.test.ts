@@ -95,7 +95,7 @@ test("validates without storing anything", async () => {
 test("refuses other responses to a validation", async () => {
   const record = { pk: 0, meta_model_name: "providers_oauth2.oauth2provider" };
   for (const [status, body, message] of [
-    [201, { ...record, pk: 1 }, /^the status is 201 instead of 200; is this a providerd server\?$/],
+    [201, { ...record, pk: 1 }, /^the status is 201 instead of 200; check the base URL$/],
     ...[{}, null, "hunter2", { ...record, pk: -1 }, { ...record, meta_model_name: "hunter2" }].map(
       (body) => [200, body, /^the response is not the record of a provider(?!.*hunter2)/] as const,
     ),

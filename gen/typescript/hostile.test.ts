@@ -111,7 +111,7 @@ test("refuses a redirect that a browser hides, and one that fetch has followed",
 });
 
 const json = "application/json";
-const noRecord = "the response is not the record of a provider of this kind; is this a providerd server?";
+const noRecord = "the response is not the record of a provider of this kind; check the base URL";
 const noDocument = "The response is not a problem document.";
 const elsewhere = "This is not the API of providerd. Check the host, port and path of the base URL.";
 const encrypted = "The server uses TLS. Use https:// in the base URL.";
@@ -135,8 +135,8 @@ test.each([
   [201, "", record("1"), noRecord],
   [201, "text/html", record("1"), noRecord],
   [201, "application/json-seq", record("1"), noRecord],
-  [200, json, record("1"), "the status is 200 instead of 201; is this a providerd server?"],
-  [204, json, "", "the status is 204 instead of 201; is this a providerd server?"],
+  [200, json, record("1"), "the status is 200 instead of 201; check the base URL"],
+  [204, json, "", "the status is 204 instead of 201; check the base URL"],
   [400, json, '{"status": 401, "detail": "hunter2"}', noDocument],
   [400, json, '{"status": 400, "errors": {"hunter2": 1}}', noDocument],
   [400, json, '{"status": 400, "errors": [null, "hunter2"]}', noDocument],
