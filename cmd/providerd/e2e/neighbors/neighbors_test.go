@@ -39,7 +39,7 @@ type counts struct{ acknowledged, lost, doubled, refused int }
 
 // TestNeighbors tries each neighbor, one after the other, and replaces its row of the manual.
 func TestNeighbors(t *testing.T) {
-	for _, of := range [][]neighbor{replicators(), proxies(), readers(), copiers(), poolers(), authorizers(), managers()} {
+	for _, of := range [][]neighbor{replicators(), proxies(t.TempDir()), readers(), copiers(), poolers(), authorizers(), managers()} {
 		for _, n := range of {
 			t.Run(n.name, func(t *testing.T) {
 				version, c := n.try(t)
