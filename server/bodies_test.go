@@ -73,9 +73,7 @@ func TestHostileBodiesLeaveRoom(t *testing.T) {
 					}
 				})
 				got.problem(t, http.StatusServiceUnavailable, "overloaded")
-				if got.header.Get("Retry-After") != "1" {
-					t.Errorf("Retry-After is %q", got.header.Get("Retry-After"))
-				}
+				processtest.Equal(t, got.header.Get("Retry-After"), "1", "Retry-After")
 				h.token = own
 			}
 			for range 10 {

@@ -62,9 +62,7 @@ func TestCallerMustShowAValidToken(t *testing.T) {
 		}
 	}
 	// Only the log tells a mistyped token from an unknown one.
-	if count := strings.Count(h.log.String(), "not a token, or mistyped"); count != 7 {
-		t.Errorf("%d lines of the log report a mistyped token, want 7: %s", count, h.log)
-	}
+	processtest.Equal(t, strings.Count(h.log.String(), "not a token, or mistyped"), 7, "lines that report a mistyped token: %s", h.log)
 	h.post(t, oauth2Path+"?access_token="+h.token, body, set("Authorization")).
 		problem(t, http.StatusUnauthorized, "unauthorized")
 	h.post(t, oauth2Path, body, set("Authorization", "bearer  "+h.token)).record(t)
@@ -214,9 +212,7 @@ func TestRateLimitIsForTheNameOfTheToken(t *testing.T) {
 		for _, token := range []string{h.token, narrow} {
 			limited := h.post(t, path, body, set("Authorization", "Bearer "+token))
 			problem := limited.problem(t, http.StatusTooManyRequests, "too-many-requests")
-			if !strings.Contains(problem.Detail, "3 requests per 3600 s") {
-				t.Errorf("detail is %s", problem.Detail)
-			}
+			processtest.Contains(t, problem.Detail, "3 requests per 3600 s")
 			seconds, err := strconv.Atoi(limited.header.Get("Retry-After"))
 			if err != nil || seconds < 1 || seconds > 1200 {
 				t.Errorf("Retry-After is %q, want 1 to 1200", limited.header.Get("Retry-After"))
@@ -232,12 +228,8 @@ func TestRateLimitIsForTheNameOfTheToken(t *testing.T) {
 	h.post(t, oauth2Path, body, set("Authorization", "Bearer "+other)).record(t)
 	unknown := h.post(t, oauth2Path, body, set("Authorization", mistypedToken))
 	unknown.problem(t, http.StatusUnauthorized, "unauthorized")
-	if policy := unknown.header.Get("RateLimit-Policy"); policy != "" {
-		t.Errorf("an unknown caller has the RateLimit-Policy %q", policy)
-	}
-	if h.send(t, http.MethodGet, "/healthz", nil).status != http.StatusOK {
-		t.Error("what needs no token is limited")
-	}
+	processtest.Equal(t, unknown.header.Get("RateLimit-Policy"), "", "RateLimit-Policy of an unknown caller")
+	processtest.Equal(t, h.send(t, http.MethodGet, "/healthz", nil).status, http.StatusOK, "status without a token")
 }
 
 // mistypedToken has the wrong checksum.
@@ -264,9 +256,7 @@ func TestInvalidTokensAreLimitedByAddress(t *testing.T) {
 	for name, want := range map[string]float64{
 		"token_refusals_total{expired}": limit + 1, "problems_total{unauthorized}": limit, "problems_total{too-many-requests}": 1,
 	} {
-		if got := series["providerd_"+name]; got != want {
-			t.Errorf("%s is %v, want %v", name, got, want)
-		}
+		processtest.Equal(t, series["providerd_"+name], want, "%s", name)
 	}
 	h.post(t, oauth2Path, body).record(t)
 	h.post(t, oauth2Path, body, set("Authorization")).problem(t, http.StatusUnauthorized, "unauthorized")
@@ -282,15 +272,11 @@ func TestInvalidTokensAreLimitedByAddress(t *testing.T) {
 		"[2001:db8::1]:1":     http.StatusUnauthorized,
 		"[2001:db8:0:1::1]:1": http.StatusUnauthorized,
 	} {
-		if status := from(address); status != want {
-			t.Errorf("from %s: status is %d, want %d", address, status, want)
-		}
+		processtest.Equal(t, from(address), want, "status from %s", address)
 	}
 	// All addresses of a /64 network count as one.
 	for i := range limit {
 		from("[2001:db8::" + strconv.Itoa(i+1) + "]:1")
 	}
-	if status := from("[2001:db8::ffff]:1"); status != http.StatusTooManyRequests {
-		t.Errorf("status is %d, want 429", status)
-	}
+	processtest.Equal(t, from("[2001:db8::ffff]:1"), http.StatusTooManyRequests, "status from the same network")
 }

@@ -172,9 +172,7 @@ func TestCutOffCreatesStoreNothing(t *testing.T) {
 		caller := connect(t, address).send(t, request)
 		newcomer := connect(t, address)
 		if response, err := http.ReadResponse(caller.answers, nil); err == nil {
-			if response.StatusCode != http.StatusCreated {
-				t.Errorf("status %d", response.StatusCode)
-			}
+			processtest.Equal(t, response.StatusCode, http.StatusCreated, "status")
 			created++
 		}
 		processtest.Must(t, caller.Close(), newcomer.Close())

@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -200,14 +199,10 @@ func TestContractIsServed(t *testing.T) {
 	// JSON is a part of YAML.
 	var rootOfYAML, rootOfJSON yaml.Node
 	processtest.Must(t, yaml.Unmarshal(inYAML.body, &rootOfYAML), yaml.Unmarshal(inJSON.body, &rootOfJSON))
-	if !slices.Equal(fieldNames(&rootOfYAML), fieldNames(&rootOfJSON)) {
-		t.Error("the fields have another order in JSON than in YAML")
-	}
+	processtest.Equal(t, fieldNames(&rootOfYAML), fieldNames(&rootOfJSON), "order of the fields in YAML, and in JSON")
 	document, err := openapi3.NewLoader().LoadFromData(inJSON.body)
 	processtest.Must(t, err)
-	if err := document.Validate(t.Context()); err != nil {
-		t.Error(err)
-	}
+	processtest.Check(t, document.Validate(t.Context()))
 	if url := document.Servers[0].URL; url != h.url+"/api/v3" {
 		t.Errorf("the server is %s in JSON, want an absolute URL", url)
 	}
@@ -220,14 +215,10 @@ func TestContractIsServed(t *testing.T) {
 	}
 	for _, item := range document.Paths.Map() {
 		parameters := item.Post.Parameters
-		if len(parameters) != 3 {
-			t.Errorf("an operation has %d parameters", len(parameters))
-		}
+		processtest.Equal(t, len(parameters), 3, "parameters of an operation")
 		for _, parameter := range parameters {
 			value := parameter.Value
-			if parameter.Ref != "" {
-				t.Errorf("%s is a reference, which some programs take for a header", value.Name)
-			}
+			processtest.Equal(t, parameter.Ref, "", "reference of %s, which some programs take for a header", value.Name)
 			isPrefilled := value.Schema.Value.Default != nil && value.Schema.Value.Default != false
 			if value.Example != nil || len(value.Examples) > 0 || value.Schema.Value.Example != nil || isPrefilled {
 				t.Errorf("%s is prefilled", value.Name)

@@ -57,9 +57,7 @@ func TestCredentialsAreReturnedAsSent(t *testing.T) {
 		"\n" + `"e":-0,"\u0061":[1E+2,"\u003c\/\u00e9\ud83d\ude00"]}`
 	const want = `{"f":9007199254740993,"b":123456789012345678901234567890,"c":1.10,"d":1e400,"e":-0,"a":[1E+2,"</é😀"]}`
 	got := h.post(t, workspaceDirectoryPath, directoryWith(sent))
-	if !strings.Contains(string(got.body), `"credentials":`+strings.Replace(want, "<", `\u003c`, 1)) {
-		t.Errorf("credentials %s come back in %s", sent, got.body)
-	}
+	processtest.Contains(t, string(got.body), `"credentials":`+strings.Replace(want, "<", `\u003c`, 1))
 	record, err := h.database.Providers.Get(t.Context(), 1)
 	processtest.Must(t, err)
 	if provider, ok := record.(records.WorkspaceDirectoryProvider); !ok || provider.Credentials.Reveal() != want {
@@ -81,9 +79,7 @@ func TestAllViolationsComeAtOnceInOrder(t *testing.T) {
 		"/issuer_mode enum", "/jwks_sources/0 invalid_uuid", "/jwks_sources/2 null",
 		"/zzz unknown_field", "/pk unknown_field", "/Client_Type unknown_field", "/a~1b~0c unknown_field")
 	for _, sentence := range []string{"` line 2 must", "global, per_provider"} {
-		if !strings.Contains(string(got.body), sentence) {
-			t.Errorf("%q is not in %s", sentence, got.body)
-		}
+		processtest.Contains(t, string(got.body), sentence)
 	}
 	for _, value := range []string{"evil", "yes", "b c", "1h"} {
 		if strings.Contains(string(got.body), `"`+value) {
@@ -263,9 +259,7 @@ func TestListsOfViolationsAreBounded(t *testing.T) {
 		if allocated > bound {
 			t.Errorf("%s: %d KiB were allocated for %d bytes, want at most %d", name, allocated>>10, len(test.body), bound>>10)
 		}
-		if err := got.check(path); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		processtest.CheckAs(t, got.check(path), "%s", name)
 		problem := got.problem(t, http.StatusBadRequest, "validation-failed")
 		entries := violations(problem)
 		if len(got.body) > maxAnswer || len(entries) != test.entries {
@@ -277,9 +271,8 @@ func TestListsOfViolationsAreBounded(t *testing.T) {
 			t.Errorf("%s: entries are %.100q to %.100q, want %.100q to %.100q", name, entries[0], entries[len(entries)-1],
 				test.first, test.last)
 		}
-		if more := strings.Contains(problem.Detail, "more violations than the"); more != test.isCut {
-			t.Errorf("%s: detail is %q", name, problem.Detail)
-		}
+		processtest.Equal(t, strings.Contains(problem.Detail, "more violations than the"),
+			test.isCut, "%s: whether there are more, by %q", name, problem.Detail)
 	}
 }
 

@@ -22,9 +22,7 @@ func TestRequestID(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	for _, id := range []string{"a", "3NQ5ZB7W-1.2_3~4+5/6=:", strings.Repeat("x", 128)} {
-		if got := h.send(t, http.MethodGet, "/healthz", nil, set("X-Request-Id", id)).header.Get("X-Request-Id"); got != id {
-			t.Errorf("id is %q, want %q", got, id)
-		}
+		processtest.Equal(t, h.send(t, http.MethodGet, "/healthz", nil, set("X-Request-Id", id)).header.Get("X-Request-Id"), id, "id")
 	}
 	seen := map[string]bool{}
 	for _, ids := range [][]string{nil, {""}, {"a b"}, {"ü"}, {strings.Repeat("x", 129)}, {"a", "b"}, {`"a"`}} {
@@ -68,9 +66,7 @@ func TestOneLogLineForEachExchange(t *testing.T) {
 		var line map[string]any
 		processtest.Must(t, json.Unmarshal([]byte(lines[i]), &line))
 		for name, value := range want {
-			if line[name] != value {
-				t.Errorf("line %d: %s is %v, want %v", i, name, line[name], value)
-			}
+			processtest.Equal(t, line[name], value, "line %d: %s", i, name)
 		}
 		if took, ok := line["duration_ms"].(float64); !ok || took <= 0 || line["duration"] != nil {
 			t.Errorf("line %d: duration is %v and %v ms", i, line["duration"], line["duration_ms"])
@@ -88,9 +84,7 @@ func TestPanicIsAnsweredAndLogged(t *testing.T) {
 	logger := slog.New(slog.NewJSONHandler(h.log, &slog.HandlerOptions{Level: slog.LevelError}))
 	h.serve(t, func(config *server.Config) { config.Logger = logger })
 	h.post(t, oauth2Path, encode(t, minimal(oauth2Path))).record(t)
-	if h.log.String() != "" {
-		t.Errorf("the log has a create: %s", h.log)
-	}
+	processtest.Equal(t, h.log.String(), "", "log of a create")
 	h.serve(t, func(config *server.Config) { config.Store, config.Logger = nil, logger })
 	got := h.post(t, oauth2Path, encode(t, minimal(oauth2Path)))
 	problem := got.problem(t, http.StatusInternalServerError, "internal")

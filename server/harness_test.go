@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -196,9 +195,7 @@ func violations(problem model.Problem) []string {
 // wantEntries checks that a body is refused with exactly these entries.
 func (a answer) wantEntries(t testing.TB, want ...string) {
 	t.Helper()
-	if list := violations(a.problem(t, http.StatusBadRequest, "validation-failed")); !slices.Equal(list, want) {
-		t.Errorf("entries are\n%q, want\n%q", list, want)
-	}
+	processtest.Equal(t, violations(a.problem(t, http.StatusBadRequest, "validation-failed")), want, "entries")
 }
 
 // minimal returns the smallest body of an operation, by path.

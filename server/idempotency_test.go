@@ -36,9 +36,7 @@ func TestRetryGetsTheSameRecord(t *testing.T) {
 	_, err := h.database.Applications.Create(t.Context(), records.Application{Slug: "shop", Name: "Shop", ProviderPK: &pk})
 	processtest.Must(t, err)
 	record := h.post(t, oauth2Path, encode(t, minimal(oauth2Path)), set(keyHeader, "key")).record(t)
-	if slug := record["assigned_application_slug"]; slug != "shop" {
-		t.Errorf("assigned_application_slug is %q", slug)
-	}
+	processtest.Equal(t, record["assigned_application_slug"], "shop", "assigned_application_slug")
 }
 
 func TestKeyIsLiteral(t *testing.T) {
@@ -55,9 +53,7 @@ func TestKeyIsLiteral(t *testing.T) {
 			t.Errorf("%q is taken for %q", key, other)
 		}
 		seen[first] = key
-		if again := h.post(t, oauth2Path, body, set(keyHeader, key)).record(t)["pk"]; again != first {
-			t.Errorf("%q gives %v and %v", key, first, again)
-		}
+		processtest.Equal(t, h.post(t, oauth2Path, body, set(keyHeader, key)).record(t)["pk"], first, "pk of %q", key)
 	}
 	// White space around a field value is not part of it (RFC 9110 section 5.5).
 	if again := h.post(t, oauth2Path, body, set(keyHeader, " a\t")); !again.replayed() {

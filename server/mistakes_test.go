@@ -241,9 +241,7 @@ func TestMisplacedParameterNeverCreates(t *testing.T) {
 		}
 	}
 	h.post(t, oauth2Path, body, raw("Validate-Only"), set(keyHeader, "key")).problem(t, http.StatusBadRequest, "invalid-header")
-	if count := h.count(t); count != 0 {
-		t.Errorf("%d records are stored", count)
-	}
+	processtest.Equal(t, h.count(t), 0, "stored records")
 	if strings.Contains(h.log.String(), "hunter2") {
 		t.Errorf("the log has a value: %s", h.log)
 	}

@@ -26,9 +26,7 @@ func (h *harness) listen(t *testing.T, limits listener.Limits) string {
 	t.Helper()
 	address, drain := h.serveUntilDrained(t, limits, nil)
 	t.Cleanup(func() {
-		if err := drain(); err != nil {
-			t.Error(err)
-		}
+		processtest.Check(t, drain())
 	})
 	h.url = "http://" + address
 	return address
@@ -122,9 +120,7 @@ func TestHostileConnections(t *testing.T) {
 						_, err = io.WriteString(caller, test.drip)
 					}
 				}()
-				if status := statusesOf(t, caller.answers); status != test.want {
-					t.Errorf("status is %q, want %q", status, test.want)
-				}
+				processtest.Equal(t, statusesOf(t, caller.answers), test.want, "statuses")
 			})
 		})
 	}
@@ -220,9 +216,7 @@ func TestLinesOfAHeaderAreLimited(t *testing.T) {
 		request + strings.Repeat("X:\n", 255):                    "431",
 		request + "\r\n" + request + strings.Repeat("X:\n", 600): "200431",
 	} {
-		if statuses := statusesOf(t, connect(t, plain).send(t, text).answers); statuses != want {
-			t.Errorf("the statuses are %s, want %s", statuses, want)
-		}
+		processtest.Equal(t, statusesOf(t, connect(t, plain).send(t, text).answers), want, "statuses")
 		connection := tls.Client(connect(t, secured), &tls.Config{InsecureSkipVerify: true})
 		_, err := io.WriteString(connection, text)
 		if statuses := statusesOf(t, bufio.NewReader(connection)); err != nil || statuses != want {
@@ -236,15 +230,11 @@ func TestDrainIsBounded(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	limits := listener.DefaultLimits()
-	if limits.DrainTimeout != 30*time.Second {
-		t.Errorf("requests in flight may take %v", limits.DrainTimeout)
-	}
+	processtest.Equal(t, limits.DrainTimeout, 30*time.Second, "limit of requests in flight")
 	limits.DrainTimeout = 100 * time.Millisecond
 	address, drain := h.serveUntilDrained(t, limits, nil)
 	pending := h.begin(t, address, encode(t, minimal(oauth2Path)))
-	if err := drain(); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("error is %v", err)
-	}
+	processtest.IsError(t, drain(), context.DeadlineExceeded)
 	pending.wantClosed(t, "the connection of a request that does not end")
 }
 
@@ -261,9 +251,7 @@ func TestDrainOutlastsBodies(t *testing.T) {
 	for range 50 {
 		h.begin(t, address, encode(t, minimal(oauth2Path)))
 	}
-	if err := drain(); err != nil {
-		t.Error(err)
-	}
+	processtest.Check(t, drain())
 }
 
 func TestOtherMethods(t *testing.T) {
@@ -284,7 +272,5 @@ func TestOtherMethods(t *testing.T) {
 	}
 	h.send(t, http.MethodOptions, "/nowhere", nil).problem(t, http.StatusNotFound, "not-found")
 	options := connect(t, address).send(t, "OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-	if statuses := statusesOf(t, options.answers); statuses != "404" {
-		t.Errorf("OPTIONS * is answered %s", statuses)
-	}
+	processtest.Equal(t, statusesOf(t, options.answers), "404", "status of OPTIONS *")
 }

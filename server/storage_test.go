@@ -43,9 +43,7 @@ func TestSlowDatabase(t *testing.T) {
 	h := start(t)
 	patient := h.url
 	limits := listener.DefaultLimits()
-	if limits.ResponseTimeout != time.Minute {
-		t.Errorf("requests may take %v", limits.ResponseTimeout)
-	}
+	processtest.Equal(t, limits.ResponseTimeout, time.Minute, "limit of a request")
 	limits.ResponseTimeout = 1800 * time.Millisecond
 	address := h.listen(t, limits)
 	unlock := h.lock(t)
@@ -65,9 +63,7 @@ func TestSlowDatabase(t *testing.T) {
 	unlock()
 	h.url = patient
 	h.post(t, oauth2Path, body).record(t)
-	if stored := h.count(t); stored != 2 {
-		t.Errorf("%d records are stored, want the first and the last", stored)
-	}
+	processtest.Equal(t, h.count(t), 2, "stored records, the first and the last")
 }
 
 // TestQueueIsBounded locks the database, so that creates wait. Those beyond the queue are refused without waiting, and the
@@ -102,9 +98,7 @@ func TestQueueIsBounded(t *testing.T) {
 	if count := h.count(t); stored == 0 || count != stored {
 		t.Errorf("%d records are stored, want %d", count, stored)
 	}
-	if left := seriesOf(t, registry)["providerd_queue_length"]; left != 0 {
-		t.Errorf("once the creates are stored, %v wait", left)
-	}
+	processtest.Equal(t, seriesOf(t, registry)["providerd_queue_length"], 0, "waiting creates, once they are stored")
 }
 
 func TestStorageUnavailable(t *testing.T) {
@@ -116,9 +110,7 @@ func TestStorageUnavailable(t *testing.T) {
 	h.send(t, http.MethodGet, "/readyz", nil).problem(t, http.StatusServiceUnavailable, "storage-unavailable")
 	got := h.post(t, oauth2Path, encode(t, minimal(oauth2Path)))
 	got.problem(t, http.StatusServiceUnavailable, "storage-unavailable")
-	if got.header.Get("Retry-After") != "1" {
-		t.Errorf("Retry-After is %q", got.header.Get("Retry-After"))
-	}
+	processtest.Equal(t, got.header.Get("Retry-After"), "1", "Retry-After")
 	if got := h.send(t, http.MethodGet, "/healthz", nil); got.status != http.StatusOK {
 		t.Errorf("/healthz answers %d", got.status)
 	}

@@ -84,9 +84,7 @@ func TestFailedInsert(t *testing.T) {
 					}
 				}
 			}
-			if !slices.Equal(sizes, test.sizes) {
-				t.Errorf("inserts have %v rows, want %v", sizes, test.sizes)
-			}
+			processtest.Equal(t, sizes, test.sizes, "rows of the inserts")
 			pks := map[int64]bool{}
 			for i := range count {
 				pk, replayed, err := addKeyed(t, opened, fmt.Sprint(i))

@@ -36,9 +36,7 @@ func inOneQueue(
 	var ended atomic.Int64
 	var group sync.WaitGroup
 	group.Go(func() {
-		if err := storetest.Add(t.Context(), opened, "first of "+seal.RandomAlphanumeric(10)); err != nil {
-			t.Errorf("the first create: %v", err)
-		}
+		processtest.CheckAs(t, storetest.Add(t.Context(), opened, "first of "+seal.RandomAlphanumeric(10)), "the first create")
 	})
 	<-begun
 	errs = make([]error, count)
@@ -98,9 +96,7 @@ func TestConcurrentFirstStarts(t *testing.T) {
 			if err == nil {
 				err = storetest.Add(t.Context(), stores[i], fmt.Sprint(i))
 			}
-			if err != nil {
-				t.Error(err)
-			}
+			processtest.Check(t, err)
 		})
 	}
 	group.Wait()
@@ -111,9 +107,7 @@ func TestConcurrentFirstStarts(t *testing.T) {
 		t.Errorf("files are %v, %v", entries, err)
 	}
 	for _, opened := range stores {
-		if stored := storetest.Names(t, opened); len(stored) != programs {
-			t.Errorf("names are %v", stored)
-		}
+		processtest.Equal(t, len(storetest.Names(t, opened)), programs, "readable records")
 		processtest.Must(t, opened.Close())
 	}
 }

@@ -66,11 +66,7 @@ func TestNetHTTPWatchesConnectionsWithOneByte(t *testing.T) {
 	for range requests {
 		response, err := server.Client().Get(server.URL)
 		processtest.Must(t, err, response.Body.Close())
-		if response.StatusCode != http.StatusOK {
-			t.Error("the connection was read, or the request ended, while it was handled")
-		}
+		processtest.Equal(t, response.StatusCode, http.StatusOK, "status of a request whose connection was watched while it was handled")
 	}
-	if watches := watched.watches.Load(); watches != requests {
-		t.Errorf("the connection was watched %d times, want %d", watches, requests)
-	}
+	processtest.Equal(t, watched.watches.Load(), requests, "times that the connection was watched")
 }

@@ -30,9 +30,7 @@ func expectOneKey(t *testing.T, opened *store.Store, records int) {
 	if keys := dataKeys(t, opened); len(keys) != 1 || *keys[0].Secrets != int64(records) {
 		t.Errorf("%d keys, the first with %d secrets, want one with %d", len(keys), *keys[0].Secrets, records)
 	}
-	if stored := storetest.Names(t, opened); len(stored) != records {
-		t.Errorf("names are %v, want %d", stored, records)
-	}
+	processtest.Equal(t, len(storetest.Names(t, opened)), records, "readable records")
 }
 
 // A create or reseal that got its keys before they were removed stores nothing sealed with them, whichever of its
@@ -101,16 +99,12 @@ func TestThousandKeys(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := storetest.Add(t.Context(), opened, "second"); err != nil {
-		t.Error(err)
-	}
+	processtest.Check(t, storetest.Add(t.Context(), opened, "second"))
 	keys := dataKeys(t, opened)
 	if last := len(keys) - 1; last != rotations || *keys[0].Secrets != 1 || *keys[last].Secrets != 1 || !keys[last].InUse {
 		t.Errorf("%d keys, want %d, of which the first and the last have a secret", len(keys), 1+rotations)
 	}
-	if stored := storetest.Names(t, storetest.Create(t, faulty.Path)); len(stored) != 2 {
-		t.Errorf("names are %v", stored)
-	}
+	processtest.Equal(t, len(storetest.Names(t, storetest.Create(t, faulty.Path))), 2, "readable records")
 	if removed, err := opened.Keys.Reseal(t.Context(), func(int64, int64) {}); err != nil || removed != rotations {
 		t.Errorf("removed %d keys, want %d, %v", removed, rotations, err)
 	}

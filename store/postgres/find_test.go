@@ -52,9 +52,7 @@ func TestNothingIsAcknowledgedWithoutTheStandby(t *testing.T) {
 		}
 	}
 	r.standby.Freeze()
-	if err := create("hanging")(opened); !errors.Is(err, store.ErrOutcomeUnknown) {
-		t.Errorf("hanging commit: error is %v, want ErrOutcomeUnknown", err)
-	}
+	processtest.IsError(t, create("hanging")(opened), store.ErrOutcomeUnknown)
 	// Canceling the wait, as an operator would, leaves the record on the primary only.
 	r.primary.Exec(t, databaseOf(t, r.url),
 		"SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
@@ -73,15 +71,11 @@ func TestNothingIsAcknowledgedWithoutTheStandby(t *testing.T) {
 	r.standby.Thaw()
 	awaitReady(t, opened)
 	for key, want := range map[string]bool{"before": true, "hanging": true, "after": false} {
-		if isMade, err := keyedValidate(t.Context(), opened, key); err != nil || isMade != want {
-			t.Errorf("%s: validated as made %v, want %v, %v", key, isMade, want, err)
-		}
+		expectMade(t, opened, key, want)
 		if err := validate(t.Context(), opened, key); errors.Is(err, store.ErrClientIDTaken) != want || err != nil && !want {
 			t.Errorf("%s: validation without a key: %v, want that the client_id is taken: %v", key, err, want)
 		}
-		if replayed, err := keyedCreate(t.Context(), opened, key); err != nil || replayed != want {
-			t.Errorf("%s: replayed is %v, want %v, %v", key, replayed, want, err)
-		}
+		expectReplay(t, opened, key, want)
 	}
 }
 
@@ -101,9 +95,7 @@ func TestCreateOnFrozenServer(t *testing.T) {
 	cluster.Thaw()
 	awaitReady(t, opened)
 	for key, want := range map[string]bool{"before": true, "new": false} {
-		if replayed, err := keyedCreate(t.Context(), opened, key); err != nil || replayed != want {
-			t.Errorf("%s: replayed is %v, want %v, %v", key, replayed, want, err)
-		}
+		expectReplay(t, opened, key, want)
 	}
 }
 

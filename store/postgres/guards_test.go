@@ -120,7 +120,5 @@ func TestReplicatingSession(t *testing.T) {
 		err := keylessCreate(t, opened)
 		return errors.Is(err, database.ErrUnsafe) && strings.Contains(err.Error(), says)
 	})
-	if count := query[int](t, inspect(t, direct), eventless); count != 0 {
-		t.Errorf("%d records have no event", count)
-	}
+	processtest.Equal(t, query[int](t, inspect(t, direct), eventless), 0, "records without an event")
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -175,9 +174,7 @@ func TestInsertWhileServerIsAway(t *testing.T) {
 				"ALTER SYSTEM RESET default_transaction_read_only", "SELECT pg_reload_conf()")
 		}},
 	} {
-		if err := insert(t.Context(), opened, "before "+fault.name); err != nil {
-			t.Errorf("before %s: %v", fault.name, err)
-		}
+		processtest.CheckAs(t, insert(t.Context(), opened, "before "+fault.name), "before %s", fault.name)
 		fault.fail()
 		short, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		err := insert(short, opened, "while "+fault.name)
@@ -188,16 +185,12 @@ func TestInsertWhileServerIsAway(t *testing.T) {
 		waiting := make(chan error, 1)
 		go func() { waiting <- insert(t.Context(), opened, "after "+fault.name) }()
 		fault.heal()
-		if err := <-waiting; err != nil {
-			t.Errorf("after %s: %v", fault.name, err)
-		}
+		processtest.CheckAs(t, <-waiting, "after %s", fault.name)
 	}
 	want := []string{
 		"before killed", "after killed", "before stopped", "after stopped", "before read-only", "after read-only",
 	}
-	if stored := query[[]string](t, opened, "SELECT name FROM providers ORDER BY pk"); !slices.Equal(stored, want) {
-		t.Errorf("stored are %q, want %q", stored, want)
-	}
+	processtest.Equal(t, query[[]string](t, opened, "SELECT name FROM providers ORDER BY pk"), want, "stored providers")
 }
 
 // A warning at the commit of an insert makes its outcome unknown, through a pooler too.
@@ -244,9 +237,7 @@ func TestOtherWarnings(t *testing.T) {
 	}
 	opened := openStore(t, url, keyset)
 	createEach(t, opened, "first", "second")
-	if replayed, err := keyedCreate(t.Context(), opened, "before"); err != nil || !replayed {
-		t.Errorf("replayed is %v, %v", replayed, err)
-	}
+	expectReplay(t, opened, "before", true)
 	processtest.Must(t, opened.Ready(t.Context()))
 	rotate(t, opened)
 }
@@ -267,23 +258,15 @@ func TestRefusedRows(t *testing.T) {
 		t.Errorf("create: error is %v, want ErrUnavailable", err)
 	}
 	for range 2 {
-		if replayed, err := keyedCreate(t.Context(), opened, "before"); err != nil || !replayed {
-			t.Errorf("replayed is %v, %v", replayed, err)
-		}
-		if isMade, err := keyedValidate(t.Context(), opened, "before"); err != nil || !isMade {
-			t.Errorf("validated as made %v, %v", isMade, err)
-		}
+		expectReplay(t, opened, "before", true)
+		expectMade(t, opened, "before", true)
 		if _, err := keyedValidate(t.Context(), opened, "new"); !errors.Is(err, store.ErrUnavailable) {
 			t.Errorf("validation: error is %v, want ErrUnavailable", err)
 		}
-		if err := opened.Ready(t.Context()); !errors.Is(err, store.ErrUnavailable) {
-			t.Errorf("Ready: error is %v, want ErrUnavailable", err)
-		}
+		processtest.IsError(t, opened.Ready(t.Context()), store.ErrUnavailable)
 	}
 	cluster.Exec(t, databaseOf(t, url), "DROP TRIGGER refuses ON providers")
 	awaitReady(t, opened)
-	if isMade, err := keyedValidate(t.Context(), opened, "new"); err != nil || isMade {
-		t.Errorf("validated as made %v, %v", isMade, err)
-	}
+	expectMade(t, opened, "new", false)
 	createEach(t, opened, "new")
 }

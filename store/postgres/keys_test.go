@@ -5,7 +5,6 @@ package postgres_test
 import (
 	"errors"
 	"log/slog"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -51,13 +50,27 @@ func keyUses(t *testing.T, opened *store.Store) map[uint32]int64 {
 	return uses
 }
 
+// expectReplay creates a provider with a key, which must be a replay or not.
+func expectReplay(t *testing.T, opened *store.Store, key string, want bool) {
+	t.Helper()
+	if replayed, err := keyedCreate(t.Context(), opened, key); err != nil || replayed != want {
+		t.Errorf("%s: replayed is %v, want %v, %v", key, replayed, want, err)
+	}
+}
+
+// expectMade validates a create with a key, which must have been made before or not.
+func expectMade(t *testing.T, opened *store.Store, key string, want bool) {
+	t.Helper()
+	if isMade, err := keyedValidate(t.Context(), opened, key); err != nil || isMade != want {
+		t.Errorf("%s: validated as made %v, want %v, %v", key, isMade, want, err)
+	}
+}
+
 // createEach creates a provider with each of the keys.
 func createEach(t *testing.T, opened *store.Store, keys ...string) {
 	t.Helper()
 	for _, key := range keys {
-		if replayed, err := keyedCreate(t.Context(), opened, key); err != nil || replayed {
-			t.Errorf("%s: replayed is %v, %v", key, replayed, err)
-		}
+		expectReplay(t, opened, key, false)
 	}
 }
 
@@ -76,9 +89,7 @@ func readSecrets(t *testing.T, opened *store.Store) (names []string) {
 
 func expectSecrets(t *testing.T, opened *store.Store, want ...string) {
 	t.Helper()
-	if names := readSecrets(t, opened); !slices.Equal(names, want) {
-		t.Errorf("providers are %q, want %q", names, want)
-	}
+	processtest.Equal(t, readSecrets(t, opened), want, "providers")
 }
 
 // While another program reads the table of keys, as pg_dump does, a reseal gives up, and creates wait for it at most
@@ -97,9 +108,7 @@ func TestResealDuringDump(t *testing.T) {
 	}()
 	processtest.WaitUntil(t, "the reseal waits", func() bool { return isBlocked(t, watching, "%LOCK TABLE keyset%") })
 	createEach(t, replica, "meanwhile")
-	if err := <-resealed; !errors.Is(err, keyset.ErrInUse) {
-		t.Errorf("error is %v, want ErrKeysetInUse", err)
-	}
+	processtest.IsError(t, <-resealed, keyset.ErrInUse)
 	if took := time.Since(begun).Round(time.Millisecond); took < 500*time.Millisecond || took > 3*time.Second {
 		t.Errorf("the reseal gave up after %v, want about half a second", took)
 	}
@@ -224,9 +233,7 @@ func removeWhileBlocked(t *testing.T, cluster *postgrestest.Cluster, block strin
 		t.Error(err)
 	}
 	readSecrets(t, openOperator(t, url, path))
-	if uses := keyUses(t, operator); len(uses) != 1 {
-		t.Errorf("secrets by key are %v, want one key", uses)
-	}
+	processtest.Equal(t, len(keyUses(t, operator)), 1, "keys")
 	return t.Failed() || createErr == nil && (resealErr == nil || errors.Is(resealErr, keyset.ErrInUse))
 }
 

@@ -89,12 +89,8 @@ func TestNewerSchema(t *testing.T) {
 	expectUse := func(table string) {
 		t.Helper()
 		createEach(t, loaded, table)
-		if replayed, err := keyedCreate(t.Context(), loaded, table); err != nil || !replayed {
-			t.Errorf("%s: replayed is %v, %v", table, replayed, err)
-		}
-		if isMade, err := keyedValidate(t.Context(), loaded, table); err != nil || !isMade {
-			t.Errorf("%s: validated as made %v, %v", table, isMade, err)
-		}
+		expectReplay(t, loaded, table, true)
+		expectMade(t, loaded, table, true)
 		storetest.Collect(t, loaded.Tokens.List(t.Context()))
 	}
 	expectUse("none")
@@ -104,9 +100,7 @@ func TestNewerSchema(t *testing.T) {
 		expectUse(table)
 	}
 	createEach(t, unloaded, "expanded too")
-	if err := openError(t, url); err != nil {
-		t.Errorf("expanded: %v", err)
-	}
+	processtest.CheckAs(t, openError(t, url), "expanded")
 	migrate(fmt.Sprintf("UPDATE schema_support SET oldest_level = %d", version+1))
 	ready := loaded.Ready(t.Context())
 	for name, replica := range map[string]*store.Store{"loaded": loaded, "unloaded": unloaded} {
@@ -123,12 +117,8 @@ func TestNewerSchema(t *testing.T) {
 			}
 		}
 	}
-	if err := openError(t, url); !errors.Is(err, database.ErrNewer) {
-		t.Errorf("error is %v, want ErrNewer", err)
-	}
-	if records := storetest.Collect(t, loaded.Providers.List(t.Context(), store.Filter{}, 0)); len(records) != 4 {
-		t.Errorf("%d records are stored, want 4", len(records))
-	}
+	processtest.IsError(t, openError(t, url), database.ErrNewer)
+	processtest.Equal(t, len(storetest.Collect(t, loaded.Providers.List(t.Context(), store.Filter{}, 0))), 4, "stored records")
 }
 
 // Replicas that start at the same time on an empty database all start, even if a pooler may give each transaction
@@ -144,9 +134,7 @@ func TestManyFirstStarts(t *testing.T) {
 			var group sync.WaitGroup
 			for range replicas {
 				group.Go(func() {
-					if err := openError(t, url); err != nil {
-						t.Errorf("round %d: %v", round, err)
-					}
+					processtest.CheckAs(t, openError(t, url), "round %d", round)
 				})
 			}
 			group.Wait()
@@ -178,9 +166,7 @@ func TestMigrationsTakeTurns(t *testing.T) {
 		!strings.Contains(text, "program=killed") {
 		t.Errorf("%d programs logged that they wait: %s", waiting, text)
 	}
-	if migrated := strings.Count(text, "migrated the database"); migrated != 1 {
-		t.Errorf("%d programs logged that they migrated: %s", migrated, text)
-	}
+	processtest.Equal(t, strings.Count(text, "migrated the database"), 1, "programs that logged that they migrated: %s", text)
 }
 
 // Create warns of a primary whose commits do not wait for a standby.
@@ -202,9 +188,7 @@ func TestMissingStandbyIsLogged(t *testing.T) {
 func TestBusyPrimary(t *testing.T) {
 	t.Parallel()
 	r := newReplicated(t, "")
-	if err := openError(t, r.standby.URL(databaseOf(t, r.url))); !errors.Is(err, database.ErrUnavailable) {
-		t.Errorf("standby: error is %v, want ErrUnavailable", err)
-	}
+	processtest.IsError(t, openError(t, r.standby.URL(databaseOf(t, r.url))), database.ErrUnavailable)
 	if err := openError(t, strings.Replace(r.url, r.primary.Address(), r.standby.Address()+","+r.primary.Address(), 1)); err != nil {
 		t.Errorf("standby, then primary: %v", err)
 	}
@@ -218,9 +202,7 @@ func TestBusyPrimary(t *testing.T) {
 			processtest.Must(t, err)
 			server := location.Host
 			location.Host = processtest.Answering(t, func(caller net.Conn) { processtest.Relay(caller, server, delays...) }) + "," + r.standby.Address()
-			if err := openError(t, location.String()); err != nil {
-				t.Error(err)
-			}
+			processtest.Check(t, openError(t, location.String()))
 		})
 	}
 }
@@ -242,9 +224,7 @@ func TestServersAreSeen(t *testing.T) {
 	expect := func(want error) {
 		t.Helper()
 		for _, command := range opened {
-			if err := command.CheckUnserved(t.Context()); !errors.Is(err, want) {
-				t.Errorf("error is %v, want %v", err, want)
-			}
+			processtest.IsError(t, command.CheckUnserved(t.Context()), want)
 		}
 	}
 	expect(database.ErrInUse)

@@ -69,14 +69,10 @@ func TestStrongerCommitIsKept(t *testing.T) {
 	if _, err := keyedCreate(t.Context(), opened, "paused"); !errors.Is(err, store.ErrOutcomeUnknown) {
 		t.Errorf("error is %v, want ErrOutcomeUnknown", err)
 	}
-	if err := opened.Ready(t.Context()); !errors.Is(err, store.ErrUnavailable) {
-		t.Errorf("Ready: error is %v, want ErrUnavailable", err)
-	}
+	processtest.IsError(t, opened.Ready(t.Context()), store.ErrUnavailable)
 	r.standby.Exec(t, "postgres", "SELECT pg_wal_replay_resume()")
 	awaitReady(t, opened)
-	if replayed, err := keyedCreate(t.Context(), opened, "paused"); err != nil || !replayed {
-		t.Errorf("replayed is %v, %v", replayed, err)
-	}
+	expectReplay(t, opened, "paused", true)
 }
 
 // TestCanceledWaitForStandby cancels every wait for the standby, of creates, their lookups and their retries. A canceled
@@ -121,13 +117,10 @@ func TestCanceledWaitForStandby(t *testing.T) {
 	r.standby.Thaw()
 	for i, opened := range replicas {
 		awaitReady(t, opened)
-		if replayed, err := keyedCreate(t.Context(), opened, fmt.Sprint(i)); err != nil || !replayed {
-			t.Errorf("%v: replayed is %v, %v", cancels[i], replayed, err)
-		}
+		expectReplay(t, opened, fmt.Sprint(i), true)
 	}
-	if records := storetest.Collect(t, replicas[0].Providers.List(t.Context(), store.Filter{}, 0)); len(records) != len(cancels) {
-		t.Errorf("%d records are stored, want %d", len(records), len(cancels))
-	}
+	processtest.Equal(t, len(storetest.Collect(t, replicas[0].Providers.List(t.Context(), store.Filter{}, 0))),
+		len(cancels), "stored records")
 }
 
 // A constraint that fails at COMMIT, with a message in any language, has a known outcome: nothing is stored.
@@ -142,9 +135,7 @@ func TestRefusedCommitIsKnown(t *testing.T) {
 	if !errors.Is(err, database.ErrInsertApart) || errors.Is(err, database.ErrOutcomeUnknown) {
 		t.Errorf("error is %v, want that of the constraint", err)
 	}
-	if stored := query[[]string](t, opened, "SELECT name FROM providers ORDER BY pk"); len(stored) != 0 {
-		t.Errorf("stored: %v", stored)
-	}
+	processtest.Equal(t, len(query[[]string](t, opened, "SELECT name FROM providers ORDER BY pk")), 0, "stored records")
 }
 
 // A program that stalls during a transaction does not stall others for long, even if they insert the same value. An insert
@@ -161,9 +152,7 @@ func TestStalledTransaction(t *testing.T) {
 	end()
 	processtest.Must(t, insert(t.Context(), opened, "before", "b"))
 	defer begin(t, url, "UPDATE providers SET idempotency_key = 'wanted' WHERE name = 'before'")()
-	if err := insert(t.Context(), opened, "free"); err != nil {
-		t.Errorf("another value: %v", err)
-	}
+	processtest.CheckAs(t, insert(t.Context(), opened, "free"), "another value")
 	began := time.Now()
 	err := insert(t.Context(), opened, "another", "wanted")
 	if !errors.Is(err, database.ErrInsertApart) || !errors.Is(err, database.ErrLocked) {
@@ -196,25 +185,19 @@ func TestHangingCommitsReleaseConnections(t *testing.T) {
 			t.Fatalf("error is %v, want ErrOutcomeUnknown", err)
 		}
 	}
-	if err := insertNamed("lives"); err != nil {
-		t.Error(err)
-	}
+	processtest.Check(t, insertNamed("lives"))
 	for range rounds {
 		var group sync.WaitGroup
 		for range each {
 			group.Go(func() {
-				if err := insertNamed("hangs"); !errors.Is(err, database.ErrOutcomeUnknown) {
-					t.Errorf("error is %v, want ErrOutcomeUnknown", err)
-				}
+				processtest.IsError(t, insertNamed("hangs"), database.ErrOutcomeUnknown)
 			})
 		}
 		group.Wait()
 		processtest.WaitUntil(t, "a create is stored", func() bool { return insertNamed("lives") == nil })
 	}
 	hanging := query[int](t, opened, "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'")
-	if hanging != rounds*each {
-		t.Errorf("the server continues with %d commits, want %d", hanging, rounds*each)
-	}
+	processtest.Equal(t, hanging, rounds*each, "commits that the server continues with")
 }
 
 // A store is ready only while creates are committed.

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -95,9 +93,7 @@ func TestReadinessNeedsIndexes(t *testing.T) {
 	opened := openStore(t, url, newKeyset(t))
 	cluster.Exec(t, databaseOf(t, url), "DROP INDEX providers_idempotency_key")
 	err := opened.Ready(t.Context())
-	if !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), "a valid unique index on providers (created_by, kind, idempotency_key) is missing") {
-		t.Errorf("error is %v, want ErrUnavailable", err)
-	}
+	processtest.IsError(t, err, store.ErrUnavailable, "a valid unique index on providers (created_by, kind, idempotency_key) is missing")
 	cluster.Exec(t, databaseOf(t, url), "CREATE UNIQUE INDEX ON providers (created_by, kind, idempotency_key) WHERE idempotency_key IS NOT NULL")
 	awaitReady(t, opened)
 }
@@ -108,9 +104,7 @@ func TestStartWithoutStandby(t *testing.T) {
 	r, keyset := newReplicated(t, ""), newKeyset(t)
 	createEach(t, openStore(t, r.url, keyset), "before")
 	r.standby.Stop(t)
-	if err := openStore(t, r.url, keyset).Ready(t.Context()); !errors.Is(err, store.ErrUnavailable) {
-		t.Errorf("error is %v, want ErrUnavailable", err)
-	}
+	processtest.IsError(t, openStore(t, r.url, keyset).Ready(t.Context()), store.ErrUnavailable)
 }
 
 // While indexes are rebuilt under load, which leaves invalid ones at times, the schema has no faults.
@@ -165,9 +159,7 @@ func TestAddedColumns(t *testing.T) {
 		"ALTER TABLE providers ADD COLUMN note json, ADD COLUMN folded text GENERATED ALWAYS AS (lower(name)) STORED",
 		"UPDATE providers SET note = '{}'")
 	createEach(t, opened, "after")
-	if found := versions(); !maps.Equal(found, want) {
-		t.Errorf("versions are %x, want %x", found, want)
-	}
+	processtest.Equal(t, versions(), want, "versions")
 	if read, err := opened.Providers.Get(t.Context(), record.PK); err != nil || read.Common().Application.Slug != "a" {
 		t.Errorf("read %v, %v", read, err)
 	}
@@ -182,12 +174,8 @@ func tablesOf(t *testing.T, url string) []string {
 // requireForeign checks that a database is refused because of a table, and left unchanged.
 func requireForeign(t *testing.T, url, table string, err error) {
 	t.Helper()
-	if !errors.Is(err, database.ErrForeign) || !strings.Contains(err.Error(), `"`+table+`"`) {
-		t.Errorf("error is %v, want ErrForeign for %s", err, table)
-	}
-	if tables := tablesOf(t, url); !slices.Equal(tables, []string{table}) {
-		t.Errorf("tables are %q, want %s", tables, table)
-	}
+	processtest.IsError(t, err, database.ErrForeign, `"`+table+`"`)
+	processtest.Equal(t, tablesOf(t, url), []string{table}, "tables")
 }
 
 // If another program uses the name of any of providerd's tables, no tables are created.
@@ -233,12 +221,8 @@ func TestOtherTables(t *testing.T) {
 			} else if err != nil {
 				t.Error(err)
 			}
-			if err := openError(t, url); err != nil {
-				t.Errorf("Create: %v", err)
-			}
-			if err := createAlone(t, url); err != nil {
-				t.Errorf("over providerd's tables: %v", err)
-			}
+			processtest.CheckAs(t, openError(t, url), "Create")
+			processtest.CheckAs(t, createAlone(t, url), "over providerd's tables")
 		})
 	}
 }

@@ -114,9 +114,7 @@ func TestRandomAlphanumericIsUniform(t *testing.T) {
 	for _, r := range seal.RandomAlphanumeric(62 * perCharacter) {
 		counts[r]++
 	}
-	if len(counts) != 62 {
-		t.Errorf("%d different characters, want 62", len(counts))
-	}
+	processtest.Equal(t, len(counts), 62, "different characters")
 	// Six standard deviations of the binomial distribution are about 270.
 	for r, count := range counts {
 		if count < perCharacter-270 || count > perCharacter+270 {

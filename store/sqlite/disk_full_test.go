@@ -3,11 +3,9 @@
 package sqlite_test
 
 import (
-	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -48,9 +46,7 @@ func TestDiskFullOfBackup(t *testing.T) {
 		filling := make([]byte, int64(disk.Bavail)*disk.Bsize-size/2)
 		processtest.Must(t, os.WriteFile(filepath.Join(place, "filler"), filling, 0o600))
 		err = r.Backup(t.Context(), backup, noProgress, noCheck)
-		if !errors.Is(err, database.ErrFull) || !strings.Contains(err.Error(), "back up to "+backup) {
-			t.Errorf("error is %v", err)
-		}
+		processtest.IsError(t, err, database.ErrFull, "back up to "+backup)
 		if left, err := filepath.Glob(backup + "*"); err != nil || len(left) > 0 {
 			t.Errorf("files are %v, %v", left, err)
 		}

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -166,9 +165,7 @@ func TestStopWaitsForTransaction(t *testing.T) {
 	processtest.Must(t, r.commit(t.Context(), "beside it"))
 	processtest.Must(t, other.Command.Process.Signal(syscall.SIGCONT))
 	group.Wait()
-	if slugs := r.slugs(t); !slices.Equal(slugs, []string{"stopped", "beside it"}) {
-		t.Errorf("stored are %v", slugs)
-	}
+	processtest.Equal(t, r.slugs(t), []string{"stopped", "beside it"}, "stored entries")
 	r.close(t)
 }
 
@@ -207,9 +204,7 @@ func TestWALIsBoundedUnderLoad(t *testing.T) {
 		t.Errorf("the WAL has %d bytes, although it has no reader", wal)
 	}
 	r.close(t)
-	if !strings.Contains(log.String(), "WAL cannot be reset while another program reads an old snapshot") {
-		t.Errorf("log: %s", log.String())
-	}
+	processtest.Contains(t, log.String(), "WAL cannot be reset while another program reads an old snapshot")
 }
 
 func sizeOf(t rapid.TB, path string) int64 {

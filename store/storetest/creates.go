@@ -135,9 +135,7 @@ func (c *createsCheck) stored(ctx context.Context, t *rapid.T, database *store.S
 			t.Errorf("stored is %+v, %v, want %+v", record, err, want)
 		}
 	}
-	if created != len(c.model.records) {
-		t.Errorf("%d records are stored, want %d", created, len(c.model.records))
-	}
+	processtest.Equal(t, created, len(c.model.records), "stored records")
 	for letter := range strings.SplitSeq("abcdABCD", "") {
 		_, err := database.Providers.ByClientID(ctx, c.prefix+letter)
 		if taken := c.model.clientIDs[c.prefix+letter]; taken != (err == nil) || !taken && !errors.Is(err, store.ErrNotFound) {

@@ -173,9 +173,7 @@ func testFailingRows(t *testing.T, database *store.Store) {
 			t.Errorf("create %d: %v", i, err)
 		}
 	})
-	if records := stored(t, database); len(records) != 1+count*2/3 {
-		t.Errorf("%d records are stored, want %d", len(records), 1+count*2/3)
-	}
+	processtest.Equal(t, len(stored(t, database)), 1+count*2/3, "stored records")
 }
 
 // testEventsDuringCreates reads the log during creates, each time after the last event, and expects all events.
@@ -201,12 +199,8 @@ func testEventsDuringCreates(t *testing.T, database *store.Store) {
 		}
 	}
 	events := Collect(t, database.Events.List(t.Context(), event.Filter{}, 0))
-	if !reflect.DeepEqual(read, events) {
-		t.Error("what was read during the creates has other events, or another order")
-	}
-	if len(events) != count+1 {
-		t.Errorf("%d events, want one for each of %d creates and for a key", len(events), count)
-	}
+	processtest.Equal(t, read, events, "events read during the creates, and after them")
+	processtest.Equal(t, len(events), count+1, "events, for each create and a key")
 	for i, event := range events[1:] {
 		if event.ID <= events[i].ID {
 			t.Errorf("%+v follows %+v", event, events[i])

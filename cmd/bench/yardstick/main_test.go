@@ -19,7 +19,5 @@ func TestSharesOnlyGeneratedCode(t *testing.T) {
 			t.Errorf("the yardstick contains %s; an optimization there makes it faster, too", inside)
 		}
 	}
-	if shared != 3 {
-		t.Errorf("the yardstick contains %d packages of generated code instead of contract, model and api", shared)
-	}
+	processtest.Equal(t, shared, 3, "packages of generated code in the yardstick")
 }

@@ -59,9 +59,7 @@ func readAll(t *testing.T, database *store.Store) (found []Record) {
 		}
 		found = append(found, record)
 	}
-	if err := database.Close(); err != nil {
-		t.Error(err)
-	}
+	processtest.Check(t, database.Close())
 	return found
 }
 
@@ -94,18 +92,12 @@ func CheckFilled(t *testing.T, dir string, rows int) {
 			found++
 		}
 	}
-	if found != rows {
-		t.Errorf("found %d of the first providers, want %d", found, rows)
-	}
+	processtest.Equal(t, found, rows, "providers of the first ones")
 	database := openData(t, dir)
 	_, err := database.Keys.Reseal(t.Context(), func(_, total int64) {
-		if total != 0 {
-			t.Errorf("%d secrets are sealed with an old key", total)
-		}
+		processtest.Equal(t, total, 0, "secrets sealed with an old key")
 	})
-	if err := errors.Join(err, database.Close()); err != nil {
-		t.Error(err)
-	}
+	processtest.Check(t, err, database.Close())
 }
 
 // Execute runs SQL statements in a database, as another program would: that of a PostgreSQL URL, or a SQLite file.

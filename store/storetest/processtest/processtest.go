@@ -46,20 +46,6 @@ func Poll(condition func() error) error {
 	}
 }
 
-// failing is a test, or a check of rapid.
-type failing interface {
-	Helper()
-	Fatal(arguments ...any)
-}
-
-// Must fails the test if there is an error.
-func Must(t failing, errs ...error) {
-	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // Closing returns what was opened, and closes it with the test. It fails the test if it was not opened.
 func Closing[T io.Closer](t testing.TB, opened T, err error) T {
 	t.Helper()

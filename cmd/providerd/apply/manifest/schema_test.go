@@ -41,15 +41,11 @@ func TestSchemaTellsGoodFromBad(t *testing.T) {
 	for _, kind := range []string{"oauth2", "workspace_directory"} {
 		body := document.Paths.Value("/providers/" + kind + "/").Post.RequestBody.Value.Content["application/json"]
 		for name, example := range body.Examples {
-			if err := schema.Validate(map[string]any{kind: []any{example.Value.Value}}); err != nil {
-				t.Errorf("%s %s: %v", kind, name, err)
-			}
+			processtest.CheckAs(t, schema.Validate(map[string]any{kind: []any{example.Value.Value}}), "%s %s", kind, name)
 			count++
 		}
 	}
-	if count != 4 {
-		t.Errorf("the contract has %d examples, want 4", count)
-	}
+	processtest.Equal(t, count, 4, "examples in the contract")
 	const flow = `"authorization_flow": "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"`
 	for text, valid := range map[string]bool{
 		`{}`:             true,

@@ -63,9 +63,7 @@ func expectDigests(t *testing.T, dir string, count int, defaults map[string]any)
 			t.Errorf("%s: %d has the digest %s, not that of %s", line.Event, line.Subject, line.Digest, text)
 		}
 	}
-	if count != 0 {
-		t.Errorf("%d lines with a digest are missing", count)
-	}
+	processtest.Equal(t, count, 0, "missing lines with a digest")
 }
 
 // TestNullIsTheDefault sets every column that can be NULL and has a default to NULL, as in a row that is older than the column. Nothing
@@ -95,14 +93,10 @@ func TestNullIsTheDefault(t *testing.T) {
 	_, err = db.ExecContext(t.Context(), "PRAGMA ignore_check_constraints = on; UPDATE providers SET "+assignments)
 	processtest.Must(t, err, db.Close())
 	run("audit", "verify", "lines")
-	if again := run("provider", "list", "--reveal", "--output", "json"); again != shown {
-		t.Errorf("records are\n%s\nwant\n%s", again, shown)
-	}
+	processtest.Equal(t, run("provider", "list", "--reveal", "--output", "json"), shown, "records")
 	server = providerdtest.Serve(t, dir)
 	for path, body := range bodies {
-		if again := server.ExpectPost(t, client, http.StatusCreated, path, body, "first"); again != first[path] {
-			t.Errorf("a retry returns\n%s\nwant\n%s", again, first[path])
-		}
+		processtest.Equal(t, server.ExpectPost(t, client, http.StatusCreated, path, body, "first"), first[path], "record of a retry")
 	}
 }
 
@@ -123,9 +117,7 @@ func TestDigestsInTheManual(t *testing.T) {
 	}
 	for _, row := range rows[len(rows)-3:] {
 		text := strings.ReplaceAll(row, "\n", "")
-		if want := digest(key, []byte(text)); !strings.Contains(page, want) {
-			t.Errorf("the digest of %s is %s", text, want)
-		}
+		processtest.Contains(t, page, digest(key, []byte(text)))
 	}
 }
 

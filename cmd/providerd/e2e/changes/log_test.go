@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -236,9 +235,7 @@ func (l *log) expectCreated(t *testing.T, want ...int64) {
 			pks = append(pks, line.Subject)
 		}
 	}
-	if !slices.Equal(pks, want) {
-		t.Errorf("printed %v, want %v", pks, want)
-	}
+	processtest.Equal(t, pks, want, "printed providers")
 	processtest.Must(t, os.WriteFile(filepath.Join(l.site.Dir, "lines.jsonl"), []byte(output), 0o600))
 	// The secret of the inserted provider is that of another one.
 	providerdtest.ExpectExit(t, l.site.Command(t.Context(), "audit", "verify", "lines.jsonl"), providerdtest.ExitFailed,

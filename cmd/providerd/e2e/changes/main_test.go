@@ -162,8 +162,6 @@ func (m *model) compare(t *testing.T, s *site) {
 			t.Errorf("entry %+v is stored as %+v", e, r)
 		}
 	}
-	if len(pks) != len(m.entries) {
-		t.Errorf("%d entries are stored, want %d", len(pks), len(m.entries))
-	}
+	processtest.Equal(t, len(pks), len(m.entries), "stored entries")
 	m.pks = pks
 }

@@ -58,9 +58,7 @@ func measure(t *testing.T, dir, line, output string, status int) (peak int) {
 	child, err := processtest.Start(command)
 	processtest.Must(t, err)
 	peak = providerdtest.WaitPeakKiB(t, child)
-	if command.ProcessState.ExitCode() != status {
-		t.Errorf("%s: %v: %s", line, command.ProcessState, child.Stderr)
-	}
+	processtest.Equal(t, command.ProcessState.ExitCode(), status, "status of %s: %s", line, child.Stderr)
 	t.Logf("%s: %.1f s, at most %d MiB of memory", line, time.Since(begun).Seconds(), peak>>10)
 	return peak
 }

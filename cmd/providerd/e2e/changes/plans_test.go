@@ -55,9 +55,7 @@ func (s *site) expectUnchanged(t *testing.T, entries int) {
 	t.Helper()
 	url := s.anyServer().URL
 	checked := s.RunCommand(t, "apply", "-f", "model.yaml", "--server", url, "--token-file", "data/initial-token")
-	if want := fmt.Sprintf(" 0 created, %d unchanged,", entries); !strings.Contains(checked, want) {
-		t.Errorf("over HTTP: %s", checked)
-	}
+	processtest.Contains(t, checked, fmt.Sprintf(" 0 created, %d unchanged,", entries))
 }
 
 // kill runs a command and kills it at a random time after it has printed its plan, unless it ends before.

@@ -157,14 +157,10 @@ func TestReferencePage(t *testing.T) {
 	if prefilled := strings.Join(values, ""); len(values) < 2 || prefilled != "" {
 		t.Errorf("%d headers are prefilled with %q, want none", len(values), prefilled)
 	}
-	if !strings.Contains(response, `"client_secret"`) {
-		t.Errorf("the response is %s", response)
-	}
+	processtest.Contains(t, response, `"client_secret"`)
 	b.run(t, setBody(`{"name": " ", "sub_mode": "x", "redirect_uri": ""}`), send(http.StatusBadRequest, &response))
 	for _, part := range []string{"/name", "/sub_mode", "/authorization_flow", "/redirect_uri", "validation-failed"} {
-		if !strings.Contains(response, part) {
-			t.Errorf("%q is not in %s", part, response)
-		}
+		processtest.Contains(t, response, part)
 	}
 	b.run(t,
 		setBody(`{"name": "Another", "authorization_flow": "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"}`),
@@ -174,9 +170,7 @@ func TestReferencePage(t *testing.T) {
 		t.Errorf("faults in the browser: %v", faults)
 	}
 	server.Stop(t)
-	if pks := providerdtest.StoredPKs(t, server.Dir); len(pks) != 2 {
-		t.Errorf("the providers %v are stored, want two", pks)
-	}
+	processtest.Equal(t, len(providerdtest.StoredPKs(t, server.Dir)), 2, "stored providers")
 }
 
 // readOperation reads the fields and the samples of an operation, and which response is shown first.

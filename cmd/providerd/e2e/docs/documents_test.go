@@ -56,9 +56,7 @@ func TestReadmeWorks(t *testing.T) {
 	if !maps.EqualFunc(shown, response, reflect.DeepEqual) {
 		t.Errorf("the response is %v, the README shows %v", response, shown)
 	}
-	if pks := providerdtest.StoredPKs(t, dir); len(pks) != 1 {
-		t.Errorf("the README stores %v, want 1 provider", pks)
-	}
+	processtest.Equal(t, len(providerdtest.StoredPKs(t, dir)), 1, "providers stored by the README")
 }
 
 // runProgram compiles a Go program in this module, runs it in a directory with additional environment variables, and
@@ -264,11 +262,7 @@ func TestKubernetesJob(t *testing.T) {
 		t.Errorf("the volumes are mounted at %v", paths)
 	}
 	messages := providerdtest.RunCommand(t, root, append(arguments, "--recursive")...)
-	if !strings.Contains(messages, "1 entry: 1 created") {
-		t.Errorf("messages are %s", messages)
-	}
+	processtest.Contains(t, messages, "1 entry: 1 created")
 	messages = providerdtest.RunCommand(t, root, arguments...)
-	if !strings.Contains(messages, "1 entry: 0 created, 1 unchanged") {
-		t.Errorf("messages are %s", messages)
-	}
+	processtest.Contains(t, messages, "1 entry: 0 created, 1 unchanged")
 }

@@ -159,16 +159,12 @@ func TestManualBacksUp(t *testing.T) {
 	server.Stop(t)
 	providerdtest.RunCommand(t, dir, "provider", "delete", "1", "2", "--yes")
 	providerdtest.RunShell(t, dir, examples[2].Commands)
-	if pks := providerdtest.StoredPKs(t, dir); !slices.Equal(pks, want) {
-		t.Errorf("restored %v", pks)
-	}
+	processtest.Equal(t, providerdtest.StoredPKs(t, dir), want, "restored providers")
 	for _, name := range []string{"backup.db", "keyset.copy.json"} {
 		processtest.Must(t, os.Rename(filepath.Join(dir, name), filepath.Join(other, name)))
 	}
 	providerdtest.RunShell(t, other, examples[3].Commands)
-	if pks := providerdtest.StoredPKs(t, other); !slices.Equal(pks, want) {
-		t.Errorf("restored %v elsewhere", pks)
-	}
+	processtest.Equal(t, providerdtest.StoredPKs(t, other), want, "providers restored elsewhere")
 	providerdtest.CheckFilled(t, other, len(want))
 }
 
@@ -190,9 +186,7 @@ func TestManualRestoresOlderBackup(t *testing.T) {
 	server.Stop(t)
 	refused := providerdtest.Command(t.Context(), dir, "restore", "older.db", "--replace")
 	providerdtest.ExpectExit(t, refused, providerdtest.ExitFailed, `lacks master key \d+`)
-	if pks := providerdtest.StoredPKs(t, dir); len(pks) != 5 {
-		t.Errorf("after a restore that was refused, %v are stored", pks)
-	}
+	processtest.Equal(t, len(providerdtest.StoredPKs(t, dir)), 5, "providers after a restore that was refused")
 	providerdtest.RunShell(t, dir, restore)
 	providerdtest.RunShell(t, dir, drop)
 	providerdtest.CheckFilled(t, dir, 3)

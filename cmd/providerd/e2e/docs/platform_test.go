@@ -89,15 +89,12 @@ func TestPlatformParsesSettings(t *testing.T) {
 	const hidden = "SELECT column_name FROM information_schema.columns WHERE table_name = 'providers' EXCEPT " +
 		"SELECT column_name FROM information_schema.columns WHERE table_name = 'platform_providers' ORDER BY 1"
 	command := "psql --no-align --tuples-only '" + p.asAdmin + "' --command \"" + hidden + `"`
-	if got := providerdtest.RunShell(t, p.Dir, command); got != "generated\nidempotency_key\nremote_address\nrequest_id\nsecret\nuid\n" {
-		t.Errorf("the platform does not see the columns %s", got)
-	}
+	processtest.Equal(t, providerdtest.RunShell(t, p.Dir, command),
+		"generated\nidempotency_key\nremote_address\nrequest_id\nsecret\nuid\n", "columns that the platform sees")
 	got := p.query(t, "SELECT * FROM platform_settings ORDER BY pk")
 	const want = "1|{https://a.example.com/,myapp:b}|{3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e02,3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01}|{}|{}|" +
 		"0.020001|7200.0|604799999524800.0|wiki|Wiki||\n2||{}|{}|{}||||||wiki|Wiki\n"
-	if got != want {
-		t.Errorf("the settings are\n%s\nwant\n%s", got, want)
-	}
+	processtest.Equal(t, got, want, "settings")
 }
 
 // TestManualOpensSecrets opens secrets with the programs in Node and Java, after a rotation and a new master key, of

@@ -134,9 +134,7 @@ func holdHeaders(t *testing.T, server *providerdtest.Server, fields string) {
 	}
 	processtest.Must(t, open.Wait())
 	status := server.Send(t, contracttest.Client(t), http.MethodGet, "/healthz", "", "", nil)
-	if status != http.StatusOK {
-		t.Errorf("healthz: %d", status)
-	}
+	processtest.Equal(t, status, http.StatusOK, "status of healthz")
 	for _, connection := range held {
 		_ = connection.Close()
 	}
@@ -151,17 +149,11 @@ func TestHalfClosedConnections(t *testing.T) {
 	const body, creates = providerdtest.OAuth2Body, 50
 	header := createHeader(providerdtest.OAuth2Path, providerdtest.Token(t, dir), len(body)) + "\r\n"
 	for range creates {
-		if status := halfClose(t, server, header+body); status != http.StatusCreated {
-			t.Errorf("status is %d", status)
-		}
+		processtest.Equal(t, halfClose(t, server, header+body), http.StatusCreated, "status")
 	}
-	if status := halfClose(t, server, header+body[1:]); status != http.StatusBadRequest {
-		t.Errorf("status of a truncated body is %d", status)
-	}
+	processtest.Equal(t, halfClose(t, server, header+body[1:]), http.StatusBadRequest, "status of a truncated body")
 	server.Stop(t)
-	if stored := len(providerdtest.StoredPKs(t, dir)); stored != creates {
-		t.Errorf("%d records are stored, want %d", stored, creates)
-	}
+	processtest.Equal(t, len(providerdtest.StoredPKs(t, dir)), creates, "stored records")
 	checkCanceled(t, server.Stderr.String(), 1)
 }
 

@@ -74,9 +74,7 @@ func failToPrint(t *testing.T, dir string, stdout *os.File, line string) string 
 	var stderr strings.Builder
 	command.Stdout, command.Stderr = stdout, &stderr
 	_ = command.Run()
-	if status := command.ProcessState.ExitCode(); status != providerdtest.ExitFailed {
-		t.Errorf("%s: exit status is %d: %s", line, status, stderr.String())
-	}
+	processtest.Equal(t, command.ProcessState.ExitCode(), providerdtest.ExitFailed, "exit status of %s: %s", line, stderr.String())
 	return stderr.String()
 }
 
@@ -179,9 +177,7 @@ func TestAllOutputIsJSON(t *testing.T) {
 	for _, want := range []string{
 		"did you mean PROVIDERD_DATABASE?", "plain HTTP", "wrote an access token", "serving the API", "can read the metrics",
 	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("%q is missing", want)
-		}
+		processtest.Contains(t, text, want)
 	}
 	if strings.Contains(text, `"msg":"request"`) {
 		t.Errorf("a request is logged: %s", text)

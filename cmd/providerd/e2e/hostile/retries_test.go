@@ -67,9 +67,7 @@ func (c *retryingCrowd) attack(t *testing.T, retries, stalls int, duration time.
 		senders.Go(func() {
 			const small = `{"name":"n","delegated_subject":"a@b.c","default_group_email_domain":"b.c","credentials":{}}`
 			for ctx.Err() == nil {
-				if err := c.retry(client, tokens[i%5], small, http.StatusUnprocessableEntity); err != nil {
-					t.Error(err)
-				}
+				processtest.Check(t, c.retry(client, tokens[i%5], small, http.StatusUnprocessableEntity))
 			}
 		})
 	}

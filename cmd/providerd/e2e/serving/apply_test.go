@@ -87,9 +87,7 @@ func (r *applyRig) apply(t *testing.T, wantStatus, drifted int) (unchanged int, 
 		counts["created"]+counts["unchanged"] != applyEntries-drifted {
 		t.Errorf("the outcomes are %v, want %d drifted", counts, drifted)
 	}
-	if stored := len(providerdtest.StoredPKs(t, r.dir)); stored != applyEntries {
-		t.Errorf("%d records are stored, want %d", stored, applyEntries)
-	}
+	processtest.Equal(t, len(providerdtest.StoredPKs(t, r.dir)), applyEntries, "stored records")
 	return counts["unchanged"], child.Stderr.String() + child.Stdout.String()
 }
 
@@ -99,9 +97,7 @@ func TestApplyCreatesEachEntryOnce(t *testing.T) {
 	expect := func(status, wantUnchanged, drifted int) (printed string) {
 		t.Helper()
 		unchanged, printed := r.apply(t, status, drifted)
-		if unchanged != wantUnchanged {
-			t.Errorf("%d entries are unchanged, want %d", unchanged, wantUnchanged)
-		}
+		processtest.Equal(t, unchanged, wantUnchanged, "unchanged entries")
 		return printed
 	}
 	expect(0, 0, 0)
@@ -113,9 +109,7 @@ func TestApplyCreatesEachEntryOnce(t *testing.T) {
 
 	providerdtest.Run(t, "sed", "--in-place", "s/{n: 7}/{n: 8}/", filepath.Join(r.dir, "providers.yaml"))
 	printed := expect(providerdtest.ExitDiffers, applyEntries-1, 1)
-	if !strings.Contains(printed, "\"line\": 430,\n    \"column\": 76,\n    \"outcome\": \"drifted\",") {
-		t.Errorf("apply printed %s", printed)
-	}
+	processtest.Contains(t, printed, "\"line\": 430,\n    \"column\": 76,\n    \"outcome\": \"drifted\",")
 }
 
 func TestApplyEndsWellHoweverItIsStopped(t *testing.T) {

@@ -62,9 +62,7 @@ func TestDiskFullWAL(t *testing.T) {
 		t.Errorf("the WAL was never full: %d bytes, %v", wal.Size(), err)
 	}
 	server.Stop(t)
-	if stored := len(providerdtest.StoredPKs(t, dir)); stored != 1+creates-refusals {
-		t.Errorf("%d are stored, %d were acknowledged", stored, 1+creates-refusals)
-	}
+	processtest.Equal(t, len(providerdtest.StoredPKs(t, dir)), 1+creates-refusals, "stored records")
 }
 
 // withFaults returns a directory for a server, and the environment with which a disk call of the server fails while
@@ -95,9 +93,7 @@ func TestFailedCommit(t *testing.T) {
 				create("before", http.StatusCreated)
 				processtest.Must(t, os.WriteFile(filepath.Join(dir, call), nil, 0o600))
 				problem := create("during", http.StatusServiceUnavailable)
-				if !strings.Contains(problem, `"/problems/outcome-unknown"`) {
-					t.Errorf("problem is %s", problem)
-				}
+				processtest.Contains(t, problem, `"/problems/outcome-unknown"`)
 				if restart {
 					server.Kill(t)
 				}
@@ -109,9 +105,7 @@ func TestFailedCommit(t *testing.T) {
 				create("during", http.StatusCreated)
 				create("after", http.StatusCreated)
 				server.Stop(t)
-				if pks := providerdtest.StoredPKs(t, dir); len(pks) != 3 {
-					t.Errorf("stored pks are %v, want 3", pks)
-				}
+				processtest.Equal(t, len(providerdtest.StoredPKs(t, dir)), 3, "stored records")
 				providerdtest.CheckIntegrity(t, filepath.Join(dir, "data", "providerd.db"))
 			})
 		}
@@ -139,9 +133,7 @@ func TestFailedCheckpoint(t *testing.T) {
 		server.Create(t, client)
 	}
 	server.Stop(t)
-	if stored := providerdtest.StoredPKs(t, dir); len(stored) != 2*untilReset {
-		t.Errorf("%d records are stored, want %d", len(stored), 2*untilReset)
-	}
+	processtest.Equal(t, len(providerdtest.StoredPKs(t, dir)), 2*untilReset, "stored records")
 	providerdtest.CheckIntegrity(t, filepath.Join(dir, "data", "providerd.db"))
 }
 
@@ -168,9 +160,7 @@ func TestKilledUnderLoad(t *testing.T) {
 		again := providerdtest.Serve(t, dir)
 		for name := range sent.Failures {
 			record, err := again.CreateOnce(client, name)
-			if err != nil {
-				t.Errorf("retry of %s: %v", name, err)
-			}
+			processtest.CheckAs(t, err, "retry of %s", name)
 			sent.Creates[name] = record
 		}
 		for name, record := range sent.Creates {
@@ -210,9 +200,7 @@ func TestServersTakeTurns(t *testing.T) {
 		processtest.WaitUntil(t, "the second server waits", func() bool { return waits.MatchString(messages.String()) })
 		expectState(t, manager, "EXTEND_TIMEOUT_USEC=65000000\nSTATUS=waiting for another server to stop")
 		server.Create(t, client)
-		if stored := providerdtest.StoredPKs(t, dir); len(stored) != round+1 {
-			t.Errorf("%d records are stored, want %d", len(stored), round+1)
-		}
+		processtest.Equal(t, len(providerdtest.StoredPKs(t, dir)), round+1, "stored records")
 		if round%2 == 0 {
 			server.Kill(t)
 		} else {

@@ -32,9 +32,7 @@ func mount(t *testing.T, path string, arguments ...string) {
 	processtest.NeedRoot(t)
 	providerdtest.Run(t, "mount", append(arguments, path)...)
 	t.Cleanup(func() {
-		if err := syscall.Unmount(path, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
+		processtest.Check(t, syscall.Unmount(path, syscall.MNT_DETACH))
 	})
 }
 
@@ -92,9 +90,7 @@ func TestDiskFull(t *testing.T) {
 	server.Stop(t)
 	stored := len(providerdtest.StoredPKs(t, dir))
 	t.Logf("acknowledged %d, refused %d, stored %d", acknowledged, refused, stored)
-	if stored != acknowledged {
-		t.Errorf("%d creates are stored, want the %d acknowledged ones", stored, acknowledged)
-	}
+	processtest.Equal(t, stored, acknowledged, "stored records")
 	providerdtest.CheckIntegrity(t, filepath.Join(dir, "data", "providerd.db"))
 }
 
@@ -148,9 +144,8 @@ func TestLockOfAnotherProgram(t *testing.T) {
 		status, text := providerdtest.Get(t, server.URL+"/readyz")
 		return status == http.StatusOK && strings.Contains(text, "another program locks the database")
 	})
-	if count := strings.Count(server.Stderr.String(), "another program holds the lock of the database"); count != 1 {
-		t.Errorf("the log says %d times what creates wait for: %s", count, server.Stderr)
-	}
+	processtest.Equal(t, strings.Count(server.Stderr.String(), "another program holds the lock of the database"),
+		1, "times that the log says what creates wait for: %s", server.Stderr)
 	if waited := providerdtest.Scrape(t, ops)["providerd_lock_wait_seconds_total"]; waited < 5 {
 		t.Errorf("creates have waited %v s by the metric", waited)
 	}

@@ -47,9 +47,7 @@ func TestLifeCycle(t *testing.T) {
 	if err := server.Wait(); err != nil {
 		t.Errorf("exit: %v: %s", err, server.Stderr)
 	}
-	if stored := providerdtest.StoredPKs(t, dir); len(stored) != 1 {
-		t.Errorf("%d records are stored, want 1", len(stored))
-	}
+	processtest.Equal(t, len(providerdtest.StoredPKs(t, dir)), 1, "stored records")
 }
 
 // expectState reads the next notification, except pings of the watchdog, which must be want.

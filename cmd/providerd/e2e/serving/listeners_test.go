@@ -25,9 +25,7 @@ func TestTLS(t *testing.T) {
 	providerdtest.WriteCertificateValid(t, dir, 9, time.Now().Add(-time.Hour), time.Now())
 	expired := providerdtest.Serve(t, dir, "--tls-cert", "cert.pem", "--tls-key", "key.pem")
 	expired.Stop(t)
-	if !strings.Contains(expired.Stderr.String(), "the certificate has expired, so clients refuse connections") {
-		t.Errorf("log is %s", expired.Stderr)
-	}
+	processtest.Contains(t, expired.Stderr.String(), "the certificate has expired, so clients refuse connections")
 	providerdtest.WriteCertificate(t, dir, 1)
 	server := providerdtest.Serve(t, dir, "--tls-cert", "cert.pem", "--tls-key", "key.pem")
 	address, ok := strings.CutPrefix(server.URL, "https://")
@@ -72,9 +70,7 @@ func TestTLS(t *testing.T) {
 		return strings.Count(server.Stderr.String(), "cannot load certificate") == 4
 	})
 	server.Stop(t)
-	if log := server.Stderr.String(); !strings.Contains(log, "private key does not match public key") {
-		t.Errorf("log is %s", log)
-	}
+	processtest.Contains(t, server.Stderr.String(), "private key does not match public key")
 	client.CloseIdleConnections()
 }
 
@@ -100,19 +96,13 @@ func TestTrustedProxy(t *testing.T) {
 	} {
 		header := http.Header{"Content-Type": {"application/json"}, "X-Forwarded-For": {request.forwarded}}
 		status := server.Send(t, http.DefaultClient, http.MethodPost, providerdtest.OAuth2Path, request.token, providerdtest.OAuth2Body, header)
-		if status != request.want {
-			t.Errorf("%s, %s: status is %d, want %d", request.token, request.forwarded, status, request.want)
-		}
+		processtest.Equal(t, status, request.want, "status for %s, %s", request.token, request.forwarded)
 	}
-	if malformed := providerdtest.Scrape(t, ops)["providerd_malformed_forwarded_total"]; malformed != 1 {
-		t.Errorf("%v requests are counted as malformed, want 1", malformed)
-	}
+	processtest.Equal(t, providerdtest.Scrape(t, ops)["providerd_malformed_forwarded_total"], 1, "requests counted as malformed")
 	audit := providerdtest.RunCommand(t, dir, "audit")
 	server.Stop(t)
 	for _, want := range []string{" 192.0.2.1\n", " 127.0.0.1\n"} {
-		if !strings.Contains(audit, want) {
-			t.Errorf("the audit lacks %s: %s", want, audit)
-		}
+		processtest.Contains(t, audit, want)
 	}
 	if log := server.Stderr.String(); strings.Count(log, " client=192.0.2.") != 5 || strings.Contains(log, "203.0.113.9") {
 		t.Errorf("the log is %s", log)

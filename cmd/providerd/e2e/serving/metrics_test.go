@@ -205,9 +205,8 @@ func TestMemoryLimit(t *testing.T) {
 	t.Parallel()
 	for variable, want := range map[string]float64{"": 176 << 20, "GOMEMLIMIT=100MiB": 100 << 20} {
 		server := providerdtest.Serve(t, t.TempDir(), append(strings.Fields(variable), "--ops-listen", "127.0.0.1:0")...)
-		if got := providerdtest.Scrape(t, providerdtest.OpsURL(t, server))["go_gc_gomemlimit_bytes"]; got != want {
-			t.Errorf("with %q, the limit is %v bytes, want %v", variable, got, want)
-		}
+		processtest.Equal(t, providerdtest.Scrape(t, providerdtest.OpsURL(t, server))["go_gc_gomemlimit_bytes"],
+			want, "limit with %q", variable)
 		server.Stop(t)
 	}
 }

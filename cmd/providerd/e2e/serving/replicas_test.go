@@ -39,9 +39,7 @@ func TestReplicasRace(t *testing.T) {
 		for try := range tries {
 			group.Go(func() {
 				record, err := providerdtest.ErrorUnlessCreated(create(try, fmt.Sprint("key-", i), ""))
-				if err != nil {
-					t.Errorf("key %d: %v", i, err)
-				}
+				processtest.CheckAs(t, err, "key %d", i)
 				journal.Acknowledge(record)
 			})
 			group.Go(func() {
@@ -56,9 +54,7 @@ func TestReplicasRace(t *testing.T) {
 		}
 	}
 	group.Wait()
-	if len(journal.Creates) != 2*keys {
-		t.Errorf("%d names are acknowledged, want %d", len(journal.Creates), 2*keys)
-	}
+	processtest.Equal(t, len(journal.Creates), 2*keys, "acknowledged names")
 	journal.Compare(t, f.Stored(t, f.URL))
 	f.Stop(t)
 }

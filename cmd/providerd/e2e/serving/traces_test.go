@@ -93,9 +93,7 @@ func (c tracedCall) send(t *testing.T, server *providerdtest.Server) {
 		"Content-Type": {"application/json"}, "X-Request-Id": {c.name}, "Idempotency-Key": {c.key},
 		"Traceparent": c.traceparent, "Tracestate": {"vendor=canary"}, "User-Agent": {"canary"}, "Baggage": {"canary=canary"},
 	})
-	if status != c.status {
-		t.Errorf("%s: status is %d, want %d", c.name, status, c.status)
-	}
+	processtest.Equal(t, status, c.status, "status of %s", c.name)
 }
 
 // check checks the spans and the log line of the request.
@@ -143,9 +141,7 @@ func (c tracedCall) check(t *testing.T, spans []*tracepb.Span, line map[string]a
 			t.Errorf("%s: the span %v has the part %v, want %v", c.name, root, part, want)
 		}
 	}
-	if names != c.parts {
-		t.Errorf("%s: child spans are %q, want %q", c.name, names, c.parts)
-	}
+	processtest.Equal(t, names, c.parts, "child spans of %s", c.name)
 }
 
 // logLines returns the lines of a JSON log.
@@ -250,9 +246,8 @@ func TestTracesOfSharedTransactions(t *testing.T) {
 		}
 	}
 	const all = callers * each
-	if want := map[string]int{"POST " + providerdtest.OAuth2Path: all, "validate": all, "queue": all, "commit": all}; !maps.Equal(count, want) {
-		t.Errorf("spans are %v, want %v", count, want)
-	}
+	processtest.Equal(t, count,
+		map[string]int{"POST " + providerdtest.OAuth2Path: all, "validate": all, "queue": all, "commit": all}, "spans")
 	for _, span := range spans {
 		size := sizes[span.GetStartTimeUnixNano()]
 		if span.GetName() != "commit" {
@@ -265,7 +260,5 @@ func TestTracesOfSharedTransactions(t *testing.T) {
 	if largest < 2 {
 		t.Error("no creates shared a transaction")
 	}
-	if name := resource["service.name"]; name != "mine" {
-		t.Errorf("the service name is %q", name)
-	}
+	processtest.Equal(t, resource["service.name"], "mine", "service name")
 }

@@ -69,9 +69,7 @@ func TestDistImage(t *testing.T) {
 	processtest.NeedPrograms(t, "buildah", "buildah")
 	example := providerdtest.Examples(t, "service.md", 1)[0].Commands
 	for _, option := range []string{"--file cmd/providerd/deploy/Dockerfile ", "--read-only ", ":/data "} {
-		if !strings.Contains(example, option) {
-			t.Errorf("the manual runs the image without %q, which is tested", option)
-		}
+		processtest.Contains(t, example, option)
 	}
 	b := builder(t.TempDir())
 	dir, commit := buildContext(t)
@@ -85,9 +83,7 @@ func TestDistImage(t *testing.T) {
 		"ExposedPorts":     "map[8080/tcp:{}]",
 	} {
 		format := "{{.Docker.Config." + setting + "}}"
-		if got := b.run(t, "inspect", "--type", "image", "--format", format, "providerd"); got != want {
-			t.Errorf("%s is %s, want %s", setting, got, want)
-		}
+		processtest.Equal(t, b.run(t, "inspect", "--type", "image", "--format", format, "providerd"), want, "%s", setting)
 	}
 	container := b.run(t, "from", "--pull-never", "providerd")
 	authorities := filepath.Join(b.run(t, "mount", container), "etc/ssl/certs/ca-certificates.crt")
@@ -97,9 +93,7 @@ func TestDistImage(t *testing.T) {
 	inContainer := func(line string) []string {
 		return append([]string{"run", "--isolation", "chroot", container, "--", "/bin/providerd"}, strings.Fields(line)...)
 	}
-	if version := b.run(t, inContainer("version")...); !strings.Contains(version, "\ncommit "+commit+"\n") {
-		t.Errorf("version prints %q, want the commit %s", version, commit)
-	}
+	processtest.Contains(t, b.run(t, inContainer("version")...), "\ncommit "+commit+"\n")
 	server := providerdtest.MustStart(t, b.command(t, inContainer("serve --listen 127.0.0.1:0")...))
 	dir = t.TempDir()
 	token := b.run(t, inContainer("token create --name ci --allow all")...)

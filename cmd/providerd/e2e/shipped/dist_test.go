@@ -159,9 +159,7 @@ COMP_LINE="providerd ver" COMP_POINT=13 $(complete -p providerd | sed -E "s/.* -
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if output := afterInstalling(t, install, use.commands); !strings.Contains(output, use.want) {
-				t.Errorf("output is %q, which does not contain %q", output, use.want)
-			}
+			processtest.Contains(t, afterInstalling(t, install, use.commands), use.want)
 		})
 	}
 }

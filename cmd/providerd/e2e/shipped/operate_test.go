@@ -128,7 +128,5 @@ func TestRequestsOfRelease(t *testing.T) {
 			t.Errorf("%s: status is %d", head, response.StatusCode)
 		}
 	}
-	if len(requests) != 8 {
-		t.Errorf("there are %d requests, want 8", len(requests))
-	}
+	processtest.Equal(t, len(requests), 8, "requests")
 }

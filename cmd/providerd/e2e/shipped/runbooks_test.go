@@ -40,16 +40,12 @@ func TestEachAlertHasRunbook(t *testing.T) {
 	for _, rule := range rules {
 		want = append(want, rule.Alert)
 		wantURL := "{{ $externalLabels.providerd_manual }}/" + runbook + "#" + strings.ToLower(rule.Alert)
-		if rule.Annotations.RunbookURL != wantURL {
-			t.Errorf("runbook_url of %s is %q, want %q", rule.Alert, rule.Annotations.RunbookURL, wantURL)
-		}
+		processtest.Equal(t, rule.Annotations.RunbookURL, wantURL, "runbook_url of %s", rule.Alert)
 	}
 	got := matches(t, `(?m)^## (Providerd.+)$`)
 	slices.Sort(want)
 	slices.Sort(got)
-	if !slices.Equal(got, want) {
-		t.Errorf("the runbook has the sections %q, the alerts need %q", got, want)
-	}
+	processtest.Equal(t, got, want, "sections of the runbook, and those that the alerts need")
 }
 
 // TestOpsListenerServesManual follows the links of the alerts and of all pages, and turns the pages.
@@ -86,9 +82,7 @@ func TestOpsListenerServesManual(t *testing.T) {
 	for page := []string{"", ""}; page != nil; turned++ {
 		page = regexp.MustCompile(`rel="next" href="([^"]+)"`).FindStringSubmatch(texts["/manual/"+page[1]])
 	}
-	if turned != len(pages) {
-		t.Errorf("turned %d pages of %d", turned, len(pages))
-	}
+	processtest.Equal(t, turned, len(pages), "pages turned")
 	for name, want := range map[string]int{"/manual/missing.md": http.StatusNotFound, "/manual/../metrics": http.StatusOK, "/": http.StatusOK} {
 		if status, _ := providerdtest.Get(t, ops+name); status != want {
 			t.Errorf("%s returns %d, want %d", name, status, want)
@@ -130,9 +124,7 @@ func TestEachProblemHasRunbook(t *testing.T) {
 	}
 	slices.Sort(types)
 	slices.Sort(got)
-	if !slices.Equal(got, types) {
-		t.Errorf("the runbook lists %q, the problem types are %q", got, types)
-	}
+	processtest.Equal(t, got, types, "problem types in the runbook")
 	contract := providerdtest.ReadFile(t, "openapi.yaml")
 	for _, match := range regexp.MustCompile(`type: /problems/(\S+)`).FindAllStringSubmatch(contract, -1) {
 		if !slices.Contains(types, match[1]) {

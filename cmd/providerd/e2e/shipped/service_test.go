@@ -105,9 +105,7 @@ func TestServiceUnderSystemd(t *testing.T) {
 	}
 
 	// One provider was in the backup, and three were created after the restore.
-	if count := s.run(t, databaseOfService+" providerd provider list --output json | grep --count pk"); count != "4" {
-		t.Errorf("%s providers are stored, want 4", count)
-	}
+	processtest.Equal(t, s.run(t, databaseOfService+" providerd provider list --output json | grep --count pk"), "4", "stored providers")
 	s.expectPrivateFiles(t)
 }
 
@@ -115,9 +113,7 @@ func TestServiceUnderSystemd(t *testing.T) {
 // limit.
 func (s service) expectConfined(t *testing.T) {
 	for name, want := range map[string]string{"LimitCORE": "0", "MemoryMax": "536870912"} {
-		if got := s.property(t, name); got != want {
-			t.Errorf("%s is %s, want %s", name, got, want)
-		}
+		processtest.Equal(t, s.property(t, name), want, "%s", name)
 	}
 	status := s.run(t, "cat /proc/$(systemctl show --property MainPID --value providerd)/status")
 	for _, line := range []string{
@@ -134,9 +130,7 @@ func (s service) expectBackup(t *testing.T) {
 	const backup = "cd /var/lib/providerd-backup && grep --quiet '^providerd_backup_success 1$' /run/providerd-backup/providerd-backup.prom && " +
 		"cp providerd-*.db /tmp/copy.db && providerd provider list --database /tmp/copy.db --keyset /var/lib/providerd/keyset.json"
 	s.run(t, "systemctl start providerd-backup")
-	if listed := s.run(t, backup); !strings.Contains(listed, "oauth2") {
-		t.Errorf("the backup has %s", listed)
-	}
+	processtest.Contains(t, s.run(t, backup), "oauth2")
 }
 
 // expectRestart sends a signal and fails t unless systemd restarts the service and logs the reason.
@@ -146,9 +140,7 @@ func (s service) expectRestart(t *testing.T, signal, reason string) {
 	s.run(t, "systemctl kill --signal="+signal+" providerd")
 	processtest.WaitUntil(t, "systemd restarts the service", func() bool { return s.property(t, "NRestarts") != before })
 	s.expectCreates(t)
-	if journal := s.run(t, "journalctl --no-pager --output cat"); !strings.Contains(journal, reason) {
-		t.Errorf("the journal has no %q: %s", reason, journal)
-	}
+	processtest.Contains(t, s.run(t, "journalctl --no-pager --output cat"), reason)
 }
 
 // expectDrained restarts the service. While it drains, it must not be ready but must still create. Its drain delay is
@@ -160,9 +152,7 @@ func (s service) expectDrained(t *testing.T) {
 	server.ExpectReadiness(t, "draining")
 	server.Create(t, s.client)
 	processtest.WaitUntil(t, "the service has stopped", func() bool { return s.property(t, "ActiveState") != "deactivating" })
-	if result := s.property(t, "Result"); result != "success" {
-		t.Errorf("the result of the service is %s, want success", result)
-	}
+	processtest.Equal(t, s.property(t, "Result"), "success", "result of the service")
 	s.run(t, "systemctl start providerd")
 	s.expectCreates(t)
 }
@@ -182,25 +172,18 @@ PROVIDERD_TLS_KEY=/var/lib/providerd/key.pem
 end
 systemctl restart providerd`)
 	address, before := strings.TrimPrefix(s.process(t).URL, "https://"), s.property(t, "MainPID")
-	if serial := providerdtest.ServedSerial(t, address); serial != 1 {
-		t.Errorf("certificate %d is served, want 1", serial)
-	}
+	processtest.Equal(t, providerdtest.ServedSerial(t, address), 1, "serial number")
 	installFrom(second)
-	if serial := providerdtest.ServedSerial(t, address); serial != 2 {
-		t.Errorf("after the change, certificate %d is served, want 2", serial)
-	}
+	processtest.Equal(t, providerdtest.ServedSerial(t, address), 2, "serial number after the change")
 	s.expectCreates(t)
-	if after := s.property(t, "MainPID"); after != before {
-		t.Errorf("process %s has replaced process %s", after, before)
-	}
+	processtest.Equal(t, s.property(t, "MainPID"), before, "process")
 }
 
 // expectPrivateFiles fails t unless the directory of the service and all files in it are private to its user.
 func (s service) expectPrivateFiles(t *testing.T) {
 	user := s.run(t, "stat --format=%u "+serviceDir)
-	if files := s.run(t, "find "+serviceDir+` -printf '%U %y %m\n' | sort --unique`); files != user+" d 700\n"+user+" f 600" {
-		t.Errorf("owners, types and modes are %q, want those of user %s with 700 and 600", files, user)
-	}
+	processtest.Equal(t, s.run(t, "find "+serviceDir+` -printf '%U %y %m\n' | sort --unique`),
+		user+" d 700\n"+user+" f 600", "owners, types and modes")
 }
 
 // checkRunbooks runs the commands of the runbooks for alerts, except those for PostgreSQL, with the real systemctl and

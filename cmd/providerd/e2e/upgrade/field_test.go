@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -158,9 +157,7 @@ func testRecordsBeforeAField(t *testing.T, newer, url string) {
 		if create.path == providerdtest.OAuth2Path {
 			create.record["later"] = "always"
 		}
-		if again := post(http.StatusCreated, create.path, create.body, create.key); !reflect.DeepEqual(again, create.record) {
-			t.Errorf("a retry returns %v, want %v", again, create.record)
-		}
+		processtest.Equal(t, post(http.StatusCreated, create.path, create.body, create.key), create.record, "record of a retry")
 	}
 	post(http.StatusCreated, providerdtest.OAuth2Path, always+required+`}`, "a")
 	post(http.StatusUnprocessableEntity, providerdtest.OAuth2Path, strings.Replace(always, "always", "once", 1)+required+`}`, "a")
@@ -172,9 +169,7 @@ func testRecordsBeforeAField(t *testing.T, newer, url string) {
 	if exported := run("provider export"); strings.Count(exported, "later: always") != 3 || strings.Count(exported, "later: once") != 1 {
 		t.Errorf("exported as %s", exported)
 	}
-	if output := run("provider update 1 later=always --yes"); !strings.Contains(output, "already has these values") {
-		t.Errorf("an update to the default says %s", output)
-	}
+	processtest.Contains(t, run("provider update 1 later=always --yes"), "already has these values")
 	run("key rotate")
 	run("key reseal")
 	run("PROVIDERD_FROM=" + cmp.Or(url, "sqlite:data/providerd.db") + " copy --live --to sqlite:copy.db")

@@ -52,9 +52,7 @@ func TestMigrations(t *testing.T) {
 		processtest.Must(t, err)
 		provider, err := goose.NewProvider(dialect, db, os.DirFS(dir))
 		processtest.Must(t, err)
-		if found := applyEach(t, db, provider, dialect, dir); found != test.want {
-			t.Errorf("%s: %q, want %q", test.database, found, test.want)
-		}
+		processtest.Equal(t, applyEach(t, db, provider, dialect, dir), test.want, "%s", test.database)
 		processtest.Must(t, db.Close())
 	}
 }

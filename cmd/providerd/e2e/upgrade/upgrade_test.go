@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -64,9 +63,8 @@ func TestRollingUpgrade(t *testing.T) {
 	}
 	load.Stop()
 	follower.Verify(t)
-	if lines := strings.Count(f.RunCommand(t, "provider", "list"), "\n") - headings; lines != len(journal.Creates) {
-		t.Errorf("this build reads %d records, want %d", lines, len(journal.Creates))
-	}
+	processtest.Equal(t, strings.Count(f.RunCommand(t, "provider", "list"), "\n")-headings,
+		len(journal.Creates), "records that this build reads")
 	f.Stop(t)
 	journal.Compare(t, f.Stored(t, f.URL))
 }
@@ -86,16 +84,13 @@ func TestUpgradeOverSQLite(t *testing.T) {
 	processtest.Run(t, command("backup", "before.db"))
 	expectOlder(t, newer, command)
 	createWith(newer)
-	if lines := strings.Count(processtest.Run(t, as(newer, command("provider", "list"))), "\n") - headings; lines != 2 {
-		t.Errorf("the newer program reads %d records, want one from each program", lines)
-	}
+	processtest.Equal(t, strings.Count(processtest.Run(t, as(newer, command("provider", "list"))), "\n")-headings,
+		2, "records that the newer program reads, one from each")
 	providerdtest.ExpectExit(t, providerdtest.ServeCommand(t.Context(), dir), providerdtest.ExitFailed, "use a newer providerd")
 	restore := []string{"restore", "before.db", "--replace"}
 	providerdtest.ExpectExit(t, as(newer, command(restore...)), providerdtest.ExitFailed, "schema version is [0-9]+")
 	processtest.Run(t, command(restore...))
-	if stored := providerdtest.StoredPKs(t, dir); !slices.Equal(stored, []int64{1}) {
-		t.Errorf("stored pks are %v, want those from before the upgrade", stored)
-	}
+	processtest.Equal(t, providerdtest.StoredPKs(t, dir), []int64{1}, "providers from before the upgrade")
 	createWith(os.Args[0])
 }
 
@@ -135,16 +130,12 @@ func TestChangesDuringUpgrade(t *testing.T) {
 	if err != nil || again.PK == created["deleted"].PK {
 		t.Errorf("created again as %v, %v", again, err)
 	}
-	if listed := f.RunCommand(t, "provider", "show", fmt.Sprint(created["updated"].PK)); !strings.Contains(listed, "/callback") {
-		t.Errorf("this build shows %s", listed)
-	}
+	processtest.Contains(t, f.RunCommand(t, "provider", "show", fmt.Sprint(created["updated"].PK)), "/callback")
 	f.RunCommand(t, "audit")
 	runNewer("provider", "delete", fmt.Sprint(again.PK), "--yes")
 	audit := runNewer("audit")
 	for event, want := range map[string]int{" provider updated ": 1, " provider deleted ": 2, " provider created ": 3} {
-		if count := strings.Count(audit, event); count != want {
-			t.Errorf("the audit has %d of%s, want %d: %s", count, event, want, audit)
-		}
+		processtest.Equal(t, strings.Count(audit, event), want, "events%s in %s", event, audit)
 	}
 	f.Stop(t)
 }
