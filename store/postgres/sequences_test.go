@@ -98,9 +98,7 @@ func TestSequencesBehind(t *testing.T) {
 					if err == nil {
 						opened[i], err = store.Create(t.Context(), database, keyset)
 					}
-					if err != nil {
-						t.Error(err)
-					}
+					processtest.Check(t, err)
 				})
 			}
 			group.Wait()
@@ -108,36 +106,14 @@ func TestSequencesBehind(t *testing.T) {
 				group.Go(func() { expectNext(t, processtest.Closing(t, opened, nil), fmt.Sprint("next ", i), test.above) })
 			}
 			group.Wait()
-			if warned := strings.Count(log.String(), "moved a sequence that was behind the keys in its table"); warned != test.warnings {
-				t.Errorf("warned %d times, want %d: %s", warned, test.warnings, log.String())
-			}
+			processtest.Equal(t, strings.Count(log.String(), "moved a sequence that was behind the keys in its table"),
+				test.warnings, "warnings: %s", log.String())
 		})
 	}
 	operator := openOperator(t, cluster.CopyDatabase(t, copied), keyset)
 	_, err := operator.Keys.Rotate(t.Context())
 	processtest.Must(t, err)
 	expectNext(t, operator, "command", 4)
-}
-
-// A create that gets a key in use is stored in time, by each server.
-func TestSequencesSetBack(t *testing.T) {
-	t.Parallel()
-	cluster, url := newDatabase(t)
-	keyset := newKeyset(t)
-	replicas := []*store.Store{openStore(t, url, keyset), openStore(t, url, keyset)}
-	for round := range 3 {
-		for n := range 20 {
-			createEach(t, replicas[n%2], fmt.Sprint(round, "/", n))
-		}
-		for _, sequence := range []string{"providers_pk_seq", "events_id_seq"} {
-			cluster.Exec(t, databaseOf(t, url), "SELECT setval('"+sequence+"', 1, false)")
-			var group sync.WaitGroup
-			for i, replica := range replicas {
-				group.Go(func() { expectNext(t, replica, fmt.Sprint(round, "/", sequence, "/", i), 20) })
-			}
-			group.Wait()
-		}
-	}
 }
 
 // A role that may not move a sequence is refused with the missing privilege, and one that only reads is not.

@@ -1,7 +1,6 @@
 package sqlite_test
 
 import (
-	"database/sql"
 	"errors"
 	"log/slog"
 	"maps"
@@ -53,9 +52,7 @@ func TestWALOfAnotherDatabaseIsKept(t *testing.T) {
 		if after, err := os.ReadFile(crashed + "-wal"); err != nil || string(after) != string(wal) {
 			t.Errorf("%s: the WAL has %d bytes, not the %d that it had, %v", name, len(after), len(wal), err)
 		}
-		if err := errors.Join(copyTo(r.path, crashed), create(t, crashed)); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		processtest.CheckAs(t, errors.Join(copyTo(r.path, crashed), create(t, crashed)), "%s", name)
 	}
 	r.close(t)
 }
@@ -160,24 +157,6 @@ func TestDamageIsDetected(t *testing.T) {
 		}
 		_, _ = d.conn.Close(), d.other.Close()
 	})
-}
-
-// SQLite may be the first to notice damage, after a check that still counts; the error says what happened anyway.
-func TestDamageAfterCheckIsExplained(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	other, err := openRig(t.Context(), r.path)
-	processtest.Must(t, err, r.commit(t.Context(), "a"), other.commit(t.Context(), "b"))
-	copying, err := sql.Open("sqlite3", "file:"+r.path)
-	processtest.Must(t, err)
-	_, err = copying.ExecContext(t.Context(), "PRAGMA wal_checkpoint(RESTART)")
-	processtest.Must(t, err, copying.Close(), other.commit(t.Context(), "c"), r.Check(t.Context()))
-	processtest.Must(t, os.WriteFile(r.path, make([]byte, 10_000), 0o600))
-	if err := r.commit(t.Context(), "d"); err == nil || !strings.Contains(err.Error(), "test.db does not match what SQLite wrote") {
-		t.Error(err)
-	}
-	r.Abandon()
-	other.Abandon()
 }
 
 // While a database is moved away, connections that a pool opens create no other one in its place, or in an empty file,
