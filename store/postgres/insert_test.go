@@ -185,7 +185,12 @@ func TestInsertWhileServerIsAway(t *testing.T) {
 		waiting := make(chan error, 1)
 		go func() { waiting <- insert(t.Context(), opened, "after "+fault.name) }()
 		fault.heal()
-		processtest.CheckAs(t, <-waiting, "after %s", fault.name)
+		err = <-waiting
+		if errors.Is(err, database.ErrUnavailable) && !errors.Is(err, database.ErrOutcomeUnknown) {
+			// On a busy machine, the server takes longer to start than an insert waits.
+			err = insert(t.Context(), opened, "after "+fault.name)
+		}
+		processtest.CheckAs(t, err, "after %s", fault.name)
 	}
 	want := []string{
 		"before killed", "after killed", "before stopped", "after stopped", "before read-only", "after read-only",
