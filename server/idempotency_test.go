@@ -56,9 +56,7 @@ func TestKeyIsLiteral(t *testing.T) {
 		processtest.Equal(t, h.post(t, oauth2Path, body, set(keyHeader, key)).record(t)["pk"], first, "pk of %q", key)
 	}
 	// White space around a field value is not part of it (RFC 9110 section 5.5).
-	if again := h.post(t, oauth2Path, body, set(keyHeader, " a\t")); !again.replayed() {
-		t.Error("white space around the key makes another key")
-	}
+	processtest.Equal(t, h.post(t, oauth2Path, body, set(keyHeader, " a\t")).replayed(), true, "replay despite white space")
 	for _, keys := range [][]string{
 		{""}, {" "}, {"a b"}, {"a\tb"}, {"ü"}, {"a\x80"}, {strings.Repeat("x", 256)}, {"a", "b"}, {"a", "a"}, {"", "a"},
 	} {
@@ -79,9 +77,7 @@ func TestKeyBelongsToNameAndOperation(t *testing.T) {
 			t.Errorf("with a token of %s, the key of provider %v gives provider %v", name, first, pk)
 		}
 	}
-	if h.post(t, workspaceDirectoryPath, encode(t, minimal(workspaceDirectoryPath)), key).replayed() {
-		t.Error("the other operation replays a create")
-	}
+	processtest.Equal(t, h.post(t, workspaceDirectoryPath, encode(t, minimal(workspaceDirectoryPath)), key).replayed(), false, "replay of the other operation")
 }
 
 // bothWays sends a body with a key, and then another body, as a validation and as a create. They must differ in these

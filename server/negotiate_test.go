@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"example.com/providerd/server"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // none is the value of a header that is not sent.
@@ -95,9 +96,7 @@ func TestLenientHandlingIgnoresUnknownFields(t *testing.T) {
 		if record["client_type"] != "confidential" || record["pk"] == 7 {
 			t.Errorf("Prefer %q: an ignored field is in the record: %v", prefer, record)
 		}
-		if applied := got.header.Get("Preference-Applied"); applied != "handling=lenient" {
-			t.Errorf("Prefer %q: Preference-Applied is %q", prefer, applied)
-		}
+		processtest.Equal(t, got.header.Get("Preference-Applied"), "handling=lenient", "Preference-Applied for %q", prefer)
 	}
 	for _, prefer := range []string{
 		none, "", "handling", "handling=strict", "handling=strict, handling=lenient", "respond-async",
@@ -106,16 +105,12 @@ func TestLenientHandlingIgnoresUnknownFields(t *testing.T) {
 	} {
 		got := h.post(t, oauth2Path, encode(t, body), setLines("Prefer", prefer))
 		got.problem(t, http.StatusBadRequest, "validation-failed")
-		if applied := got.header.Get("Preference-Applied"); applied != "" {
-			t.Errorf("Prefer %q: Preference-Applied is %q", prefer, applied)
-		}
+		processtest.Equal(t, got.header.Get("Preference-Applied"), "", "Preference-Applied for %q", prefer)
 	}
 	lenient := set("Prefer", "handling=lenient")
 	got := h.post(t, oauth2Path, `{"x":1,"name":"","sub_mode":"x"}`, lenient)
 	got.wantEntries(t, "/name empty", "/authorization_flow required", "/sub_mode enum")
-	if got.header.Get("Preference-Applied") != "handling=lenient" {
-		t.Errorf("Preference-Applied is %q", got.header.Get("Preference-Applied"))
-	}
+	processtest.Equal(t, got.header.Get("Preference-Applied"), "handling=lenient", "Preference-Applied")
 	h.post(t, oauth2Path, `{"x":1,"x":2}`, lenient).problem(t, http.StatusBadRequest, "malformed-json")
 }
 
@@ -167,9 +162,7 @@ func FuzzHeaders(f *testing.F) {
 		got := target.post(oauth2Path, body,
 			set("Authorization", authorization), set("Accept", strings.Split(accept, "\n")...), set("Content-Type", contentType),
 			set("Content-Encoding", contentEncoding), set("Prefer", strings.Split(prefer, "\n")...), set("X-Request-Id", requestID))
-		if err := got.check(oauth2Path); err != nil {
-			t.Error(err)
-		}
+		processtest.Check(t, got.check(oauth2Path))
 		if got.status >= http.StatusInternalServerError {
 			t.Errorf("status is %d: %s", got.status, got.body)
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"example.com/providerd/server"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // pageScript is the only script of a page.
@@ -52,9 +53,7 @@ func TestPages(t *testing.T) {
 			t.Errorf("%s: %d, %s, %d bytes", path, got.status, got.header.Get("Content-Type"), len(got.body))
 		}
 		for _, part := range want.parts {
-			if !strings.Contains(html.UnescapeString(string(got.body)), part) {
-				t.Errorf("%q is not in %s: %s", part, path, got.body)
-			}
+			processtest.Contains(t, html.UnescapeString(string(got.body)), part)
 		}
 		if want.contentType == page && path != "/docs/" {
 			checkStyle(t, path, got)
@@ -66,14 +65,10 @@ func TestPages(t *testing.T) {
 		h.checkMethods(t, path)
 	}
 	for _, match := range regexp.MustCompile(`href="(/[^"]*)"`).FindAllSubmatch(front.body, -1) {
-		if got := h.send(t, http.MethodGet, string(match[1]), nil); got.status != http.StatusOK {
-			t.Errorf("%s leads to %d", match[1], got.status)
-		}
+		processtest.Equal(t, h.send(t, http.MethodGet, string(match[1]), nil).status, http.StatusOK, "status of %s", match[1])
 	}
 	for _, path := range []string{"/advice", "/conventions", "/docs", "/problems"} {
-		if got := h.send(t, http.MethodGet, path, nil); got.status != http.StatusOK {
-			t.Errorf("%s does not lead to %s/: %d", path, path, got.status)
-		}
+		processtest.Equal(t, h.send(t, http.MethodGet, path, nil).status, http.StatusOK, "status of %s", path)
 	}
 	for _, path := range []string{"/nowhere", "/docs/scalar.js.gz", "/docs/../keyset.json", "/problems/x"} {
 		got := h.send(t, http.MethodGet, path, nil)
@@ -100,20 +95,14 @@ func TestWrongPathsInABrowser(t *testing.T) {
 		checkSecurityHeaders(t, path, got.header)
 		h.send(t, http.MethodPut, path, nil, set("Accept", browserAccept)).problem(t, status, map[int]string{http.StatusNotFound: "not-found", http.StatusMethodNotAllowed: "method-not-allowed"}[status])
 	}
-	if got := h.send(t, http.MethodGet, "/favicon.ico", nil); got.status != http.StatusNoContent {
-		t.Errorf("/favicon.ico: %d", got.status)
-	}
+	processtest.Equal(t, h.send(t, http.MethodGet, "/favicon.ico", nil).status, http.StatusNoContent, "status of the icon")
 }
 
 // checkStyle checks that a page loads its style sheet and its script, and nothing that its policy does not allow.
 func checkStyle(t *testing.T, path string, page answer) {
-	if policy := page.header.Get("Content-Security-Policy"); !strings.Contains(policy, "default-src 'none'; style-src 'self'; script-src 'self'; ") {
-		t.Errorf("%s: the policy is %q", path, policy)
-	}
+	processtest.Contains(t, page.header.Get("Content-Security-Policy"), "default-src 'none'; style-src 'self'; script-src 'self'; ")
 	for _, part := range []string{`<meta name="viewport"`, `<link rel="stylesheet" href="/pages.css">`, pageScript} {
-		if !strings.Contains(string(page.body), part) {
-			t.Errorf("%s does not have %s", path, part)
-		}
+		processtest.Contains(t, string(page.body), part)
 	}
 	for _, match := range regexp.MustCompile(`(?:href|src)="([^"]*)"|<(?:style|script)| style=`).FindAllSubmatch(
 		bytes.ReplaceAll(page.body, []byte(pageScript), nil), -1) {
@@ -140,9 +129,7 @@ func checkSecurityHeaders(t *testing.T, path string, header http.Header) {
 		"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cross-Origin-Resource-Policy": "same-origin",
 		"Access-Control-Allow-Origin": map[bool]string{true: "*"}[strings.HasPrefix(path, "/openapi.")],
 	} {
-		if header.Get(name) != want {
-			t.Errorf("%s: %s is %q", path, name, header.Get(name))
-		}
+		processtest.Equal(t, header.Get(name), want, "%s of %s", name, path)
 	}
 }
 
@@ -168,9 +155,7 @@ func TestReadinessWhileDraining(t *testing.T) {
 	if page.status != http.StatusOK || !strings.Contains(string(page.body), ">Not ready</strong>") {
 		t.Errorf("%d: %s", page.status, page.body)
 	}
-	if ready := seriesOf(t, registry)["providerd_ready"]; ready != 0 {
-		t.Errorf("the metric is %v", ready)
-	}
+	processtest.Equal(t, seriesOf(t, registry)["providerd_ready"], 0, "metric")
 }
 
 func TestFrontPageAnswersProgramsInJSON(t *testing.T) {
@@ -206,9 +191,7 @@ func TestBrowsersStayOnHTTPS(t *testing.T) {
 	} {
 		h.url = c.url
 		got := h.send(t, c.method, "/", nil, func(request *http.Request) { request.Host = c.host })
-		if value := got.header.Get("Strict-Transport-Security"); value != c.want {
-			t.Errorf("%s %s: Strict-Transport-Security is %q, want %q", c.method, c.host, value, c.want)
-		}
+		processtest.Equal(t, got.header.Get("Strict-Transport-Security"), c.want, "Strict-Transport-Security of %s %s", c.method, c.host)
 	}
 }
 

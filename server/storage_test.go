@@ -111,9 +111,7 @@ func TestStorageUnavailable(t *testing.T) {
 	got := h.post(t, oauth2Path, encode(t, minimal(oauth2Path)))
 	got.problem(t, http.StatusServiceUnavailable, "storage-unavailable")
 	processtest.Equal(t, got.header.Get("Retry-After"), "1", "Retry-After")
-	if got := h.send(t, http.MethodGet, "/healthz", nil); got.status != http.StatusOK {
-		t.Errorf("/healthz answers %d", got.status)
-	}
+	processtest.Equal(t, h.send(t, http.MethodGet, "/healthz", nil).status, http.StatusOK, "status of /healthz")
 }
 
 // A statement that SQLite cannot parse is an internal error: a retry does not help.

@@ -12,6 +12,8 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"pgregory.net/rapid"
+
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // bodiesForACheck is how many bodies each check generates.
@@ -95,9 +97,7 @@ func TestValidationPredictsCreate(t *testing.T) {
 					}
 				}
 			})
-			if stored := h.count(t); stored != kinds["created"] {
-				t.Errorf("%d records are stored, want %d", stored, kinds["created"])
-			}
+			processtest.Equal(t, h.count(t), kinds["created"], "stored records")
 			if len(kinds) < 4 || kinds["replayed"] == 0 {
 				t.Errorf("the outcomes are only %v", kinds)
 			}
@@ -180,13 +180,9 @@ func TestValidationHasAdvice(t *testing.T) {
 		},
 	} {
 		body := minimal(path)
-		if links := h.post(t, path+validateOnly, encode(t, body)).advice(t); links != "" {
-			t.Errorf("advice for the smallest body is %s", links)
-		}
+		processtest.Equal(t, h.post(t, path+validateOnly, encode(t, body)).advice(t), "", "advice for the smallest body")
 		link := change(body)
-		if created := h.post(t, path, encode(t, body), set(keyHeader, path)); created.header.Get("Link") != "" {
-			t.Errorf("a create has the advice %s", created.header.Get("Link"))
-		}
+		processtest.Equal(t, h.post(t, path, encode(t, body), set(keyHeader, path)).header.Get("Link"), "", "advice of a create")
 		for _, key := range []string{path, "another"} {
 			links := h.post(t, path+validateOnly, encode(t, body), set(keyHeader, key)).advice(t)
 			if !strings.HasPrefix(links, link) || strings.Count(links, "rel=") != 1 {
@@ -244,9 +240,7 @@ func TestMistypedQueryNeverCreates(t *testing.T) {
 			t.Errorf("%.50s: the detail is %q, want %q", query, problem.Detail, says)
 		}
 	}
-	if count := h.count(t); count != 0 {
-		t.Errorf("%d records are stored", count)
-	}
+	processtest.Equal(t, h.count(t), 0, "stored records")
 	if strings.Contains(h.log.String(), "hunter2") {
 		t.Errorf("the log has a value: %s", h.log)
 	}

@@ -26,9 +26,7 @@ func TestReadingEventsDoesNotBlockWALReset(t *testing.T) {
 			t.Errorf("event is %+v", found)
 		}
 	}
-	if stored := len(storetest.Names(t, database)); seen != stored+1 {
-		t.Errorf("read %d events, want those of %d providers and a key", seen, stored)
-	}
+	processtest.Equal(t, seen, len(storetest.Names(t, database))+1, "events, of providers and a key")
 }
 
 // fill runs creates until the WAL is reset, and thus has fewer pages.

@@ -99,9 +99,7 @@ func TestSamplesWork(t *testing.T) {
 				}
 				created++
 			case "Go":
-				if output := runProgram(t, dir, source, environment); strings.Trim(output, "0123456789") != "\n" {
-					t.Errorf("%s: prints %q, want a pk", source, output)
-				}
+				processtest.Equal(t, strings.Trim(runProgram(t, dir, source, environment), "0123456789"), "\n", "what %s prints after a pk", source)
 				created++
 			}
 		}

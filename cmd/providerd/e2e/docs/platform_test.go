@@ -143,9 +143,7 @@ func TestManualOpensSecrets(t *testing.T) {
 		example := strings.ReplaceAll(program, " ", " "+providerdtest.Path(t, providerdtest.ManualDir)+"/") +
 			" example-keyset.json <example-secrets.txt"
 		copyFromManual(t, p.Dir, "example-keyset.json", "example-secrets.txt")
-		if output := providerdtest.RunShell(t, p.Dir, example); strings.Count(output, "|example-secret\n") != 1 {
-			t.Errorf("%s prints %s", example, output)
-		}
+		processtest.Equal(t, strings.Count(providerdtest.RunShell(t, p.Dir, example), "|example-secret\n"), 1, "secrets printed by %s", example)
 	}
 }
 

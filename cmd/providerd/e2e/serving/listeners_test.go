@@ -61,9 +61,7 @@ func TestTLS(t *testing.T) {
 		}, 3},
 	} {
 		processtest.Must(t, step.change())
-		if serial := providerdtest.ServedSerial(t, address); serial != step.serial {
-			t.Errorf("certificate %d is served %s, want %d", serial, step.when, step.serial)
-		}
+		processtest.Equal(t, providerdtest.ServedSerial(t, address), step.serial, "serial number %s", step.when)
 	}
 	processtest.Must(t, os.WriteFile(key, []byte("rubbish"), 0o600))
 	processtest.WaitUntil(t, "it is reported without a handshake", func() bool {

@@ -31,9 +31,7 @@ type watchedCall struct {
 func (c watchedCall) send(t *testing.T, server *providerdtest.Server) {
 	t.Helper()
 	header := http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {c.key}}
-	if status := server.Send(t, http.DefaultClient, c.method, c.path, c.token, c.body, header); status != c.status {
-		t.Errorf("%s %s: status is %d, want %d", c.method, c.path, status, c.status)
-	}
+	processtest.Equal(t, server.Send(t, http.DefaultClient, c.method, c.path, c.token, c.body, header), c.status, "status of %s %s", c.method, c.path)
 }
 
 // want returns what the request adds to each counter.
