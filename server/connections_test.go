@@ -33,8 +33,7 @@ const (
 
 func connect(t *testing.T, address string) *peer {
 	t.Helper()
-	connection, err := net.Dial("tcp", address)
-	processtest.Must(t, err)
+	connection := processtest.Try(net.Dial("tcp", address)).Must(t)
 	t.Cleanup(func() { _ = connection.Close() })
 	processtest.Must(t, connection.SetDeadline(time.Now().Add(peerTimeout)))
 	return &peer{TCPConn: connection.(*net.TCPConn), answers: bufio.NewReader(connection)}
@@ -60,10 +59,8 @@ func (p *peer) want(t *testing.T, status int) *http.Response {
 // answer reads the next response to its end.
 func (p *peer) answer(t *testing.T) *http.Response {
 	t.Helper()
-	response, err := http.ReadResponse(p.answers, nil)
-	processtest.Must(t, err)
-	body, err := io.ReadAll(response.Body)
-	processtest.Must(t, err)
+	response := processtest.Try(http.ReadResponse(p.answers, nil)).Must(t)
+	body := processtest.Try(io.ReadAll(response.Body)).Must(t)
 	_ = response.Body.Close()
 	response.Body = io.NopCloser(bytes.NewReader(body))
 	return response

@@ -33,8 +33,7 @@ type subject struct {
 // subjects returns the operations of the contract.
 func subjects(t testing.TB) []subject {
 	t.Helper()
-	document, err := openapi3.NewLoader().LoadFromData(text.YAML())
-	processtest.Must(t, err)
+	document := processtest.Try(openapi3.NewLoader().LoadFromData(text.YAML())).Must(t)
 	var list []subject
 	for path, item := range document.Paths.Map() {
 		request := item.Post.RequestBody.Value.Content["application/json"].Schema.Value
@@ -178,8 +177,7 @@ func TestContract(t *testing.T) {
 func TestContractIsServed(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	written, err := os.ReadFile("../openapi.yaml")
-	processtest.Must(t, err)
+	written := processtest.Try(os.ReadFile("../openapi.yaml")).Must(t)
 	inYAML, inJSON := h.send(t, http.MethodGet, "/openapi.yaml", nil), h.send(t, http.MethodGet, "/openapi.json", nil)
 	served := strings.Split(string(inYAML.body), "\n")
 	for line := range strings.SplitSeq(string(written), "\n") {
@@ -200,8 +198,7 @@ func TestContractIsServed(t *testing.T) {
 	var rootOfYAML, rootOfJSON yaml.Node
 	processtest.Must(t, yaml.Unmarshal(inYAML.body, &rootOfYAML), yaml.Unmarshal(inJSON.body, &rootOfJSON))
 	processtest.Equal(t, fieldNames(&rootOfYAML), fieldNames(&rootOfJSON), "order of the fields in YAML, and in JSON")
-	document, err := openapi3.NewLoader().LoadFromData(inJSON.body)
-	processtest.Must(t, err)
+	document := processtest.Try(openapi3.NewLoader().LoadFromData(inJSON.body)).Must(t)
 	processtest.Check(t, document.Validate(t.Context()))
 	if url := document.Servers[0].URL; url != h.url+"/api/v3" {
 		t.Errorf("the server is %s in JSON, want an absolute URL", url)

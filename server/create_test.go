@@ -58,8 +58,7 @@ func TestCredentialsAreReturnedAsSent(t *testing.T) {
 	const want = `{"f":9007199254740993,"b":123456789012345678901234567890,"c":1.10,"d":1e400,"e":-0,"a":[1E+2,"</é😀"]}`
 	got := h.post(t, workspaceDirectoryPath, directoryWith(sent))
 	processtest.Contains(t, string(got.body), `"credentials":`+strings.Replace(want, "<", `\u003c`, 1))
-	record, err := h.database.Providers.Get(t.Context(), 1)
-	processtest.Must(t, err)
+	record := processtest.Try(h.database.Providers.Get(t.Context(), 1)).Must(t)
 	if provider, ok := record.(records.WorkspaceDirectoryProvider); !ok || provider.Credentials.Reveal() != want {
 		t.Errorf("stored are %s, want %s", provider.Credentials.Reveal(), want)
 	}

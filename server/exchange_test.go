@@ -122,8 +122,7 @@ func (h *harness) startCounted(t *testing.T, failedAttempts int) (*server.Server
 // seriesOf returns gauges and counters by series, such as providerd_pool_waits_total{readers}.
 func seriesOf(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	t.Helper()
-	families, err := registry.Gather()
-	processtest.Must(t, err)
+	families := processtest.Try(registry.Gather()).Must(t)
 	series := map[string]float64{}
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {

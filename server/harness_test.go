@@ -86,9 +86,7 @@ func (h *harness) newServer(t testing.TB, changes ...func(*server.Config)) *serv
 	for _, change := range changes {
 		change(&config)
 	}
-	handler, err := server.New(config)
-	processtest.Must(t, err)
-	return handler
+	return processtest.Try(server.New(config)).Must(t)
 }
 
 //nolint:gochecknoglobals // With a contract of its own, each test would spend most of its time on parsing it.
@@ -97,9 +95,7 @@ var loadOnce = sync.OnceValues(func() (*contract.Document, error) { return contr
 // load returns the contract that is built into the program.
 func load(t testing.TB) *contract.Document {
 	t.Helper()
-	document, err := loadOnce()
-	processtest.Must(t, err)
-	return document
+	return processtest.Try(loadOnce()).Must(t)
 }
 
 // newToken returns a token that allows operations for a time.
@@ -129,16 +125,13 @@ func (h *harness) send(
 	t testing.TB, method, path string, body io.Reader, changes ...func(*http.Request),
 ) answer {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, h.url+path, body)
-	processtest.Must(t, err)
+	request := processtest.Try(http.NewRequestWithContext(t.Context(), method, h.url+path, body)).Must(t)
 	for _, change := range changes {
 		change(request)
 	}
-	response, err := h.client.Do(request)
-	processtest.Must(t, err)
+	response := processtest.Try(h.client.Do(request)).Must(t)
 	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	processtest.Must(t, err)
+	text := processtest.Try(io.ReadAll(response.Body)).Must(t)
 	return answer{status: response.StatusCode, header: response.Header, body: text}
 }
 
@@ -227,9 +220,7 @@ func with(body map[string]any, name string, value any) map[string]any {
 
 func encode(t testing.TB, value any) string {
 	t.Helper()
-	text, err := json.Marshal(value)
-	processtest.Must(t, err)
-	return string(text)
+	return string(processtest.Try(json.Marshal(value)).Must(t))
 }
 
 // roundTrip encodes and decodes a value.

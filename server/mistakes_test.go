@@ -23,8 +23,7 @@ func TestMistakesAreExplained(t *testing.T) {
 	t.Parallel()
 	const path = "testdata/mistakes.txt"
 	h := start(t)
-	want, err := os.ReadFile(path)
-	processtest.Must(t, err)
+	want := processtest.Try(os.ReadFile(path)).Must(t)
 	var got strings.Builder
 	block := regexp.MustCompile(`(?ms)^(# .*?\n(\S+) (\S+)\n(?:([\w-]+): (.*?)\n)?(.*?)\n)\d{3} .*?\n\n`)
 	mistakes := block.FindAllStringSubmatch(string(want), -1)
@@ -59,8 +58,7 @@ func TestMistakesAreExplained(t *testing.T) {
 func TestRequestsOfOtherSystems(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	text, err := os.ReadFile("testdata/requests_of_other_systems.jsonl")
-	processtest.Must(t, err)
+	text := processtest.Try(os.ReadFile("testdata/requests_of_other_systems.jsonl")).Must(t)
 	for line := range bytes.Lines(text) {
 		var sent struct {
 			ID, About, Method, Path, Body string

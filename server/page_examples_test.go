@@ -90,8 +90,7 @@ func (h *harness) sendExample(t *testing.T, example string) answer {
 		operation := example[strings.LastIndex(example, " ")+1:]
 		header = set("Authorization", "Bearer "+h.newToken(t, "ci", time.Hour, operation))
 	case name == "Content-Length":
-		length, err := strconv.Atoi(value)
-		processtest.Must(t, err)
+		length := processtest.Try(strconv.Atoi(value)).Must(t)
 		body += strings.Repeat(" ", length-len(body))
 	case isHeader:
 		header = set(name, strings.ReplaceAll(value, "TOKEN", h.token))
@@ -176,8 +175,7 @@ func isOfRules(links string) bool {
 func TestEveryProblemHasAPage(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	document, err := openapi3.NewLoader().LoadFromData(contract.YAML())
-	processtest.Must(t, err)
+	document := processtest.Try(openapi3.NewLoader().LoadFromData(contract.YAML())).Must(t)
 	titles := map[string]string{"/problems/not-found": "Not found", "/problems/method-not-allowed": "Method not allowed"}
 	for _, example := range document.Components.Examples {
 		value, _ := example.Value.Value.(map[string]any)

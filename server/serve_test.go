@@ -37,8 +37,7 @@ func (h *harness) serveUntilDrained(
 	t *testing.T, limits listener.Limits, security *tls.Config,
 ) (address string, drain func() error) {
 	t.Helper()
-	open, err := net.Listen("tcp", "127.0.0.1:0")
-	processtest.Must(t, err)
+	open := processtest.Try(net.Listen("tcp", "127.0.0.1:0")).Must(t)
 	handler, logger := h.newServer(t), slog.New(slog.NewJSONHandler(h.log, nil))
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)

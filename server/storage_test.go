@@ -27,11 +27,9 @@ func (h *harness) count(t *testing.T) int {
 // lock locks the database, so that creates wait until unlock is called, at most for 5 s.
 func (h *harness) lock(t *testing.T) (unlock func()) {
 	t.Helper()
-	db, err := sql.Open("sqlite3", h.path+"?_txlock=immediate")
-	processtest.Must(t, err)
+	db := processtest.Try(sql.Open("sqlite3", h.path+"?_txlock=immediate")).Must(t)
 	t.Cleanup(func() { _ = db.Close() })
-	lock, err := db.BeginTx(t.Context(), nil)
-	processtest.Must(t, err)
+	lock := processtest.Try(db.BeginTx(t.Context(), nil)).Must(t)
 	return func() {
 		processtest.Must(t, lock.Rollback())
 	}

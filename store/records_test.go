@@ -163,8 +163,7 @@ func TestSequencesOverSQLite(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "test.db")
-			opened, err := storetest.CreateSQLite(t.Context(), path, "")
-			processtest.Must(t, err)
+			opened := processtest.Try(storetest.CreateSQLite(t.Context(), path, "")).Must(t)
 			for want := int64(1); want <= 6; want++ {
 				create := createAny
 				if want%3 == 0 {

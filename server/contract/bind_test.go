@@ -20,8 +20,7 @@ import (
 // encoding/json reads from the same bodies.
 func TestBoundRequestIsTheBody(t *testing.T) {
 	t.Parallel()
-	document, err := contract.Load(t.Context())
-	processtest.Must(t, err)
+	document := processtest.Try(contract.Load(t.Context())).Must(t)
 	bound := map[string]bool{}
 	for id, newRequest := range map[string]func() any{
 		"providers_oauth2_create":              func() any { return new(model.OAuth2ProviderRequest) },
@@ -41,8 +40,7 @@ func TestBoundRequestIsTheBody(t *testing.T) {
 				}
 			}
 			// Duplicate names are refused before a body is bound.
-			body, err := json.Marshal(members)
-			processtest.Must(t, err)
+			body := processtest.Try(json.Marshal(members)).Must(t)
 			want, got := newRequest(), newRequest()
 			processtest.Must(t, json.Unmarshal(body, want))
 			sent, err := op.Read(body)

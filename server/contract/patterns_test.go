@@ -30,8 +30,7 @@ func TestPatternsMeanTheSame(t *testing.T) {
 	want := make([]string, len(patterns))
 	for i, expression := range patterns {
 		compiled, verdicts := regexp.MustCompile(expression), make([]byte, len(texts))
-		own, err := compile(expression)
-		processtest.Must(t, err)
+		own := processtest.Try(compile(expression)).Must(t)
 		for j, text := range texts {
 			verdicts[j] = '0'
 			if compiled.MatchString(text) {
@@ -43,8 +42,7 @@ func TestPatternsMeanTheSame(t *testing.T) {
 		}
 		want[i] = string(verdicts)
 	}
-	given, err := json.Marshal(map[string]any{"patterns": patterns, "texts": texts})
-	processtest.Must(t, err)
+	given := processtest.Try(json.Marshal(map[string]any{"patterns": patterns, "texts": texts})).Must(t)
 	for _, engine := range []struct {
 		name    string
 		command []string
@@ -88,8 +86,7 @@ func TestPatternsMeanTheSame(t *testing.T) {
 func patternsOf(t *testing.T) (patterns []string) {
 	var document any
 	processtest.Must(t, yaml.Unmarshal(contract.YAML(), &document))
-	text, err := json.Marshal(document)
-	processtest.Must(t, err)
+	text := processtest.Try(json.Marshal(document)).Must(t)
 	for _, match := range regexp.MustCompile(`"pattern":("(?:[^"\\]|\\.)*")`).FindAllSubmatch(text, -1) {
 		var pattern string
 		processtest.Must(t, json.Unmarshal(match[1], &pattern))

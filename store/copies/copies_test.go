@@ -129,8 +129,7 @@ func newSQLite(t *testing.T) database.Database {
 
 func newPostgres(t *testing.T, cluster *postgrestest.Cluster) database.Database {
 	t.Helper()
-	url, err := link.ParseURL(cluster.CreateDatabase(t))
-	processtest.Must(t, err)
+	url := processtest.Try(link.ParseURL(cluster.CreateDatabase(t))).Must(t)
 	opened, err := postgres.Create(t.Context(), url, slog.New(slog.DiscardHandler))
 	return processtest.Closing(t, opened, err)
 }

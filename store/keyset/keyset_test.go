@@ -19,8 +19,7 @@ import (
 // dataKeys returns the data keys of a database, oldest first.
 func dataKeys(t *testing.T, opened *store.Store) []keyset.Key {
 	t.Helper()
-	keys, err := opened.Keys.List(t.Context())
-	processtest.Must(t, err)
+	keys := processtest.Try(opened.Keys.List(t.Context())).Must(t)
 	return slices.DeleteFunc(keys, func(key keyset.Key) bool { return key.Kind != "data" })
 }
 

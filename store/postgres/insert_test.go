@@ -24,8 +24,7 @@ import (
 // begin runs a statement in a transaction that stays open until end is called.
 func begin(t *testing.T, url, statement string) (end func()) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
-	processtest.Must(t, err)
+	conn := processtest.Try(pgx.Connect(t.Context(), url)).Must(t)
 	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
 	execute := func(statement string) {
 		_, err := conn.Exec(t.Context(), statement)
@@ -230,8 +229,7 @@ func TestOtherWarnings(t *testing.T) {
 		`CREATE FUNCTION warn() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE WARNING 'added'; RETURN NEW; END $$`,
 		"CREATE TRIGGER warns BEFORE INSERT ON providers FOR EACH ROW EXECUTE FUNCTION warn()")
 	var warnings strings.Builder
-	config, err := pgx.ParseConfig(url)
-	processtest.Must(t, err)
+	config := processtest.Try(pgx.ParseConfig(url)).Must(t)
 	config.OnNotice = func(_ *pgconn.PgConn, notice *pgconn.Notice) { warnings.WriteString(notice.Message) }
 	conn, err := pgx.ConnectConfig(t.Context(), config)
 	processtest.Must(t, err)

@@ -21,17 +21,14 @@ import (
 // openOperator opens a store as commands do.
 func openOperator(t *testing.T, url, keyset string) *store.Store {
 	t.Helper()
-	database, err := postgres.Open(t.Context(), parse(t, url), slog.New(slog.DiscardHandler))
-	processtest.Must(t, err)
+	database := processtest.Try(postgres.Open(t.Context(), parse(t, url), slog.New(slog.DiscardHandler))).Must(t)
 	opened, err := store.Open(t.Context(), database, keyset)
 	return processtest.Closing(t, opened, err)
 }
 
-func rotate(t *testing.T, operator *store.Store) (key uint32) {
+func rotate(t *testing.T, operator *store.Store) uint32 {
 	t.Helper()
-	key, err := operator.Keys.Rotate(t.Context())
-	processtest.Must(t, err)
-	return key
+	return processtest.Try(operator.Keys.Rotate(t.Context())).Must(t)
 }
 
 func silent(int64, int64) {}
@@ -39,8 +36,7 @@ func silent(int64, int64) {}
 // keyUses returns the number of secrets that each data key has sealed.
 func keyUses(t *testing.T, opened *store.Store) map[uint32]int64 {
 	t.Helper()
-	keys, err := opened.Keys.List(t.Context())
-	processtest.Must(t, err)
+	keys := processtest.Try(opened.Keys.List(t.Context())).Must(t)
 	uses := map[uint32]int64{}
 	for _, key := range keys {
 		if key.Secrets != nil {

@@ -81,8 +81,7 @@ func TestNewerSchema(t *testing.T) {
 	cluster := postgrestest.NewCluster(t)
 	url, keyset := cluster.CreateDatabase(t), newKeyset(t)
 	loaded, unloaded := openStore(t, url, keyset), openStore(t, url, keyset)
-	version, err := postgres.SchemaVersion()
-	processtest.Must(t, err)
+	version := processtest.Try(postgres.SchemaVersion()).Must(t)
 	migrate := func(statement string) {
 		cluster.Exec(t, databaseOf(t, url), statement+"; UPDATE keyset SET version = uuid_send(gen_random_uuid())")
 	}
@@ -198,8 +197,7 @@ func TestBusyPrimary(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			location, err := url.Parse(r.url)
-			processtest.Must(t, err)
+			location := processtest.Try(url.Parse(r.url)).Must(t)
 			server := location.Host
 			location.Host = processtest.Answering(t, func(caller net.Conn) { processtest.Relay(caller, server, delays...) }) + "," + r.standby.Address()
 			processtest.Check(t, openError(t, location.String()))
@@ -212,8 +210,7 @@ func TestServersAreSeen(t *testing.T) {
 	t.Parallel()
 	cluster, address := newDatabase(t)
 	server := create(t, address)
-	other, err := url.Parse(address)
-	processtest.Must(t, err)
+	other := processtest.Try(url.Parse(address)).Must(t)
 	cluster.Exec(t, databaseOf(t, address), "CREATE ROLE reader LOGIN PASSWORD '"+cluster.Password+"' IN ROLE pg_read_all_data")
 	other.User = url.UserPassword("reader", cluster.Password)
 	var opened []*postgres.Database

@@ -40,9 +40,7 @@ func newDatabase(t *testing.T) (*postgrestest.Cluster, string) {
 // parse parses a valid URL.
 func parse(t *testing.T, url string) link.URL {
 	t.Helper()
-	parsed, err := link.ParseURL(url)
-	processtest.Must(t, err)
-	return parsed
+	return processtest.Try(link.ParseURL(url)).Must(t)
 }
 
 // create opens the database of a URL and closes it with the test.
@@ -132,8 +130,7 @@ func insert(ctx context.Context, opened *postgres.Database, names ...string) err
 // databaseOf returns the name of the database of a URL.
 func databaseOf(t *testing.T, text string) string {
 	t.Helper()
-	parsed, err := url.Parse(text)
-	processtest.Must(t, err)
+	parsed := processtest.Try(url.Parse(text)).Must(t)
 	return strings.TrimPrefix(parsed.Path, "/")
 }
 

@@ -150,9 +150,7 @@ func TestAddedColumns(t *testing.T) {
 	_, err := opened.Applications.Create(t.Context(), records.Application{Name: "a", Slug: "a", ProviderPK: &record.PK})
 	processtest.Must(t, err)
 	versions := func() map[int64]string {
-		found, err := opened.Providers.Versions(t.Context(), []int64{record.PK})
-		processtest.Must(t, err)
-		return found
+		return processtest.Try(opened.Providers.Versions(t.Context(), []int64{record.PK})).Must(t)
 	}
 	want := versions()
 	cluster.Exec(t, databaseOf(t, url), "ALTER TABLE applications ADD COLUMN note json",

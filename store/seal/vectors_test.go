@@ -28,24 +28,20 @@ const manual = "../../cmd/providerd/manual/"
 // the manual documents. Of their data keys, one was rotated, and the master key was replaced.
 func TestVectorsOfManual(t *testing.T) {
 	t.Parallel()
-	file, err := os.ReadFile(manual + "example-keyset.json")
-	processtest.Must(t, err)
+	file := processtest.Try(os.ReadFile(manual + "example-keyset.json")).Must(t)
 	path := filepath.Join(t.TempDir(), "keyset.json")
 	processtest.Must(t, os.WriteFile(path, file, 0o600))
-	master, err := seal.ReadMasterKeys(path)
-	processtest.Must(t, err)
+	master := processtest.Try(seal.ReadMasterKeys(path)).Must(t)
 	masterKeys := new(tink.Keyset)
 	processtest.Must(t, protojson.Unmarshal(file, masterKeys))
-	text, err := os.ReadFile(manual + "example-secrets.txt")
-	processtest.Must(t, err)
+	text := processtest.Try(os.ReadFile(manual + "example-secrets.txt")).Must(t)
 	used := map[string]bool{}
 	for row := range strings.Lines(string(text)) {
 		columns := strings.Split(strings.TrimSuffix(row, "\n"), "|")
 		uid, kind, secret := columns[0], columns[1], columns[5]
 		sealed, databaseID, secretKeys := fromHex(t, columns[2]), fromHex(t, columns[3]), fromHex(t, columns[4])
 
-		keys, err := wrapped(t, master, databaseID, secretKeys).Open(master, databaseID)
-		processtest.Must(t, err)
+		keys := processtest.Try(wrapped(t, master, databaseID, secretKeys).Open(master, databaseID)).Must(t)
 		place := seal.Place{Row: uuid.MustParse(uid), Value: "providers.secret", Kind: kind}
 		if opened, err := keys.Unseal(sealed, place); err != nil || opened.Reveal() != secret {
 			t.Errorf("%s: the secret is %q: %v", uid, opened.Reveal(), err)
@@ -67,10 +63,8 @@ func TestVectorsOfManual(t *testing.T) {
 
 // wrapped returns secret keys beside a digest key of the same database, which the vectors lack.
 func wrapped(t *testing.T, master *seal.MasterKeys, databaseID, secretKeys []byte) seal.Wrapped {
-	others, err := seal.NewKeys()
-	processtest.Must(t, err)
-	both, err := others.Wrap(master, master.PrimaryID(), databaseID)
-	processtest.Must(t, err)
+	others := processtest.Try(seal.NewKeys()).Must(t)
+	both := processtest.Try(others.Wrap(master, master.PrimaryID(), databaseID)).Must(t)
 	return seal.Wrapped{SecretKeys: secretKeys, DigestKey: both.DigestKey}
 }
 
@@ -84,13 +78,10 @@ func resealed(t *testing.T, keys *tink.Keyset, sealed, associatedData []byte) []
 		}
 		material := new(gcm.AesGcmKey)
 		processtest.Must(t, proto.Unmarshal(key.GetKeyData().GetValue(), material))
-		block, err := aes.NewCipher(material.GetKeyValue())
-		processtest.Must(t, err)
-		sealer, err := cipher.NewGCM(block)
-		processtest.Must(t, err)
+		block := processtest.Try(aes.NewCipher(material.GetKeyValue())).Must(t)
+		sealer := processtest.Try(cipher.NewGCM(block)).Must(t)
 		nonce := sealed[5:17]
-		text, err := sealer.Open(nil, nonce, sealed[17:], associatedData)
-		processtest.Must(t, err)
+		text := processtest.Try(sealer.Open(nil, nonce, sealed[17:], associatedData)).Must(t)
 		if again := sealer.Seal(append(prefix, nonce...), nonce, text, associatedData); !bytes.Equal(again, sealed) {
 			t.Errorf("sealed again: %x, want %x", again, sealed)
 		}
@@ -102,9 +93,7 @@ func resealed(t *testing.T, keys *tink.Keyset, sealed, associatedData []byte) []
 
 func fromHex(t *testing.T, text string) []byte {
 	t.Helper()
-	decoded, err := hex.DecodeString(text)
-	processtest.Must(t, err)
-	return decoded
+	return processtest.Try(hex.DecodeString(text)).Must(t)
 }
 
 func TestRandomAlphanumericIsUniform(t *testing.T) {

@@ -34,8 +34,7 @@ func TestSchemaFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "test.db")
-			running, err := storetest.CreateSQLite(t.Context(), path, "")
-			processtest.Must(t, err)
+			running := processtest.Try(storetest.CreateSQLite(t.Context(), path, "")).Must(t)
 			storetest.Execute(t, path, test.statement)
 			ready := running.Ready(t.Context())
 			processtest.Must(t, running.Close())

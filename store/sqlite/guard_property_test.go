@@ -40,8 +40,7 @@ type sharedDatabase struct {
 func sharedDatabases(t *testing.T) func(t *rapid.T) *sharedDatabase {
 	t.Helper()
 	whole := filepath.Join(t.TempDir(), "test.db")
-	r, err := createRig(t.Context(), whole, slog.New(slog.DiscardHandler))
-	processtest.Must(t, err)
+	r := processtest.Try(createRig(t.Context(), whole, slog.New(slog.DiscardHandler))).Must(t)
 	r.close(t)
 	return func(rt *rapid.T) *sharedDatabase {
 		d := &sharedDatabase{path: filepath.Join(t.TempDir(), "test.db")}
@@ -52,8 +51,7 @@ func sharedDatabases(t *testing.T) func(t *rapid.T) *sharedDatabase {
 }
 
 func (d *sharedDatabase) open(t *rapid.T) {
-	r, err := openRig(t.Context(), d.path)
-	processtest.Must(t, err)
+	r := processtest.Try(openRig(t.Context(), d.path)).Must(t)
 	d.rigs = append(d.rigs, r)
 }
 

@@ -61,9 +61,7 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	r, err := createRig(t.Context(), filepath.Join(t.TempDir(), "test.db"), slog.New(slog.DiscardHandler))
-	processtest.Must(t, err)
-	return r
+	return processtest.Try(createRig(t.Context(), filepath.Join(t.TempDir(), "test.db"), slog.New(slog.DiscardHandler))).Must(t)
 }
 
 // createRig creates a database with a table for Insert, whose creates are in the log, and a keyset.
@@ -174,8 +172,7 @@ func TestStopWaitsForTransaction(t *testing.T) {
 func TestWALIsBoundedUnderLoad(t *testing.T) {
 	t.Parallel()
 	var log processtest.Buffer
-	r, err := createRig(t.Context(), filepath.Join(t.TempDir(), "test.db"), slog.New(slog.NewTextHandler(&log, nil)))
-	processtest.Must(t, err)
+	r := processtest.Try(createRig(t.Context(), filepath.Join(t.TempDir(), "test.db"), slog.New(slog.NewTextHandler(&log, nil)))).Must(t)
 	const commits = 300
 	load := func(slug string, longest time.Duration) (wal int64) {
 		for i := range commits {
@@ -209,8 +206,7 @@ func TestWALIsBoundedUnderLoad(t *testing.T) {
 
 func sizeOf(t rapid.TB, path string) int64 {
 	t.Helper()
-	info, err := os.Stat(path)
-	processtest.Must(t, err)
+	info := processtest.Try(os.Stat(path)).Must(t)
 	return info.Size()
 }
 

@@ -39,8 +39,7 @@ func NewFaulty(t *testing.T) (*store.Store, *Faulty) {
 	t.Helper()
 	dir := t.TempDir()
 	path, keyset := filepath.Join(dir, "test.db"), filepath.Join(dir, "keyset.json")
-	db, err := sqlite.Create(t.Context(), path, slog.New(slog.DiscardHandler))
-	processtest.Must(t, err)
+	db := processtest.Try(sqlite.Create(t.Context(), path, slog.New(slog.DiscardHandler))).Must(t)
 	faulty := &Faulty{Database: db, Path: path, Keyset: keyset}
 	opened, err := store.Create(t.Context(), faulty, keyset)
 	return processtest.Closing(t, opened, err), faulty

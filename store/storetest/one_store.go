@@ -64,8 +64,7 @@ func expectEveryChange(t *testing.T, database *store.Store, planned, requested r
 	}
 	changes := []store.Change{{Planned: planned, Requested: requested, Fields: differing}}
 	processtest.Must(t, database.Providers.ChangePlanned(t.Context(), changes))
-	changed, err := database.Providers.Get(t.Context(), planned.Common().PK)
-	processtest.Must(t, err)
+	changed := processtest.Try(database.Providers.Get(t.Context(), planned.Common().PK)).Must(t)
 	if got, want := reflect.ValueOf(changed).Field(1).Interface(), reflect.ValueOf(requested).Field(1).Interface(); !reflect.DeepEqual(got, want) {
 		t.Errorf("changed to %+v, want %+v", got, want)
 	}

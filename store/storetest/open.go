@@ -91,18 +91,15 @@ func CreatePostgres(ctx context.Context, url, keyset string) (*store.Store, erro
 // second has an idempotency key.
 func FillSQLite(t testing.TB, path string, count int) {
 	t.Helper()
-	db, err := sqlite.Create(t.Context(), path, slog.New(slog.DiscardHandler))
-	processtest.Must(t, err)
-	opened, err := store.Create(t.Context(), db, keysetPath(db, ""))
-	processtest.Must(t, err)
+	db := processtest.Try(sqlite.Create(t.Context(), path, slog.New(slog.DiscardHandler))).Must(t)
+	opened := processtest.Try(store.Create(t.Context(), db, keysetPath(db, ""))).Must(t)
 	master, err := seal.ReadMasterKeys(keysetPath(db, ""))
 	var keyset struct {
 		Version, DatabaseID []byte
 		seal.Wrapped        `gorm:"embedded"`
 	}
 	processtest.Must(t, err, db.Reader().WithContext(t.Context()).Table("keyset").Take(&keyset).Error)
-	keys, err := keyset.Open(master, keyset.DatabaseID)
-	processtest.Must(t, err)
+	keys := processtest.Try(keyset.Open(master, keyset.DatabaseID)).Must(t)
 	const maxBatch = 256
 	for last := 0; last < count; {
 		// The columns of both kinds come first, then those of one.
@@ -127,8 +124,7 @@ func filledRow(t testing.TB, keys *seal.Keys, pk int) []any {
 		kind, name, secret = "workspace_directory", "directory", `{"key":"example"}`
 	}
 	uid := uuid.Must(uuid.NewV7())
-	sealed, err := keys.Seal(seal.NewSecret(secret), seal.Place{Row: uid, Value: "providers.secret", Kind: kind})
-	processtest.Must(t, err)
+	sealed := processtest.Try(keys.Seal(seal.NewSecret(secret), seal.Place{Row: uid, Value: "providers.secret", Kind: kind})).Must(t)
 	var key any
 	if pk%2 == 0 {
 		key = rand.Text()

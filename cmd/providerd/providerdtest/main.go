@@ -55,9 +55,7 @@ func Path(t testing.TB, name string) string {
 // ReadFile returns the content of a file of the module.
 func ReadFile(t testing.TB, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(Path(t, name))
-	processtest.Must(t, err)
-	return string(text)
+	return string(processtest.Try(os.ReadFile(Path(t, name))).Must(t))
 }
 
 // Example is a block of commands of the manual. RunBy is the test that runs it. Output is what the page says that it

@@ -53,9 +53,7 @@ func Scrape(t *testing.T, ops string) map[string]float64 {
 	if status != http.StatusOK {
 		t.Fatalf("status is %d: %s", status, text)
 	}
-	series, err := ParseSeries(text)
-	processtest.Must(t, err)
-	return series
+	return processtest.Try(ParseSeries(text)).Must(t)
 }
 
 // ParseSeries parses the text format of Prometheus.

@@ -60,8 +60,7 @@ func Serve(t *testing.T, dir string, words ...string) *Server {
 // MustStart is Start for a test. After the test the server is killed, unless it has ended.
 func MustStart(t *testing.T, command *exec.Cmd) *Server {
 	t.Helper()
-	server, err := Start(command)
-	processtest.Must(t, err)
+	server := processtest.Try(Start(command)).Must(t)
 	t.Cleanup(func() { _ = server.Child.Kill() })
 	return server
 }
@@ -158,8 +157,7 @@ func Build(t *testing.T, flags ...string) string {
 // ListenAsManager listens on socket for notifications of servers.
 func ListenAsManager(t *testing.T, socket string) *net.UnixConn {
 	t.Helper()
-	manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
-	processtest.Must(t, err)
+	manager := processtest.Try(net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})).Must(t)
 	t.Cleanup(func() { _ = manager.Close() })
 	return manager
 }

@@ -89,8 +89,7 @@ func Get(t *testing.T, url string) (int, string) {
 // Dial connects to the server until the test ends, with a deadline after processtest.Timeout.
 func Dial(t *testing.T, server *Server) net.Conn {
 	t.Helper()
-	connection, err := net.Dial("tcp", strings.TrimPrefix(server.URL, "http://"))
-	processtest.Must(t, err)
+	connection := processtest.Try(net.Dial("tcp", strings.TrimPrefix(server.URL, "http://"))).Must(t)
 	t.Cleanup(func() { _ = connection.Close() })
 	processtest.Must(t, connection.SetDeadline(time.Now().Add(processtest.Timeout)))
 	return connection
@@ -99,9 +98,7 @@ func Dial(t *testing.T, server *Server) net.Conn {
 // Token returns the initial token of a server in dir.
 func Token(t *testing.T, dir string) string {
 	t.Helper()
-	token, err := os.ReadFile(filepath.Join(dir, "data", "initial-token"))
-	processtest.Must(t, err)
-	return strings.TrimSpace(string(token))
+	return strings.TrimSpace(string(processtest.Try(os.ReadFile(filepath.Join(dir, "data", "initial-token"))).Must(t)))
 }
 
 // CreateToken creates a token for the OAuth2 operation, and for others, in the database in dir.
@@ -175,8 +172,7 @@ func WriteCertificate(t *testing.T, dir string, serial int64) {
 // WriteCertificateValid is WriteCertificate with a validity.
 func WriteCertificateValid(t *testing.T, dir string, serial int64, from, to time.Time) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	processtest.Must(t, err)
+	key := processtest.Try(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)).Must(t)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(serial), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv4(127, 0, 0, 2)},
 		NotBefore: from, NotAfter: to,
@@ -196,8 +192,7 @@ func WriteCertificateValid(t *testing.T, dir string, serial int64, from, to time
 func ServedSerial(t *testing.T, address string) int64 {
 	t.Helper()
 	<-time.After(time.Second)
-	connection, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true})
-	processtest.Must(t, err)
+	connection := processtest.Try(tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true})).Must(t)
 	defer func() { _ = connection.Close() }()
 	return connection.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
 }

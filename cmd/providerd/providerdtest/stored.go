@@ -33,9 +33,7 @@ type Record struct {
 // openData opens the database of a server in dir.
 func openData(t *testing.T, dir string) *store.Store {
 	t.Helper()
-	database, err := storetest.OpenSQLite(t.Context(), filepath.Join(dir, "data", "providerd.db"), "")
-	processtest.Must(t, err)
-	return database
+	return processtest.Try(storetest.OpenSQLite(t.Context(), filepath.Join(dir, "data", "providerd.db"), "")).Must(t)
 }
 
 // Stored returns the providers in the database of a server in dir.

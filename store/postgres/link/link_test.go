@@ -41,8 +41,7 @@ func relaying(t *testing.T, cluster *postgrestest.Cluster) string {
 func open(t *testing.T, servers *link.Servers, cluster *postgrestest.Cluster, parameters string, hosts ...string) *sql.DB {
 	t.Helper()
 	list := strings.Join(hosts, ",")
-	url, err := link.ParseURL(strings.Replace(cluster.URL("postgres"), cluster.Address(), list, 1) + parameters)
-	processtest.Must(t, err)
+	url := processtest.Try(link.ParseURL(strings.Replace(cluster.URL("postgres"), cluster.Address(), list, 1) + parameters)).Must(t)
 	if want := "postgres://" + list + "/postgres"; url.String() != want || !url.HasPassword() {
 		t.Errorf("the URL is %s, want %s; it has a password: %v", url, want, url.HasPassword())
 	}
@@ -59,8 +58,7 @@ func TestHosts(t *testing.T) {
 	pool := open(t, servers, cluster, "&connect_timeout=60", first, second)
 	expect := func(host string) *link.Link {
 		t.Helper()
-		conn, err := pool.Conn(t.Context())
-		processtest.Must(t, err)
+		conn := processtest.Try(pool.Conn(t.Context())).Must(t)
 		opened := linkOf(t, conn)
 		if address := opened.RemoteAddr().String(); address != host || servers.IsStale(opened) {
 			t.Errorf("connected to %s, want %s; it is stale: %v", address, host, servers.IsStale(opened))
@@ -111,8 +109,7 @@ func TestSilentHost(t *testing.T) {
 func TestLink(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
-	conn, err := open(t, new(link.Servers), cluster, "", cluster.Address()).Conn(t.Context())
-	processtest.Must(t, err)
+	conn := processtest.Try(open(t, new(link.Servers), cluster, "", cluster.Address()).Conn(t.Context())).Must(t)
 	opened := linkOf(t, conn)
 	for level, want := range map[string]string{"NOTICE": "<nil>", "WARNING": "example"} {
 		opened.Warning = nil

@@ -193,8 +193,7 @@ func (c *Cluster) CopyDatabase(t testing.TB, source string) string {
 // tests in another process than their cluster.
 func CreateDatabase(t testing.TB, server, template string) string {
 	t.Helper()
-	parsed, err := url.Parse(server)
-	processtest.Must(t, err)
+	parsed := processtest.Try(url.Parse(server)).Must(t)
 	parsed.Path = "/test_" + randomName()
 	with(t, server, func(ctx context.Context, connection *pgx.Conn) error {
 		_, err := connection.Exec(ctx, "CREATE DATABASE "+parsed.Path[1:]+" TEMPLATE "+template)
@@ -275,8 +274,7 @@ func with(t testing.TB, url string, work func(ctx context.Context, connection *p
 	// Not the context of the test, so that cleanups can connect.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), processtest.Timeout)
 	defer cancel()
-	connection, err := pgx.Connect(ctx, url)
-	processtest.Must(t, err)
+	connection := processtest.Try(pgx.Connect(ctx, url)).Must(t)
 	defer func() { _ = connection.Close(ctx) }()
 	processtest.Must(t, work(ctx, connection))
 }

@@ -63,3 +63,19 @@ func IsError(t failing, err, want error, texts ...string) {
 		t.Errorf("error is %v, want %v with %q", err, want, texts)
 	}
 }
+
+// Result is what a function returned: a value, or an error.
+type Result[T any] struct {
+	value T
+	err   error
+}
+
+// Try returns the result of a function, as in Try(os.ReadFile(path)).Must(t).
+func Try[T any](value T, err error) Result[T] { return Result[T]{value, err} }
+
+// Must returns the value, and fails the test if there is an error instead.
+func (r Result[T]) Must(t failing) T {
+	t.Helper()
+	Must(t, r.err)
+	return r.value
+}

@@ -16,10 +16,8 @@ import (
 
 func compileSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
-	text, err := manifest.Schema(kinds(t))
-	processtest.Must(t, err)
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	processtest.Must(t, err)
+	text := processtest.Try(manifest.Schema(kinds(t))).Must(t)
+	document := processtest.Try(jsonschema.UnmarshalJSON(bytes.NewReader(text))).Must(t)
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat()
 	compiler.UseRegexpEngine(func(pattern string) (jsonschema.Regexp, error) {
@@ -27,16 +25,13 @@ func compileSchema(t *testing.T) *jsonschema.Schema {
 		return regexp.Compile(regexp.MustCompile(`\\u([0-9A-F]{4})`).ReplaceAllString(pattern, `\x{$1}`))
 	})
 	processtest.Must(t, compiler.AddResource("providers.schema.json", document))
-	schema, err := compiler.Compile("providers.schema.json")
-	processtest.Must(t, err)
-	return schema
+	return processtest.Try(compiler.Compile("providers.schema.json")).Must(t)
 }
 
 func TestSchemaTellsGoodFromBad(t *testing.T) {
 	t.Parallel()
 	schema := compileSchema(t)
-	document, err := openapi3.NewLoader().LoadFromData(contract.YAML())
-	processtest.Must(t, err)
+	document := processtest.Try(openapi3.NewLoader().LoadFromData(contract.YAML())).Must(t)
 	count := 0
 	for _, kind := range []string{"oauth2", "workspace_directory"} {
 		body := document.Paths.Value("/providers/" + kind + "/").Post.RequestBody.Value.Content["application/json"]

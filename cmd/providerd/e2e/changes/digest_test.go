@@ -181,8 +181,7 @@ func rowText(t *testing.T, dir string, of line, defaults map[string]any) []byte 
 // rowOf returns the columns of a row that are not NULL.
 func rowOf(t *testing.T, dir, query string, key int64) map[string]any {
 	t.Helper()
-	db, err := sql.Open("sqlite3", "file:"+filepath.Join(dir, "data", "providerd.db")+"?mode=ro")
-	processtest.Must(t, err)
+	db := processtest.Try(sql.Open("sqlite3", "file:"+filepath.Join(dir, "data", "providerd.db")+"?mode=ro")).Must(t)
 	defer func() { _ = db.Close() }()
 	rows, err := db.QueryContext(t.Context(), query, key)
 	processtest.Must(t, err)

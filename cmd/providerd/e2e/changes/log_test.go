@@ -60,8 +60,7 @@ func TestFollowKilled(t *testing.T) {
 		load.Stop()
 		// It also compares the lines with the database.
 		providerdtest.StartFollower(t, s.Dir, s.Command).Verify(t)
-		text, err := os.ReadFile(filepath.Join(s.Dir, "followed.jsonl"))
-		processtest.Must(t, err)
+		text := processtest.Try(os.ReadFile(filepath.Join(s.Dir, "followed.jsonl"))).Must(t)
 		created, revoked := map[int64]bool{}, map[int64]bool{}
 		for _, line := range linesOf(t, string(text)) {
 			switch line.Event {
@@ -87,19 +86,16 @@ func TestFollowKilled(t *testing.T) {
 
 // followUntilKilled appends lines to a file until the program is killed at a random time, soon after it has printed.
 func (s *site) followUntilKilled(t *testing.T) {
-	file, err := os.OpenFile(filepath.Join(s.Dir, "followed.jsonl"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	processtest.Must(t, err)
+	file := processtest.Try(os.OpenFile(filepath.Join(s.Dir, "followed.jsonl"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)).Must(t)
 	defer func() { _ = file.Close() }()
 	size := func() int64 {
-		info, err := file.Stat()
-		processtest.Must(t, err)
+		info := processtest.Try(file.Stat()).Must(t)
 		return info.Size()
 	}
 	before := size()
 	command := s.Command(t.Context(), "audit", "list", "--output", "jsonl", "--cursor-file", "followed.jsonl.cursor", "--follow")
 	command.Stdout = file
-	child, err := processtest.Start(command)
-	processtest.Must(t, err)
+	child := processtest.Try(processtest.Start(command)).Must(t)
 	processtest.WaitUntil(t, "lines are printed", func() bool { return size() > before })
 	<-time.After(rand.N(50 * time.Millisecond))
 	if err := child.Kill(); err != nil {
@@ -187,8 +183,7 @@ func beginLate(t *testing.T) (cluster *postgrestest.Cluster, s *site, connection
 // connect connects to a database until the test ends.
 func connect(t *testing.T, url string) *pgx.Conn {
 	t.Helper()
-	connection, err := pgx.Connect(t.Context(), url)
-	processtest.Must(t, err)
+	connection := processtest.Try(pgx.Connect(t.Context(), url)).Must(t)
 	t.Cleanup(func() { _ = connection.Close(context.WithoutCancel(t.Context())) })
 	return connection
 }
@@ -207,8 +202,7 @@ type log struct {
 
 func (s *site) startLog(t *testing.T) *log {
 	t.Helper()
-	child, err := processtest.Start(s.Command(t.Context(), "audit", "list", "--output", "jsonl"))
-	processtest.Must(t, err)
+	child := processtest.Try(processtest.Start(s.Command(t.Context(), "audit", "list", "--output", "jsonl"))).Must(t)
 	return &log{site: s, Child: child}
 }
 

@@ -119,8 +119,7 @@ func (m *model) write(t *testing.T, dir string) {
 	var file bytes.Buffer
 	file.WriteString("oauth2:\n")
 	for _, serial := range slices.Sorted(maps.Keys(m.entries)) {
-		line, err := json.Marshal(m.entries[serial])
-		processtest.Must(t, err)
+		line := processtest.Try(json.Marshal(m.entries[serial])).Must(t)
 		fmt.Fprintf(&file, "  - %s\n", line)
 	}
 	processtest.Must(t, os.WriteFile(filepath.Join(dir, "model.yaml"), file.Bytes(), 0o600))

@@ -49,14 +49,12 @@ func TestPlanInLittleMemory(t *testing.T) {
 // peak memory in KiB, and logs the time.
 func measure(t *testing.T, dir, line, output string, status int) (peak int) {
 	t.Helper()
-	file, err := os.Create(filepath.Join(dir, output))
-	processtest.Must(t, err)
+	file := processtest.Try(os.Create(filepath.Join(dir, output))).Must(t)
 	defer func() { _ = file.Close() }()
 	command := providerdtest.Command(t.Context(), dir, strings.Fields(line)...)
 	command.Stdout = file
 	begun := time.Now()
-	child, err := processtest.Start(command)
-	processtest.Must(t, err)
+	child := processtest.Try(processtest.Start(command)).Must(t)
 	peak = providerdtest.WaitPeakKiB(t, child)
 	processtest.Equal(t, command.ProcessState.ExitCode(), status, "status of %s: %s", line, child.Stderr)
 	t.Logf("%s: %.1f s, at most %d MiB of memory", line, time.Since(begun).Seconds(), peak>>10)
@@ -68,9 +66,7 @@ func countLines(t *testing.T, path, pattern string) int {
 	t.Helper()
 	// Its status is 1 if there are none.
 	output, _ := exec.CommandContext(t.Context(), "env", "LC_ALL=C", "grep", "-acE", pattern, path).Output()
-	count, err := strconv.Atoi(strings.TrimSpace(string(output)))
-	processtest.Must(t, err)
-	return count
+	return processtest.Try(strconv.Atoi(strings.TrimSpace(string(output)))).Must(t)
 }
 
 // TestListsInLittleMemory runs every list, in every format, and every export with many rows, and verifies as many events.

@@ -60,8 +60,7 @@ func (s *site) expectUnchanged(t *testing.T, entries int) {
 
 // kill runs a command and kills it at a random time after it has printed its plan, unless it ends before.
 func kill(t *testing.T, command *exec.Cmd) (isKilled bool) {
-	child, err := processtest.Start(command)
-	processtest.Must(t, err)
+	child := processtest.Try(processtest.Start(command)).Must(t)
 	processtest.WaitUntil(t, "the command prints the plan", func() bool {
 		return child.Stdout.String()+child.Stderr.String() != "" || child.HasEnded()
 	})

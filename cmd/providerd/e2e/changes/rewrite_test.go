@@ -101,8 +101,7 @@ func (l *ledger) copy(t *testing.T) string {
 		providerdtest.Run(t, "cp", filepath.Join(l.Dir, "data", "providerd.db"), path)
 		return "sqlite:" + path
 	}
-	server, err := url.Parse(l.URL)
-	processtest.Must(t, err)
+	server := processtest.Try(url.Parse(l.URL)).Must(t)
 	name := server.Path[1:]
 	server.Path = "/postgres"
 	return postgrestest.CreateDatabase(t, server.String(), name)

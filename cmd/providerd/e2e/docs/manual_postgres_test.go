@@ -18,8 +18,7 @@ import (
 // withCluster replaces the database that commands name by an empty one of a cluster, with the password in a file of dir.
 func withCluster(t *testing.T, cluster *postgrestest.Cluster, dir, commands string) string {
 	t.Helper()
-	parsed, err := url.Parse(cluster.CreateDatabase(t))
-	processtest.Must(t, err)
+	parsed := processtest.Try(url.Parse(cluster.CreateDatabase(t))).Must(t)
 	password, _ := parsed.User.Password()
 	processtest.Must(t, os.WriteFile(filepath.Join(dir, "pgpass"), []byte("*:*:*:*:"+password+"\n"), 0o600))
 	parsed.User = url.User(parsed.User.Username())
@@ -59,8 +58,7 @@ func TestManualReplicas(t *testing.T) {
 // asRole returns the URL of a database for another role, to which it gives the same password.
 func asRole(t *testing.T, cluster *postgrestest.Cluster, database, role string) string {
 	t.Helper()
-	parsed, err := url.Parse(database)
-	processtest.Must(t, err)
+	parsed := processtest.Try(url.Parse(database)).Must(t)
 	cluster.Exec(t, strings.TrimPrefix(parsed.Path, "/"), "ALTER ROLE "+role+" PASSWORD '"+cluster.Password+"'")
 	parsed.User = url.UserPassword(role, cluster.Password)
 	return parsed.String()

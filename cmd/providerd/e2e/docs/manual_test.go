@@ -29,11 +29,9 @@ func TestMain(m *testing.M) { providerdtest.Main(m) }
 func TestManual(t *testing.T) {
 	t.Parallel()
 	var tests strings.Builder
-	files, err := filepath.Glob("../*/*_test.go")
-	processtest.Must(t, err)
+	files := processtest.Try(filepath.Glob("../*/*_test.go")).Must(t)
 	for _, file := range files {
-		source, err := os.ReadFile(file)
-		processtest.Must(t, err)
+		source := processtest.Try(os.ReadFile(file)).Must(t)
 		tests.Write(source)
 	}
 	r := reader{dir: t.TempDir()}
@@ -144,8 +142,7 @@ func TestManualBacksUp(t *testing.T) {
 	want := []int64{1, 2, 3}
 	providerdtest.RunShell(t, dir, examples[0].Commands)
 	processtest.Must(t, os.Mkdir(filepath.Join(dir, "backups"), 0o700))
-	schedule, err := processtest.Start(providerdtest.ShellCommand(t, dir, "exec "+examples[1].Commands))
-	processtest.Must(t, err)
+	schedule := processtest.Try(processtest.Start(providerdtest.ShellCommand(t, dir, "exec "+examples[1].Commands))).Must(t)
 	processtest.WaitUntil(t, "the program waits for the next backup", func() bool {
 		return strings.Contains(schedule.Stderr.String(), "the next backup is due at ")
 	})
@@ -204,11 +201,9 @@ func TestManualFollowsRecords(t *testing.T) {
 	// A job of its own ends with all its programs.
 	commands := "set -m\n(\n" + providerdtest.Examples(t, recordsPage, 1)[0].Commands + ") &\n" +
 		"until grep --quiet '^}' record-2.json && ! test -e record-1.json; do sleep 0.1; done 2>/dev/null\nkill -- -$!\n"
-	child, err := processtest.Start(providerdtest.ShellCommand(t, dir, commands))
-	processtest.Must(t, err)
+	child := processtest.Try(processtest.Start(providerdtest.ShellCommand(t, dir, commands))).Must(t)
 	for _, name := range []string{"record-1.json", "record-2.json"} {
-		created, err := server.CreateOnce(http.DefaultClient, name)
-		processtest.Must(t, err)
+		created := processtest.Try(server.CreateOnce(http.DefaultClient, name)).Must(t)
 		var kept struct {
 			PK     int64
 			Secret string `json:"client_secret"`

@@ -42,8 +42,7 @@ type platform struct {
 func newPlatform(t *testing.T, cluster *postgrestest.Cluster, standbys ...*postgrestest.Cluster) platform {
 	t.Helper()
 	admin := cluster.CreateDatabase(t)
-	all, err := url.Parse(admin)
-	processtest.Must(t, err)
+	all := processtest.Try(url.Parse(admin)).Must(t)
 	for _, standby := range standbys {
 		all.Host += "," + standby.Address()
 	}
@@ -149,8 +148,7 @@ func TestManualOpensSecrets(t *testing.T) {
 
 func databaseOf(t *testing.T, location string) string {
 	t.Helper()
-	parsed, err := url.Parse(location)
-	processtest.Must(t, err)
+	parsed := processtest.Try(url.Parse(location)).Must(t)
 	return parsed.Path[1:]
 }
 
@@ -173,13 +171,11 @@ func TestManualFollowsEvents(t *testing.T) {
 	providerdtest.RunShell(t, p.Dir, install)
 	urls := "'" + p.asOne + "' '" + strings.Replace(p.asOne, primary.Address(), standby.Address(), 1) + "'"
 	follow = "exec " + strings.Replace(follow, `"$PLATFORM_DATABASE"`, urls, 1)
-	follower, err := processtest.Start(providerdtest.ShellCommand(t, p.Dir, follow))
-	processtest.Must(t, err)
+	follower := processtest.Try(processtest.Start(providerdtest.ShellCommand(t, p.Dir, follow))).Must(t)
 	t.Cleanup(func() { _ = follower.Kill() })
 
 	// An event has a lower id than that of the create, and is committed later.
-	other, err := pgx.Connect(t.Context(), p.asAdmin)
-	processtest.Must(t, err)
+	other := processtest.Try(pgx.Connect(t.Context(), p.asAdmin)).Must(t)
 	late, err := other.Begin(t.Context())
 	processtest.Must(t, err)
 	_, err = late.Exec(t.Context(), "SELECT pg_current_xact_id()")

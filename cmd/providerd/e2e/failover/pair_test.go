@@ -54,8 +54,7 @@ func newTerseGermanPair(t *testing.T) (site, string) {
 func pairWith(t *testing.T, primary *postgrestest.Cluster, isAsynchronous bool) (site, string) {
 	t.Helper()
 	p := &pair{primary: primary, toPrimary: newProxy(t), toStandby: newProxy(t), isAsynchronous: isAsynchronous}
-	location, err := url.Parse(p.primary.CreateDatabase(t))
-	processtest.Must(t, err)
+	location := processtest.Try(url.Parse(p.primary.CreateDatabase(t))).Must(t)
 	p.database = location.Path[1:]
 	p.toPrimary.redirect(p.primary.Address())
 	p.addStandby(t)
@@ -165,8 +164,7 @@ func (p *pair) keepCommits(function string) func(t *testing.T) {
 // endWaits cancels or terminates commits that wait for a standby, for a length of time.
 func endWaits(t *testing.T, url, function string, length time.Duration) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
-	processtest.Must(t, err)
+	conn := processtest.Try(pgx.Connect(t.Context(), url)).Must(t)
 	defer func() { _ = conn.Close(t.Context()) }()
 	for begun := time.Now(); time.Since(begun) < length; <-time.After(cancelInterval) {
 		_, err := conn.Exec(t.Context(), "SELECT "+function+"(pid) FROM pg_stat_activity WHERE wait_event = $1", "SyncRep")
@@ -188,8 +186,7 @@ type proxy struct {
 
 func newProxy(t *testing.T) *proxy {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	processtest.Must(t, err)
+	listener := processtest.Try(net.Listen("tcp", "127.0.0.1:0")).Must(t)
 	p := &proxy{Listener: listener}
 	t.Cleanup(func() {
 		_ = listener.Close()

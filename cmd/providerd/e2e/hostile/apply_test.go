@@ -83,8 +83,7 @@ func applyToHostile(t *testing.T, url, timeout, want string) {
 	command := providerdtest.Command(ctx, t.TempDir(), "PROVIDERD_TOKEN"+"=pvd_hunter2",
 		"apply", "-f", "-", "--server", url, "--output", "json", "--timeout", timeout)
 	command.Stdin = strings.NewReader(entries(16))
-	child, err := processtest.Start(command)
-	processtest.Must(t, err)
+	child := processtest.Try(processtest.Start(command)).Must(t)
 	peak := providerdtest.WaitPeakKiB(t, child) >> 10
 	if command.ProcessState.ExitCode() != providerdtest.ExitFailed {
 		t.Errorf("exit: %v, %v; want status 1", child.Wait(), ctx.Err())
@@ -186,8 +185,7 @@ func TestAliasesTakeLittleMemory(t *testing.T) {
 			for i, text := range c.files {
 				processtest.Must(t, os.WriteFile(filepath.Join(dir, fmt.Sprint(i, ".yaml")), []byte(text), 0o600))
 			}
-			child, err := processtest.Start(providerdtest.Command(t.Context(), dir, "apply", "--dry-run", "-f", "."))
-			processtest.Must(t, err)
+			child := processtest.Try(processtest.Start(providerdtest.Command(t.Context(), dir, "apply", "--dry-run", "-f", "."))).Must(t)
 			mib := providerdtest.WaitPeakKiB(t, child) >> 10
 			if output := child.Stdout.String() + child.Stderr.String(); !strings.Contains(output, c.want) {
 				t.Errorf("output is %.2000s, want %q", output, c.want)

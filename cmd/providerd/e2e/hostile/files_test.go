@@ -184,8 +184,7 @@ func (a accident) strike(t *testing.T, restarts bool) {
 
 // runsCheckpoint reports whether a program holds SQLite's lock of checkpoints, which is a byte of the wal-index.
 func runsCheckpoint(t *testing.T, database string) bool {
-	index, err := os.OpenFile(database+"-shm", os.O_RDWR, 0)
-	processtest.Must(t, err)
+	index := processtest.Try(os.OpenFile(database+"-shm", os.O_RDWR, 0)).Must(t)
 	const byteOfLock = 121
 	lock := syscall.Flock_t{Type: syscall.F_WRLCK, Start: byteOfLock, Len: 1}
 	processtest.Must(t, syscall.FcntlFlock(index.Fd(), syscall.F_GETLK, &lock), index.Close())
@@ -203,8 +202,7 @@ func TestOlderWALIndex(t *testing.T) {
 		server := providerdtest.Serve(t, dir)
 		load := createUntilEnd(callers, server, client, sent)
 		sent.WaitForMore(t, 100*(round+1))
-		older, err := os.ReadFile(index)
-		processtest.Must(t, err)
+		older := processtest.Try(os.ReadFile(index)).Must(t)
 		sent.WaitForMore(t, 100)
 		if round == rounds-1 {
 			// The copy is shorter than the file, whose second block it leaves as it is.

@@ -22,8 +22,7 @@ import (
 // unwritable returns standard outputs that cannot be written: a full disk, and a pipe without a reader.
 func unwritable(t *testing.T) map[string]*os.File {
 	t.Helper()
-	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	processtest.Must(t, err)
+	full := processtest.Try(os.OpenFile("/dev/full", os.O_WRONLY, 0)).Must(t)
 	reader, writer, err := os.Pipe()
 	processtest.Must(t, err)
 	processtest.Must(t, reader.Close())
@@ -147,8 +146,7 @@ func TestUnwritableServerOutputs(t *testing.T) {
 			address := processtest.Local(processtest.FreePort(t))
 			command := providerdtest.ServeCommand(t.Context(), t.TempDir(), "--listen", address)
 			command.Stdout, command.Stderr = output, output
-			child, err := processtest.Start(command)
-			processtest.Must(t, err)
+			child := processtest.Try(processtest.Start(command)).Must(t)
 			server := &providerdtest.Server{Child: child, URL: "http://" + address, Dir: command.Dir}
 			client := contracttest.Client(t)
 			client.Timeout = 20 * time.Second

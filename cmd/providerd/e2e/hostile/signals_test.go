@@ -80,13 +80,11 @@ func TestSecondSignalStops(t *testing.T) {
 // giveTerminal gives a command a controlling terminal of its own.
 func giveTerminal(t *testing.T, command *exec.Cmd) {
 	t.Helper()
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
-	processtest.Must(t, err)
+	master := processtest.Try(os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)).Must(t)
 	t.Cleanup(func() { _ = master.Close() })
 	number, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
 	processtest.Must(t, err, unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0))
-	terminal, err := os.OpenFile("/dev/pts/"+strconv.Itoa(number), os.O_RDWR|syscall.O_NOCTTY, 0)
-	processtest.Must(t, err)
+	terminal := processtest.Try(os.OpenFile("/dev/pts/"+strconv.Itoa(number), os.O_RDWR|syscall.O_NOCTTY, 0)).Must(t)
 	t.Cleanup(func() { _ = terminal.Close() })
 	const firstExtra = 3
 	command.ExtraFiles = []*os.File{terminal}

@@ -31,8 +31,7 @@ type applyRig struct{ dir, url, token string }
 func newApplyRig(t *testing.T, onAnswer func(number int64) bool) *applyRig {
 	t.Helper()
 	dir := t.TempDir()
-	target, err := url.Parse(providerdtest.Serve(t, dir).URL)
-	processtest.Must(t, err)
+	target := processtest.Try(url.Parse(providerdtest.Serve(t, dir).URL)).Must(t)
 	var answers atomic.Int64
 	proxy := httputil.NewSingleHostReverseProxy(target)
 	proxy.Transport = contracttest.ClientOver(t, &http.Transport{MaxIdleConnsPerHost: 256}).Transport

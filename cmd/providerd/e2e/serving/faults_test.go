@@ -158,8 +158,7 @@ func TestSequencesSetBack(t *testing.T) {
 	const replicas, callers, creates, rounds = 2, 8, 50, 3
 	cluster := postgrestest.NewCluster(t)
 	address := cluster.CreateDatabase(t)
-	parsed, err := url.Parse(address)
-	processtest.Must(t, err)
+	parsed := processtest.Try(url.Parse(address)).Must(t)
 	f := providerdtest.StartFleet(t, address, replicas)
 	journal := providerdtest.NewJournal()
 	load := journal.Load(callers, "k", func(name string) (providerdtest.Record, error) {
@@ -191,8 +190,7 @@ func TestSequencesSetBack(t *testing.T) {
 func TestPasswordIsReplaced(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
-	parsed, err := url.Parse(cluster.CreateDatabase(t))
-	processtest.Must(t, err)
+	parsed := processtest.Try(url.Parse(cluster.CreateDatabase(t))).Must(t)
 	database := parsed.Path[1:]
 	cluster.Exec(t, database, "CREATE ROLE server LOGIN PASSWORD 'first'", "GRANT CREATE ON SCHEMA public TO server")
 	away := "127.0.0.1:" + strconv.Itoa(processtest.FreePort(t))

@@ -55,8 +55,7 @@ func expectState(t *testing.T, manager *net.UnixConn, want string) {
 	t.Helper()
 	message := make([]byte, 1024)
 	for {
-		length, err := manager.Read(message)
-		processtest.Must(t, err)
+		length := processtest.Try(manager.Read(message)).Must(t)
 		switch state := string(message[:length]); state {
 		case want:
 			return

@@ -142,8 +142,7 @@ func TestReplicasShareFewConnections(t *testing.T) {
 	const replicas, callers, creates = 3, 12, 30
 	cluster := postgrestest.NewCluster(t)
 	address := cluster.CreateDatabase(t)
-	location, err := url.Parse(address)
-	processtest.Must(t, err)
+	location := processtest.Try(url.Parse(address)).Must(t)
 	cluster.Exec(t, "postgres", "CREATE ROLE providerd LOGIN PASSWORD 'example' CONNECTION LIMIT 20",
 		"ALTER DATABASE "+location.Path[1:]+" OWNER TO providerd")
 	location.User = url.UserPassword("providerd", "example")

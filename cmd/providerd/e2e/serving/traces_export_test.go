@@ -70,8 +70,7 @@ func TestTracesOverHTTPS(t *testing.T) {
 	dir, received := t.TempDir(), &providerdtest.Collector{}
 	providerdtest.WriteCertificate(t, dir, 1)
 	certificate, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	pair, err := tls.LoadX509KeyPair(certificate, key)
-	processtest.Must(t, err)
+	pair := processtest.Try(tls.LoadX509KeyPair(certificate, key)).Must(t)
 	listener := httptest.NewUnstartedServer(received)
 	listener.TLS = &tls.Config{
 		Certificates: []tls.Certificate{pair}, ClientCAs: providerdtest.CertPool(t, dir), ClientAuth: tls.RequireAndVerifyClientCert,
@@ -233,8 +232,7 @@ func TestTracesFailingCollector(t *testing.T) {
 // that the server does not wait for it for long when it stops.
 func TestTracesHangingCollector(t *testing.T) {
 	t.Parallel()
-	hanging, err := net.Listen("tcp", "127.0.0.1:0")
-	processtest.Must(t, err)
+	hanging := processtest.Try(net.Listen("tcp", "127.0.0.1:0")).Must(t)
 	t.Cleanup(func() { _ = hanging.Close() })
 	const forever = 3_600_000
 	dir := t.TempDir()

@@ -39,8 +39,7 @@ func TestDist(t *testing.T) {
 // builtBinaries returns the path of each binary that was built, by its processor: this machine's, or each of the release.
 func builtBinaries(t *testing.T) map[string]string {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(distDir(t), "providerd-linux-*[46]"))
-	processtest.Must(t, err)
+	paths := processtest.Try(filepath.Glob(filepath.Join(distDir(t), "providerd-linux-*[46]"))).Must(t)
 	binaries := map[string]string{}
 	for _, path := range paths {
 		binaries[strings.TrimPrefix(filepath.Base(path), "providerd-linux-")] = path
@@ -53,8 +52,7 @@ func builtBinaries(t *testing.T) map[string]string {
 
 // checkStatic fails t if a binary needs a library or a loader.
 func checkStatic(t *testing.T, path string) {
-	file, err := elf.Open(path)
-	processtest.Must(t, err)
+	file := processtest.Try(elf.Open(path)).Must(t)
 	defer func() { _ = file.Close() }()
 	libraries, err := file.ImportedLibraries()
 	if err != nil || len(libraries) > 0 {
@@ -104,8 +102,7 @@ func TestShippedFilesHaveDigests(t *testing.T) {
 	command := exec.CommandContext(t.Context(), "sha256sum", "--check", "--strict", "SHA256SUMS")
 	command.Dir = distDir(t)
 	output := processtest.Run(t, command)
-	files, err := os.ReadDir(distDir(t))
-	processtest.Must(t, err)
+	files := processtest.Try(os.ReadDir(distDir(t))).Must(t)
 	for _, file := range files {
 		if name := file.Name(); name != "SHA256SUMS" && !strings.Contains("\n"+output, "\n"+name+": OK\n") {
 			t.Errorf("SHA256SUMS does not list %s", name)
@@ -117,10 +114,8 @@ func TestShippedFilesHaveDigests(t *testing.T) {
 func TestShippedSBOMsListModules(t *testing.T) {
 	t.Parallel()
 	for processor, binary := range builtBinaries(t) {
-		build, err := buildinfo.ReadFile(binary)
-		processtest.Must(t, err)
-		file, err := os.Open(binary + ".cdx.json")
-		processtest.Must(t, err)
+		build := processtest.Try(buildinfo.ReadFile(binary)).Must(t)
+		file := processtest.Try(os.Open(binary + ".cdx.json")).Must(t)
 		t.Cleanup(func() { _ = file.Close() })
 		var sbom cyclonedx.BOM
 		processtest.Must(t, cyclonedx.NewBOMDecoder(file, cyclonedx.BOMFileFormatJSON).Decode(&sbom))

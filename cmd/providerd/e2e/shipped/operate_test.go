@@ -91,8 +91,7 @@ func TestDashboardShowsAlertLimits(t *testing.T) {
 		// The number that the alert compares with may be written as a product.
 		steps, expression, limit := panel.FieldConfig.Defaults.Thresholds.Steps, alerts[named[1]], 1.0
 		for factor := range strings.SplitSeq(expression[strings.LastIndex(expression, ">")+1:], "*") {
-			number, err := strconv.ParseFloat(strings.TrimSpace(factor), 64)
-			processtest.Must(t, err)
+			number := processtest.Try(strconv.ParseFloat(strings.TrimSpace(factor), 64)).Must(t)
 			limit *= number
 		}
 		if len(steps) != 2 || steps[1].Value != limit {
@@ -114,15 +113,13 @@ func TestRequestsOfRelease(t *testing.T) {
 	for _, request := range requests {
 		head, body, _ := strings.Cut(request, "\n\n")
 		url := regexp.MustCompile(`(?m)^POST (\S+)$`).FindStringSubmatch(head)
-		sent, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url[1], strings.NewReader(body))
-		processtest.Must(t, err)
+		sent := processtest.Try(http.NewRequestWithContext(t.Context(), http.MethodPost, url[1], strings.NewReader(body))).Must(t)
 		for _, header := range regexp.MustCompile(`(?m)^([\w-]+): (.+)$`).FindAllStringSubmatch(head, -1) {
 			sent.Header.Set(header[1], header[2])
 		}
 		// The variable is another one for each request.
 		sent.Header.Del("Idempotency-Key")
-		response, err := client.Do(sent)
-		processtest.Must(t, err)
+		response := processtest.Try(client.Do(sent)).Must(t)
 		_ = response.Body.Close()
 		if response.StatusCode != http.StatusCreated && response.StatusCode != http.StatusOK {
 			t.Errorf("%s: status is %d", head, response.StatusCode)

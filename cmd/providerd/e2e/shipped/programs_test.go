@@ -148,8 +148,7 @@ func startPrometheus(t *testing.T, targets ...string) string {
 	processtest.Must(t, os.WriteFile(path, []byte(text), 0o600))
 	command := exec.CommandContext(t.Context(), "prometheus", "--config.file", path, "--web.listen-address", address,
 		"--storage.tsdb.path", filepath.Join(dir, "data"))
-	prometheus, err := processtest.Start(command)
-	processtest.Must(t, err)
+	prometheus := processtest.Try(processtest.Start(command)).Must(t)
 	t.Cleanup(func() {
 		if _ = prometheus.Kill(); t.Failed() {
 			t.Log(prometheus.Stderr)
@@ -192,8 +191,7 @@ func TestCaddyForwards(t *testing.T) {
 	processtest.Must(t, os.WriteFile(path, []byte("{\n\tadmin off\n}\n"+text), 0o600))
 	command := exec.CommandContext(t.Context(), "caddy", "run", "--adapter", "caddyfile", "--config", path)
 	command.Env = append(os.Environ(), "HOME="+dir)
-	caddy, err := processtest.Start(command)
-	processtest.Must(t, err)
+	caddy := processtest.Try(processtest.Start(command)).Must(t)
 	t.Cleanup(func() { _ = caddy.Kill() })
 	// The client has another address than the proxy.
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}

@@ -62,8 +62,7 @@ func TestOpsListenerServesManual(t *testing.T) {
 		if _, isRead := texts[page]; !isRead {
 			texts[page] = readManual(t, ops, page)
 			for _, match := range regexp.MustCompile(`(?:href|src)="([^"]+)"`).FindAllStringSubmatch(texts[page], -1) {
-				target, err := (&url.URL{Path: page}).Parse(match[1])
-				processtest.Must(t, err)
+				target := processtest.Try((&url.URL{Path: page}).Parse(match[1])).Must(t)
 				if target.Scheme == "" {
 					links = append(links, target.String())
 				}
@@ -76,8 +75,7 @@ func TestOpsListenerServesManual(t *testing.T) {
 	if texts["/openapi.yaml"] == "" || len(links) < 200 {
 		t.Errorf("followed only %d links", len(links))
 	}
-	pages, err := filepath.Glob(providerdtest.Path(t, providerdtest.ManualDir) + "/*.md")
-	processtest.Must(t, err)
+	pages := processtest.Try(filepath.Glob(providerdtest.Path(t, providerdtest.ManualDir) + "/*.md")).Must(t)
 	turned := 0
 	for page := []string{"", ""}; page != nil; turned++ {
 		page = regexp.MustCompile(`rel="next" href="([^"]+)"`).FindStringSubmatch(texts["/manual/"+page[1]])
@@ -139,11 +137,9 @@ func TestRunbooksFindLogMessages(t *testing.T) {
 	t.Parallel()
 	var sources strings.Builder
 	for _, dir := range []string{"cmd/providerd/command", "cmd/providerd/command/*", "cmd/providerd/serve", "store", "store/*", "store/*/*"} {
-		files, err := filepath.Glob(providerdtest.Path(t, dir) + "/*.go")
-		processtest.Must(t, err)
+		files := processtest.Try(filepath.Glob(providerdtest.Path(t, dir) + "/*.go")).Must(t)
 		for _, file := range files {
-			source, err := os.ReadFile(file)
-			processtest.Must(t, err)
+			source := processtest.Try(os.ReadFile(file)).Must(t)
 			sources.Write(source)
 		}
 	}

@@ -32,8 +32,7 @@ func bootSystemd(t *testing.T) (pid string) {
 	}
 	writeUnits(t, filepath.Join(dir, "units"))
 	manager := providerdtest.ListenAsManager(t, filepath.Join(dir, "notify"))
-	start, err := processtest.Start(inNamespace(t, "start", dir))
-	processtest.Must(t, err)
+	start := processtest.Try(processtest.Start(inNamespace(t, "start", dir))).Must(t)
 	t.Cleanup(func() { stopSystemd(t, start, dir) })
 	go func() {
 		_ = start.Wait()
@@ -50,8 +49,7 @@ func bootSystemd(t *testing.T) (pid string) {
 	}
 	// Otherwise systemd would wait for a reader.
 	_ = manager.Close()
-	child, err := childOf(start.Command.Process.Pid)
-	processtest.Must(t, err)
+	child := processtest.Try(childOf(start.Command.Process.Pid)).Must(t)
 	return strconv.Itoa(child)
 }
 
@@ -79,8 +77,7 @@ func childOf(parent int) (int, error) {
 // inNamespace returns a command that runs a part of the script boot-systemd in its own mount namespace.
 func inNamespace(t *testing.T, part, dir string) *exec.Cmd {
 	t.Helper()
-	script, err := filepath.Abs("testdata/boot-systemd")
-	processtest.Must(t, err)
+	script := processtest.Try(filepath.Abs("testdata/boot-systemd")).Must(t)
 	return exec.CommandContext(context.WithoutCancel(t.Context()), "unshare", "--mount", "--propagation", "private",
 		script, part, dir, strconv.Itoa(os.Getpid()), os.Args[0])
 }
@@ -109,8 +106,7 @@ func writeUnits(t *testing.T, dir string) {
 func TestServiceUnit(t *testing.T) {
 	t.Parallel()
 	processtest.NeedPrograms(t, "systemd", "systemd-analyze")
-	program, err := os.Executable()
-	processtest.Must(t, err)
+	program := processtest.Try(os.Executable()).Must(t)
 	dir := t.TempDir()
 	processtest.Must(t, os.Mkdir(filepath.Join(dir, "providerd-backup.service.d"), 0o700))
 	place := strings.NewReplacer("/usr/local/bin/providerd", program, "/usr/bin/rsync", program)

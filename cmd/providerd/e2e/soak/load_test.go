@@ -40,9 +40,7 @@ func (s *soak) load(t *testing.T, trusted *x509.CertPool) *providerdtest.Load {
 		return nil
 	}}
 	newSDK := func(token string, doer client.HttpRequestDoer) *client.Providers {
-		providers, err := client.New(s.process.URL, token, client.WithDoer(doer), client.WithRetries(soakRetries))
-		processtest.Must(t, err)
-		return providers
+		return processtest.Try(client.New(s.process.URL, token, client.WithDoer(doer), client.WithRetries(soakRetries))).Must(t)
 	}
 	var callers []*soakCaller
 	for number := range soakCallers {

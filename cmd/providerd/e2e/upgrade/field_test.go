@@ -91,8 +91,7 @@ func buildWithField(t *testing.T) string {
 			"-o", generated, document)
 		command.Dir = providerdtest.Path(t, ".")
 		processtest.Run(t, command)
-		text, err := os.ReadFile(generated)
-		processtest.Must(t, err)
+		text := processtest.Try(os.ReadFile(generated)).Must(t)
 		files["gen/"+name+"/"+name+".gen.go"] = string(text)
 	}
 	files["gen/contract/openapi.gen.yaml"] = files["openapi.yaml"]

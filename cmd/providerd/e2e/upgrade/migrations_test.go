@@ -48,10 +48,8 @@ func TestMigrations(t *testing.T) {
 		if test.database == "postgres" {
 			driver, url, dialect = "pgx", cluster.CreateDatabase(t), goose.DialectPostgres
 		}
-		db, err := sql.Open(driver, url)
-		processtest.Must(t, err)
-		provider, err := goose.NewProvider(dialect, db, os.DirFS(dir))
-		processtest.Must(t, err)
+		db := processtest.Try(sql.Open(driver, url)).Must(t)
+		provider := processtest.Try(goose.NewProvider(dialect, db, os.DirFS(dir))).Must(t)
 		processtest.Equal(t, applyEach(t, db, provider, dialect, dir), test.want, "%s", test.database)
 		processtest.Must(t, db.Close())
 	}
@@ -72,15 +70,13 @@ func applyEach(t *testing.T, db *sql.DB, provider *goose.Provider, dialect goose
 		var newVersion []byte
 		processtest.Must(t, db.QueryRowContext(t.Context(), "SELECT version FROM keyset").Scan(&newVersion))
 		// PostgreSQL refuses a text that it has prepared for other columns.
-		rows, err := db.QueryContext(t.Context(), fmt.Sprintf("SELECT * FROM providers LIMIT %d", number))
-		processtest.Must(t, err)
+		rows := processtest.Try(db.QueryContext(t.Context(), fmt.Sprintf("SELECT * FROM providers LIMIT %d", number))).Must(t)
 		newColumns, err := rows.Columns()
 		processtest.Must(t, err, rows.Err(), rows.Close())
 		if bytes.Equal(newVersion, version) {
 			return filepath.Base(source.Path) + " does not change keyset.version"
 		}
-		text, err := os.ReadFile(filepath.Join(dir, source.Path))
-		processtest.Must(t, err)
+		text := processtest.Try(os.ReadFile(filepath.Join(dir, source.Path))).Must(t)
 		if isColumnAdded := len(newColumns) > len(columns); isColumnAdded && !bytes.Contains(text, []byte("kind")) {
 			return filepath.Base(source.Path) + " adds a column that records of the other kind can have"
 		}

@@ -36,8 +36,7 @@ func newMoved(t *testing.T) (*postgrestest.Cluster, moved) {
 
 func (m *moved) create(t *testing.T, name string) {
 	t.Helper()
-	record, err := providerdtest.ErrorUnlessCreated(m.Create(0, name, ""))
-	processtest.Must(t, err)
+	record := processtest.Try(providerdtest.ErrorUnlessCreated(m.Create(0, name, ""))).Must(t)
 	m.journal.Acknowledge(record)
 }
 
@@ -176,8 +175,7 @@ type moved struct {
 func (m *moved) follow(t *testing.T) (file string) {
 	t.Helper()
 	file = filepath.Join(m.Dir, "followed.jsonl")
-	lines, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	processtest.Must(t, err)
+	lines := processtest.Try(os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)).Must(t)
 	command := m.Command(t.Context(), "audit", "list", "--output", "jsonl", "--cursor-file", "cursor")
 	command.Stdout = lines
 	processtest.Must(t, command.Run(), lines.Close())

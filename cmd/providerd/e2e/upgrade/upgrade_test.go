@@ -110,8 +110,7 @@ func TestChangesDuringUpgrade(t *testing.T) {
 	f := providerdtest.StartFleet(t, postgrestest.NewCluster(t).CreateDatabase(t), 2)
 	created := map[string]providerdtest.Record{}
 	for _, name := range []string{"updated", "deleted"} {
-		record, err := providerdtest.ErrorUnlessCreated(f.Create(0, name, ""))
-		processtest.Must(t, err)
+		record := processtest.Try(providerdtest.ErrorUnlessCreated(f.Create(0, name, ""))).Must(t)
 		created[name] = record
 	}
 	command := func(words ...string) *exec.Cmd { return f.Command(t.Context(), words...) }
