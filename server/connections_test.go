@@ -41,8 +41,7 @@ func connect(t *testing.T, address string) *peer {
 
 func (p *peer) send(t *testing.T, text string) *peer {
 	t.Helper()
-	_, err := io.WriteString(p, text)
-	processtest.Must(t, err)
+	processtest.Try(io.WriteString(p, text)).Must(t)
 	return p
 }
 

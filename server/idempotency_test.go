@@ -33,8 +33,7 @@ func TestRetryGetsTheSameRecord(t *testing.T) {
 		}
 	}
 	pk := int64(1)
-	_, err := h.database.Applications.Create(t.Context(), records.Application{Slug: "shop", Name: "Shop", ProviderPK: &pk})
-	processtest.Must(t, err)
+	processtest.Try(h.database.Applications.Create(t.Context(), records.Application{Slug: "shop", Name: "Shop", ProviderPK: &pk})).Must(t)
 	record := h.post(t, oauth2Path, encode(t, minimal(oauth2Path)), set(keyHeader, "key")).record(t)
 	processtest.Equal(t, record["assigned_application_slug"], "shop", "assigned_application_slug")
 }

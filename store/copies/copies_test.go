@@ -82,8 +82,7 @@ func TestSourceOfCopyChanges(t *testing.T) {
 			if kind == "PostgreSQL" {
 				file := source
 				source = newPostgres(t, cluster)
-				_, err := copies.Copy(t.Context(), file, source, keyset, false, ignore, ignore)
-				processtest.Must(t, err)
+				processtest.Try(copies.Copy(t.Context(), file, source, keyset, false, ignore, ignore)).Must(t)
 				change = commitLater(t, source, addEvent)
 				processtest.Must(t, source.Write(t.Context(), addEvent))
 			}

@@ -53,16 +53,12 @@ func TestNothingIsSealedWithRemovedKeys(t *testing.T) {
 		processtest.Must(t, storetest.Add(t.Context(), opened, fmt.Sprint(step)))
 		records++
 		expectOneKey(t, opened, records)
-		if _, err := opened.Keys.Rotate(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		processtest.Try(opened.Keys.Rotate(t.Context())).Must(t)
 		interfered = false
 		faulty.Inject(func(f *storetest.Faulty) {
 			f.Writes = append(slices.Repeat([]storetest.Fault{storetest.Passing}, step), interfering)
 		})
-		if _, err := opened.Keys.Reseal(t.Context(), func(int64, int64) {}); err != nil {
-			t.Fatal(err)
-		}
+		processtest.Try(opened.Keys.Reseal(t.Context(), func(int64, int64) {})).Must(t)
 		expectOneKey(t, opened, records)
 	}
 	// The first reseal, the last, and one for each transaction: its beginning, the page, and the removal of the key.
@@ -118,9 +114,7 @@ func TestResealSkipsDamagedSecrets(t *testing.T) {
 	for i := range 3 {
 		processtest.Must(t, storetest.Add(t.Context(), opened, fmt.Sprint(i)))
 	}
-	if _, err := opened.Keys.Rotate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	processtest.Try(opened.Keys.Rotate(t.Context())).Must(t)
 	storetest.Execute(t, faulty.Path, "UPDATE providers SET secret = (SELECT secret FROM providers WHERE pk = 3) WHERE pk = 2")
 	rerun := func(run func(error) error) error {
 		errConflict := errors.New("conflict")
@@ -154,9 +148,7 @@ func TestResealCountsWhatItSealed(t *testing.T) {
 	for i := range 3 {
 		processtest.Must(t, storetest.Add(t.Context(), opened, fmt.Sprint(i)))
 	}
-	if _, err := opened.Keys.Rotate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	processtest.Try(opened.Keys.Rotate(t.Context())).Must(t)
 	faulty.Inject(func(f *storetest.Faulty) {
 		f.Writes = []storetest.Fault{storetest.Passing, func(run func(error) error) error {
 			return errors.Join(other.Providers.Delete(t.Context(), []int64{2}), run(nil))

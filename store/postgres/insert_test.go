@@ -27,8 +27,7 @@ func begin(t *testing.T, url, statement string) (end func()) {
 	conn := processtest.Try(pgx.Connect(t.Context(), url)).Must(t)
 	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
 	execute := func(statement string) {
-		_, err := conn.Exec(t.Context(), statement)
-		processtest.Must(t, err)
+		processtest.Try(conn.Exec(t.Context(), statement)).Must(t)
 	}
 	execute("BEGIN")
 	execute(statement)

@@ -147,8 +147,7 @@ func TestAddedColumns(t *testing.T) {
 	opened := openStore(t, url, newKeyset(t))
 	createEach(t, opened, "before")
 	record := storetest.Collect(t, opened.Providers.List(t.Context(), store.Filter{}, 0))[0].Common()
-	_, err := opened.Applications.Create(t.Context(), records.Application{Name: "a", Slug: "a", ProviderPK: &record.PK})
-	processtest.Must(t, err)
+	processtest.Try(opened.Applications.Create(t.Context(), records.Application{Name: "a", Slug: "a", ProviderPK: &record.PK})).Must(t)
 	versions := func() map[int64]string {
 		return processtest.Try(opened.Providers.Versions(t.Context(), []int64{record.PK})).Must(t)
 	}

@@ -112,8 +112,7 @@ func FillSQLite(t testing.TB, path string, count int) {
 		for ; len(rows.Rows) < maxBatch && last < count; last++ {
 			rows.Rows = append(rows.Rows, filledRow(t, keys, last+1))
 		}
-		_, err := db.Insert(t.Context(), rows)
-		processtest.Must(t, err)
+		processtest.Try(db.Insert(t.Context(), rows)).Must(t)
 	}
 	processtest.Must(t, opened.Close())
 }

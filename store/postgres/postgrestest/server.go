@@ -47,8 +47,7 @@ func NewServer(t testing.TB) *Server {
 		}
 		processtest.Must(t, err)
 		s.account = &syscall.Credential{}
-		_, err = fmt.Sscan(found.Uid+" "+found.Gid, &s.account.Uid, &s.account.Gid)
-		processtest.Must(t, err)
+		processtest.Try(fmt.Sscan(found.Uid+" "+found.Gid, &s.account.Uid, &s.account.Gid)).Must(t)
 	}
 	s.own(dir)
 	return s

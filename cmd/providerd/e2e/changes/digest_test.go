@@ -109,8 +109,7 @@ func TestDigestsInTheManual(t *testing.T) {
 		t.Fatal("there is no key")
 	}
 	var key providerdtest.ClearKey
-	_, err := fmt.Sscanf(found[1]+" "+found[2], "%x %d", &key.Key, &key.ID)
-	processtest.Must(t, err)
+	processtest.Try(fmt.Sscanf(found[1]+" "+found[2], "%x %d", &key.Key, &key.ID)).Must(t)
 	rows := providerdtest.CodeBlocks(page, "json")
 	if len(rows) < 3 {
 		t.Fatalf("%d examples", len(rows))

@@ -167,8 +167,7 @@ func endWaits(t *testing.T, url, function string, length time.Duration) {
 	conn := processtest.Try(pgx.Connect(t.Context(), url)).Must(t)
 	defer func() { _ = conn.Close(t.Context()) }()
 	for begun := time.Now(); time.Since(begun) < length; <-time.After(cancelInterval) {
-		_, err := conn.Exec(t.Context(), "SELECT "+function+"(pid) FROM pg_stat_activity WHERE wait_event = $1", "SyncRep")
-		processtest.Must(t, err)
+		processtest.Try(conn.Exec(t.Context(), "SELECT "+function+"(pid) FROM pg_stat_activity WHERE wait_event = $1", "SyncRep")).Must(t)
 	}
 }
 

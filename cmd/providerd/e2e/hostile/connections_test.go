@@ -49,8 +49,7 @@ func TestIdleConnectionsLeaveFiles(t *testing.T) {
 		case 0:
 			expectStatus(t, connection, healthRequest, http.StatusOK)
 		case 1:
-			_, err := io.WriteString(connection, healthRequest[:20])
-			processtest.Must(t, err)
+			processtest.Try(io.WriteString(connection, healthRequest[:20])).Must(t)
 		}
 	}
 	wantHealthy(t, contracttest.Client(t), server)
@@ -161,8 +160,7 @@ func TestHalfClosedConnections(t *testing.T) {
 func halfClose(t *testing.T, server *providerdtest.Server, request string) int {
 	t.Helper()
 	connection := providerdtest.Dial(t, server)
-	_, err := io.WriteString(connection, request)
-	processtest.Must(t, err)
+	processtest.Try(io.WriteString(connection, request)).Must(t)
 	processtest.Must(t, connection.(*net.TCPConn).CloseWrite())
 	return readStatus(t, connection)
 }
@@ -210,8 +208,7 @@ func TestDisconnectedCallers(t *testing.T) {
 // hangUp sends text over a connection and closes it, with a reset or orderly.
 func hangUp(t *testing.T, connection net.Conn, text string, reset bool) {
 	t.Helper()
-	_, err := io.WriteString(connection, text)
-	processtest.Must(t, err)
+	processtest.Try(io.WriteString(connection, text)).Must(t)
 	if reset {
 		processtest.Must(t, connection.(*net.TCPConn).SetLinger(0))
 	}

@@ -37,8 +37,7 @@ func beginCreate(t *testing.T, server *providerdtest.Server) net.Conn {
 // expectStatus sends text, and reads the response, which must have a status.
 func expectStatus(t *testing.T, connection net.Conn, text string, want int) {
 	t.Helper()
-	_, err := io.WriteString(connection, text)
-	processtest.Must(t, err)
+	processtest.Try(io.WriteString(connection, text)).Must(t)
 	if status := readStatus(t, connection); status != want {
 		t.Fatalf("status is %d, want %d", status, want)
 	}
@@ -49,7 +48,6 @@ func readStatus(t *testing.T, connection net.Conn) int {
 	t.Helper()
 	response, err := http.ReadResponse(bufio.NewReader(connection), nil)
 	processtest.Must(t, err)
-	_, err = io.Copy(io.Discard, response.Body)
-	processtest.Must(t, err)
+	processtest.Try(io.Copy(io.Discard, response.Body)).Must(t)
 	return response.StatusCode
 }

@@ -174,9 +174,7 @@ func TestOpsConnectionsAreBounded(t *testing.T) {
 	}
 	long := providerdtest.Dial(t, watched)
 	header := "GET /metrics HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 16<<10) + "\r\n\r\n"
-	if _, err := io.WriteString(long, header); err != nil {
-		t.Fatal(err)
-	}
+	processtest.Try(io.WriteString(long, header)).Must(t)
 	// The response may be lost, because the server does not read the rest.
 	response, err := http.ReadResponse(bufio.NewReader(long), nil)
 	if err == nil && (response.Body.Close() != nil || response.StatusCode != http.StatusRequestHeaderFieldsTooLarge) {

@@ -104,8 +104,7 @@ func TestRefusalsMeetDeadline(t *testing.T) {
 	const documented, slack = 5 * time.Second, 4 * time.Second
 	cluster := postgrestest.NewCluster(t)
 	f := providerdtest.StartFleet(t, cluster.CreateDatabase(t), 1)
-	_, err := createWithRetry(f, "before")
-	processtest.Must(t, err)
+	processtest.Try(createWithRetry(f, "before")).Must(t)
 	cluster.Freeze()
 	took := make([]time.Duration, callers*rounds)
 	var group sync.WaitGroup
