@@ -31,6 +31,9 @@ func (o *Operation) suggestField(name string) string {
 		}
 		return fmt.Sprintf("is not a field of this request; did you mean %s?", meant)
 	}
+	if name == "application" {
+		return `is not a field of this request; operators link providers with "providerd application link"`
+	}
 	if name == "jwks" {
 		// RFC 7591: keys of the client, not sources.
 		return notAField

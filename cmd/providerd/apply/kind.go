@@ -71,7 +71,6 @@ func Advise(record records.Record) []advice.Advice {
 	}
 }
 
-// keyPrefix begins the idempotency keys of entries of a kind.
 func keyPrefix(kind string) string { return "apply/" + kind + "/" }
 
 func idempotencyKey(kind, id string) string {

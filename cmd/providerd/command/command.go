@@ -47,7 +47,6 @@ func Main() int {
 	return run(context.Background(), os.Args[1:])
 }
 
-// run runs one command line and returns the exit status.
 func run(ctx context.Context, arguments []string) int {
 	var root cli
 	parser, err := newParser(&root)

@@ -50,6 +50,7 @@ func describeUsageError(err error) string {
 		{`expected a valid 64 bit int but got (".*")$`, "$1 is not a whole number"},
 		{`^(<id>: .* whole number .*)$`, `$1; "providerd token list" shows the id of each token`},
 		{`^(unknown flag -[^-]), did you mean .*$`, "$1"},
+		{`, did you mean "--yes"\?$`, ""},
 		{`, did you mean`, "; did you mean"},
 		{`slog: level string (".*"): unknown name`, "$1 is not a log level; use debug, info, warn or error"},
 	} {
@@ -158,12 +159,11 @@ func meantFlag(command *kong.Node, unknown string) string {
 		return "; write fields without hyphens, as name=Wiki"
 	case unknown == "sort":
 		return "; lists are ordered by pk, id or slug"
-	case unknown == "all":
+	case len(command.Positional) > 0:
 		return "; the usage is: " + takes
 	default:
 		return ""
 	}
 }
 
-// sourceOf says that a value came from a variable.
 func sourceOf(variable string) string { return " (from the environment variable " + variable + ")" }

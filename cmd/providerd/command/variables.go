@@ -31,7 +31,6 @@ func invalidVariables(command *kong.Node) (problems []string) {
 	return problems
 }
 
-// variables returns the names of the variables that commands read.
 func variables(parser *kong.Kong) []string {
 	names := []string{apply.TokenVariable}
 	for _, command := range parser.Model.Leaves(false) {

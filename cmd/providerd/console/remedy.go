@@ -16,7 +16,6 @@ import (
 // ErrCertificate means that the certificate of the server cannot be loaded.
 var ErrCertificate = errors.New("cannot load certificate")
 
-// remedyOfDamage follows errors about damaged records of any kind.
 const remedyOfDamage = "restore a backup, or replace what is damaged"
 
 // Explain adds what to do about an error, if the error does not say it and it is known. If several remedies match, the

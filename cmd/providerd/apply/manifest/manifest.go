@@ -89,7 +89,6 @@ type Entry struct {
 	places map[jsontext.Pointer]place
 }
 
-// place is the position of a value.
 type place struct {
 	Position
 	// isBroken is true if a problem was reported for the value, which is then null in the body.
@@ -289,7 +288,6 @@ func (r *reader) findRepeatedIDs() {
 	}
 }
 
-// resolve follows aliases.
 func resolve(node *yaml.Node) *yaml.Node {
 	for node.Kind == yaml.AliasNode {
 		node = node.Alias

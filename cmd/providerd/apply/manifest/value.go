@@ -92,7 +92,6 @@ func (e *entryReader) merge(members map[string]*yaml.Node, node *yaml.Node, dept
 	}
 }
 
-// readMembers converts the members of a mapping.
 func (e *entryReader) readMembers(members map[string]*yaml.Node) map[string]any {
 	object := make(map[string]any, len(members))
 	for _, name := range slices.Sorted(maps.Keys(members)) {

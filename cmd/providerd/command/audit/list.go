@@ -60,7 +60,6 @@ func (*listCommand) Help() string {
 		"earlier events. With --cursor-file, a run continues where the last one ended."
 }
 
-// filter returns what the flags select.
 func (c *listCommand) filter() event.Filter {
 	filter := event.Filter{
 		Kind: string(c.Kind), PK: int64(c.PK), By: string(c.By), RequestID: string(c.Request),

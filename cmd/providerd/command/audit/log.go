@@ -16,7 +16,6 @@ import (
 	"example.com/providerd/store/files"
 )
 
-// pollInterval is the time between two queries for new events.
 const pollInterval = time.Second
 
 // eventLog prints events as lines of JSON, in the order of their ids: none with a lower id is committed later.

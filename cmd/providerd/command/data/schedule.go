@@ -19,7 +19,6 @@ import (
 	"example.com/providerd/store/files"
 )
 
-// timeInName is the format of the time in the name of a backup.
 const timeInName = "20060102T150405Z"
 
 // repeat writes backups to a directory until ctx ends, and removes old ones. The directory must exist: if a disk is not

@@ -96,7 +96,6 @@ func (c *exportCommand) write(ctx context.Context, database *store.Store, to *ex
 	return to.writer.Close(string(records.KindOAuth2))
 }
 
-// exporter writes records as entries of a manifest.
 type exporter struct {
 	writer   *manifest.Writer
 	contract *contract.Document

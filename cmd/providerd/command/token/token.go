@@ -27,7 +27,6 @@ type Commands struct {
 	Revoke revokeCommand `cmd:"" aliases:"rm" usage:"(<id> | --name=NAME) [flags]" help:"Revoke tokens."`
 }
 
-// tokenFlags are the flags of commands that print a new token.
 type tokenFlags struct {
 	ExpiresIn console.Duration `default:"90d" placeholder:"TIME" help:"Lifetime of the token, such as 90d or 12h (default ${default})."`
 	Output    string           `short:"o" default:"text" enum:"text,json" help:"Output format: ${enum} (default ${default})."`
