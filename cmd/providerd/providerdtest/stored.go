@@ -120,13 +120,10 @@ func Execute(ctx context.Context, database string, statements ...string) (err er
 // CheckIntegrity runs SQLite's integrity check on a database.
 func CheckIntegrity(t *testing.T, path string) {
 	t.Helper()
-	db, err := sql.Open("sqlite3", path)
-	processtest.Must(t, err)
+	db := processtest.Try(sql.Open("sqlite3", path)).Must(t)
 	var verdict string
-	err = db.QueryRowContext(t.Context(), "PRAGMA integrity_check").Scan(&verdict)
-	if err := errors.Join(err, db.Close()); err != nil || verdict != "ok" {
-		t.Errorf("integrity_check returned %q, %v", verdict, err)
-	}
+	processtest.Check(t, db.QueryRowContext(t.Context(), "PRAGMA integrity_check").Scan(&verdict), db.Close())
+	processtest.Equal(t, verdict, "ok", "integrity_check")
 }
 
 // CheckBackup restores dir/backup.db in a new directory, and serves it. The restored records must be the oldest ones in
