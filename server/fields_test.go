@@ -234,7 +234,7 @@ func textField(row field) field {
 func nameField() field {
 	return textField(field{
 		name: "name", required: true,
-		accepts: []any{"a", " a ", "\n.", strings.Repeat("é", 5000), "\u00a0a", "\ufeffa", "\u200b\u0301", "\u2764\ufe0f", "👩\u200d💻"},
+		accepts: []any{"a", " a ", "\n.", strings.Repeat("é", 5000), "\u00a0a", "\ufeff.", "\u200b\u0301", "\u2764\ufe0f", "👩\u200d💻"},
 		refuses: slices.Concat(refused("empty", ""), refused("nul", " \x00", "\u200b\x00"), refused("blank",
 			" ", "\t\n\f\r \v\u0085\u00a0", "\u2003", "\ufeff", "\u200b \u200d", "\u00ad", "\u2060\u202e", "\u3164", "\u2800", "\ufe0f", "\U000e0041",
 			"\x7f", "\x1b")),

@@ -119,8 +119,7 @@ func nearestPath(openapi *contract.Document, path string) string {
 		{"admin index.html console dashboard", "There is no user interface; / has the pages for people."},
 	} {
 		isPart := func(part string) bool { return strings.Contains(strings.ToLower(path), part) }
-		isKind := strings.HasPrefix(path, openapi.BaseURL+"/providers/")
-		if !isKind && slices.ContainsFunc(strings.Fields(known[0]), isPart) {
+		if !strings.HasPrefix(path, openapi.BaseURL+"/providers/") && slices.ContainsFunc(strings.Fields(known[0]), isPart) {
 			return known[1]
 		}
 	}

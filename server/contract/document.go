@@ -108,24 +108,25 @@ func Parse(ctx context.Context, yaml []byte) (*Document, error) {
 	return result, nil
 }
 
-// invisible matches strings of white space, control and format characters, and others that have no glyph.
-const invisible = `^[\pZ\p{Cc}\p{Cf}\x{34F}\x{115F}\x{1160}\x{17B4}\x{17B5}\x{180B}-\x{180F}\x{2065}\x{2800}\x{3164}` +
-	`\x{FE00}-\x{FE0F}\x{FFA0}\x{E0000}-\x{E0FFF}]+$`
+// visible matches a text with a character that has a glyph.
+const visible = `^[^\x00]*[^\pZ\p{Cc}\p{Cf}\x{34F}\x{115F}\x{1160}\x{17B4}\x{17B5}\x{180B}-\x{180F}\x{2065}\x{2800}` +
+	`\x{3164}\x{FE00}-\x{FE0F}\x{FFA0}\x{E0000}-\x{E0FFF}][^\x00]*$`
 
-// addRefusals adds the rules that extensions state: with x-visible, a text is not invisible; no line of it begins with
-// one of x-refused-schemes. The contract does not state them with "not", which several generators cannot read.
+// addRefusals adds the rules that extensions state: x-visible, and that no line of a text begins with one of
+// x-refused-schemes. Several consumers can read neither "not" nor such a pattern.
 func addRefusals(schema *openapi3.Schema) {
-	expression := invisible
-	if schemes, ok := schema.Extensions["x-refused-schemes"].([]any); ok {
-		names := make([]string, len(schemes))
-		for i, scheme := range schemes {
-			names[i] = fmt.Sprint(scheme)
-		}
-		expression = `(?:^|\n)(?i:` + strings.Join(names, "|") + "):"
-	} else if schema.Extensions["x-visible"] != true {
+	if schema.Extensions["x-visible"] == true {
+		schema.Pattern = visible
+	}
+	schemes, _ := schema.Extensions["x-refused-schemes"].([]any)
+	if len(schemes) == 0 {
 		return
 	}
-	schema.Not = openapi3.NewStringSchema().WithPattern(expression).NewRef()
+	names := make([]string, len(schemes))
+	for i, scheme := range schemes {
+		names[i] = fmt.Sprint(scheme)
+	}
+	schema.Not = openapi3.NewStringSchema().WithPattern(`(?:^|\n)(?i:` + strings.Join(names, "|") + "):").NewRef()
 }
 
 // fieldsOfOthers returns the paths of the operations that have fields which this one does not, by the fields' plain

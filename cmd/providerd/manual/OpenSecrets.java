@@ -3,6 +3,7 @@
 // uid|secret.
 
 import java.io.BufferedReader;
+import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.nio.ByteBuffer;
@@ -25,24 +26,52 @@ class OpenSecrets {
   /** A field of a Protocol Buffers message: a number, or bytes. */
   record Field(int number, long value, byte[] bytes) {}
 
-  public static void main(String[] arguments) throws Exception {
-    Map<Long, byte[]> masterKeys = new HashMap<>();
-    String keyset = Files.readString(Path.of(arguments[0]));
-    // Each key has one value, in Base64, before its id.
-    var key = Pattern.compile("\"value\":\\s*\"([^\"]*)\".*?\"keyId\":\\s*(\\d+)", Pattern.DOTALL).matcher(keyset);
-    while (key.find()) {
-      byte[] value = Base64.getDecoder().decode(key.group(1));
-      masterKeys.put(Long.valueOf(key.group(2)), field(value, 3).bytes);
+  public static void main(String[] arguments) {
+    if (arguments.length != 1) {
+      fail("usage: java OpenSecrets.java KEYSET-FILE <ROWS");
     }
+    Map<Long, byte[]> masterKeys = masterKeysIn(arguments[0]);
     var output = new PrintStream(System.out, true, StandardCharsets.UTF_8);
     var input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-    for (String row = input.readLine(); row != null; row = input.readLine()) {
-      String[] columns = row.split("\\|");
-      byte[] secret = bytes(columns[2]), databaseID = bytes(columns[3]), secretKeys = bytes(columns[4]);
-      Map<Long, byte[]> keys = keysOf(decrypt(masterKeys, field(secretKeys, 2).bytes, databaseID));
-      byte[] place = ("providers.secret." + columns[1] + "/" + columns[0]).getBytes(StandardCharsets.UTF_8);
-      output.println(columns[0] + "|" + new String(decrypt(keys, secret, place), StandardCharsets.UTF_8));
+    int number = 0;
+    for (String row : input.lines().toList()) {
+      number++;
+      try {
+        output.println(open(masterKeys, row.split("\\|")));
+      } catch (GeneralSecurityException | RuntimeException error) {
+        fail("row " + number + " is incomplete, or has values of several rows");
+      }
     }
+  }
+
+  static void fail(String sentence) {
+    System.err.println(sentence);
+    System.exit(1);
+  }
+
+  /** Returns the master keys in a keyset file by their ids. */
+  static Map<Long, byte[]> masterKeysIn(String file) {
+    Map<Long, byte[]> masterKeys = new HashMap<>();
+    try {
+      // Each key has one value, in Base64, before its id.
+      var key = Pattern.compile("\"value\":\\s*\"([^\"]*)\".*?\"keyId\":\\s*(\\d+)", Pattern.DOTALL)
+          .matcher(Files.readString(Path.of(file)));
+      while (key.find()) {
+        byte[] value = Base64.getDecoder().decode(key.group(1));
+        masterKeys.put(Long.valueOf(key.group(2)), field(value, 3).bytes);
+      }
+    } catch (IOException | RuntimeException error) {
+      fail(file + " is not a keyset file: " + error);
+    }
+    return masterKeys;
+  }
+
+  /** Returns the secret of a row after its uid. */
+  static String open(Map<Long, byte[]> masterKeys, String[] columns) throws GeneralSecurityException {
+    byte[] secret = bytes(columns[2]), databaseID = bytes(columns[3]), secretKeys = bytes(columns[4]);
+    Map<Long, byte[]> keys = keysOf(decrypt(masterKeys, field(secretKeys, 2).bytes, databaseID));
+    byte[] place = ("providers.secret." + columns[1] + "/" + columns[0]).getBytes(StandardCharsets.UTF_8);
+    return columns[0] + "|" + new String(decrypt(keys, secret, place), StandardCharsets.UTF_8);
   }
 
   static byte[] bytes(String hexadecimal) {
@@ -52,8 +81,8 @@ class OpenSecrets {
   /** Decrypts the byte 1, a key's id (4 bytes), a nonce (12 bytes), the encrypted text and its tag (16 bytes). */
   static byte[] decrypt(Map<Long, byte[]> keys, byte[] sealed, byte[] associatedData) throws GeneralSecurityException {
     long id = Integer.toUnsignedLong(ByteBuffer.wrap(sealed).getInt(1));
-    if (sealed[0] != 1 || !keys.containsKey(id)) {
-      throw new GeneralSecurityException("no key has the id " + id);
+    if (!keys.containsKey(id)) {
+      fail("no key has the id " + id + "; pass the keyset file of the database");
     }
     Cipher cipher = Cipher.getInstance("AES/GCM/NoPadding");
     cipher.init(Cipher.DECRYPT_MODE, new SecretKeySpec(keys.get(id), "AES"), new GCMParameterSpec(128, sealed, 5, 12));

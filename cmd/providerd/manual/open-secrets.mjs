@@ -4,11 +4,16 @@
 import { createDecipheriv } from "node:crypto";
 import { readFileSync } from "node:fs";
 
+function fail(sentence) {
+  console.error(sentence);
+  process.exit(1);
+}
+
 /** Decrypts the byte 1, a key's id (4 bytes), a nonce (12 bytes), the encrypted text and its tag (16 bytes). */
 function decrypt(keys, sealed, associatedData) {
   const id = sealed.readUInt32BE(1);
-  if (sealed[0] !== 1 || !keys.has(id)) {
-    throw new Error(`no key has the id ${id}`);
+  if (!keys.has(id)) {
+    fail(`no key has the id ${id}; pass the keyset file of the database`);
   }
   const decipher = createDecipheriv("aes-256-gcm", keys.get(id), sealed.subarray(5, 17), { authTagLength: 16 });
   decipher.setAAD(associatedData).setAuthTag(sealed.subarray(-16));
@@ -45,13 +50,33 @@ function keysOf(keyset) {
   return new Map(keys.map(([, key]) => [field(key, 3), field(field(field(key, 1), 2), 3)]));
 }
 
-const { key: masters } = JSON.parse(readFileSync(process.argv[2], "utf8"));
-const masterKeys = new Map(
-  masters.map(({ keyId, keyData }) => [keyId, field(Buffer.from(keyData.value, "base64"), 3)]),
-);
-for (const row of readFileSync(0, "utf8").split("\n").filter(Boolean)) {
+/** Returns the master keys in a keyset file by their ids. */
+function masterKeysIn(file) {
+  try {
+    const { key } = JSON.parse(readFileSync(file, "utf8"));
+    return new Map(key.map(({ keyId, keyData }) => [keyId, field(Buffer.from(keyData.value, "base64"), 3)]));
+  } catch (error) {
+    return fail(`${file} is not a keyset file: ${error.message}`);
+  }
+}
+
+/** Returns the secret of a row after its uid. */
+function open(masterKeys, row) {
   const [uid, kind, ...columns] = row.split("|");
   const [secret, databaseId, secretKeys] = columns.map((column) => Buffer.from(column, "hex"));
   const keys = keysOf(decrypt(masterKeys, field(secretKeys, 2), databaseId));
-  console.log(`${uid}|${decrypt(keys, secret, Buffer.from(`providers.secret.${kind}/${uid}`))}`);
+  return `${uid}|${decrypt(keys, secret, Buffer.from(`providers.secret.${kind}/${uid}`))}`;
+}
+
+if (process.argv.length !== 3) {
+  fail("usage: node open-secrets.mjs KEYSET-FILE <ROWS");
+}
+const masterKeys = masterKeysIn(process.argv[2]);
+const rows = readFileSync(0, "utf8").split("\n").filter(Boolean);
+for (const [index, row] of rows.entries()) {
+  try {
+    console.log(open(masterKeys, row));
+  } catch {
+    fail(`row ${index + 1} is incomplete, or has values of several rows`);
+  }
 }
