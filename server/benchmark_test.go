@@ -14,8 +14,7 @@ import (
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// BenchmarkCreate measures creates like those of cmd/bench, from the handler to the disk, and the validations of
-// creates.
+// BenchmarkCreate measures creates like those of cmd/bench, from the handler to the disk, and their validations.
 func BenchmarkCreate(b *testing.B) {
 	h := start(b)
 	handler := h.newServer(b, func(config *server.Config) {

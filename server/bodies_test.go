@@ -19,7 +19,6 @@ func largestBody(character string) string {
 	return directoryWith(`{"a":"` + strings.Repeat(character, 1<<20-len(directoryWith(`{"a":""}`))) + `"}`)
 }
 
-// directoryHead is the head for a workspace directory-sync provider.
 func (h *harness) directoryHead() string {
 	return strings.Replace(h.head(), oauth2Path, workspaceDirectoryPath, 1)
 }
@@ -32,9 +31,8 @@ func (h *harness) awaitStatus(t *testing.T, body string, status int, more func()
 		if got.status == status {
 			return got
 		}
-		if time.Since(begun) > 3*time.Minute {
-			t.Fatalf("after three minutes status is %d, not %d: %.1000s", got.status, status, got.body)
-		}
+		processtest.Require(t, time.Since(begun) <= 3*time.Minute,
+			"after three minutes status is %d, not %d: %.1000s", got.status, status, got.body)
 		more()
 	}
 }
@@ -90,8 +88,7 @@ func TestHostileBodiesLeaveRoom(t *testing.T) {
 // TestLargeBodiesOfOneCaller announces large bodies of one caller, sends others at once, and then many that are refused
 // after they were read. They must not block each other or leave anything reserved.
 func TestLargeBodiesOfOneCaller(t *testing.T) {
-	t.Parallel()
-	h := start(t)
+	h := startParallel(t)
 	body := largestBody("x")
 	for range 60 {
 		connect(t, strings.TrimPrefix(h.url, "http://")).
@@ -160,20 +157,17 @@ func TestHostileBodiesOfRefusedRequests(t *testing.T) {
 					caller.send(t, c.head+fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n",
 						-c.length, strings.Repeat(" ", -c.length)))
 				}
-				if got := caller.want(t, c.status); !got.Close {
-					t.Error("the connection is kept open")
-				}
+				got := caller.want(t, c.status)
+				processtest.Expect(t, got.Close, "the connection is kept open")
 				caller.wantClosed(t, "the connection")
 			}
 		})
 	}
 }
 
-// TestHostileBodiesThatStop gets the refusal although most of the body never arrives, even from an address that
-// has the maximum number of such bodies.
+// TestHostileBodiesThatStop gets the refusal although the body never arrives, even from an address with many of them.
 func TestHostileBodiesThatStop(t *testing.T) {
-	t.Parallel()
-	h := start(t)
+	h := startParallel(t)
 	limits := listener.DefaultLimits()
 	limits.RequestTimeout = time.Hour
 	address := h.listen(t, limits)
@@ -220,15 +214,12 @@ func TestWaitingCreatesHoldNoBodies(t *testing.T) {
 			grown := heap() - before
 			unlock()
 			group.Wait()
-			if grown > waiting*(c.perCreate+c.perCreate/8)+room {
-				t.Errorf("%d creates hold %d bytes, %.2f times their records", waiting, grown,
-					float64(grown)/float64(waiting*c.perCreate))
-			}
+			processtest.Expect(t, grown <= waiting*(c.perCreate+c.perCreate/8)+room,
+				"%d creates hold %d bytes, %.2f times their records", waiting, grown, float64(grown)/float64(waiting*c.perCreate))
 		})
 	}
 }
 
-// heap returns the size of what is in use.
 func heap() int {
 	var stats runtime.MemStats
 	runtime.GC()

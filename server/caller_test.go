@@ -23,8 +23,7 @@ import (
 
 // A 401 says what it saw of the header, and nothing that its sender does not know.
 func TestCallerMustShowAValidToken(t *testing.T) {
-	t.Parallel()
-	h := start(t)
+	h := startParallel(t)
 	expired := h.newToken(t, "x", -time.Second, oauth2Operation)
 	body := encode(t, minimal(oauth2Path))
 	for value, want := range map[string]struct {
@@ -62,7 +61,7 @@ func TestCallerMustShowAValidToken(t *testing.T) {
 		}
 	}
 	// Only the log tells a mistyped token from an unknown one.
-	processtest.Equal(t, strings.Count(h.log.String(), "not a token, or mistyped"), 7, "lines that report a mistyped token: %s", h.log)
+	processtest.Equal(t, strings.Count(h.log.String(), "not a token, or mistyped"), 7, "lines of it in %s", h.log)
 	h.post(t, oauth2Path+"?access_token="+h.token, body, set("Authorization")).
 		problem(t, http.StatusUnauthorized, "unauthorized")
 	h.post(t, oauth2Path, body, set("Authorization", "bearer  "+h.token)).record(t)
@@ -70,8 +69,7 @@ func TestCallerMustShowAValidToken(t *testing.T) {
 
 // An unknown token is refused by the same steps as a revoked one. The bound is loose, so that a busy machine passes.
 func TestUnknownAndRevokedTokensTakeTheSameTime(t *testing.T) {
-	t.Parallel()
-	h := start(t)
+	h := startParallel(t)
 	handler := target{handler: h.newServer(t)}
 	unknown, revoked := start(t).token, revokedToken(t, h)
 	const tries, requests, bound = 10, 15, 5 * time.Millisecond
@@ -80,9 +78,8 @@ func TestUnknownAndRevokedTokensTakeTheSameTime(t *testing.T) {
 		least := time.Hour
 		for range requests {
 			begun := time.Now()
-			if status := handler.post(oauth2Path, "{}", set("Authorization", "Bearer "+token)).status; status != http.StatusUnauthorized {
-				t.Fatalf("status is %d", status)
-			}
+			status := handler.post(oauth2Path, "{}", set("Authorization", "Bearer "+token)).status
+			processtest.Require(t, status == http.StatusUnauthorized, "status is %d", status)
 			least = min(least, time.Since(begun))
 		}
 		return least
@@ -183,15 +180,13 @@ func TestRateLimitOfConcurrentRequests(t *testing.T) {
 	group.Wait()
 	elapsed := time.Since(begin)
 	most := int64(requests * (1 + elapsed.Seconds()))
-	if got := allowed.Load(); got < requests || got > most {
-		t.Errorf("%d requests were allowed in %v, want %d to %d", got, elapsed, requests, most)
-	}
+	got := allowed.Load()
+	processtest.Expect(t, got >= requests && got <= most, "%d requests in %v, want at most %d", got, elapsed, most)
 }
 
 // All requests with tokens of one name count, whatever their outcome. Other names are not affected.
 func TestRateLimitIsForTheNameOfTheToken(t *testing.T) {
-	t.Parallel()
-	h := start(t)
+	h := startParallel(t)
 	h.serve(t, func(config *server.Config) { config.RateLimit = server.RateLimit{Requests: 3, Window: time.Hour} })
 	body := encode(t, minimal(oauth2Path))
 	narrow := h.newToken(t, "test", time.Hour, oauth2Operation)
@@ -204,9 +199,8 @@ func TestRateLimitIsForTheNameOfTheToken(t *testing.T) {
 	forbidden.problem(t, http.StatusForbidden, "forbidden")
 	for remaining, response := range []answer{forbidden, faulty, created} {
 		want := regexp.MustCompile(fmt.Sprintf(`^"caller";r=%d;t=1[12]\d\d$`, remaining))
-		if got := response.header.Get("RateLimit"); !want.MatchString(got) {
-			t.Errorf("RateLimit is %q, want %s", got, want)
-		}
+		got := response.header.Get("RateLimit")
+		processtest.Expect(t, want.MatchString(got), "RateLimit is %q, want %s", got, want)
 	}
 	for _, path := range []string{oauth2Path, workspaceDirectoryPath, oauth2Path + "?validate_only=true"} {
 		for _, token := range []string{h.token, narrow} {
@@ -214,15 +208,10 @@ func TestRateLimitIsForTheNameOfTheToken(t *testing.T) {
 			problem := limited.problem(t, http.StatusTooManyRequests, "too-many-requests")
 			processtest.Contains(t, problem.Detail, "3 requests per 3600 s")
 			seconds, err := strconv.Atoi(limited.header.Get("Retry-After"))
-			if err != nil || seconds < 1 || seconds > 1200 {
-				t.Errorf("Retry-After is %q, want 1 to 1200", limited.header.Get("Retry-After"))
-			}
-			if got, want := limited.header.Get("RateLimit"), `"caller";r=0;t=`+strconv.Itoa(seconds); got != want {
-				t.Errorf("RateLimit is %q, want %q", got, want)
-			}
-			if got := limited.header.Get("RateLimit-Policy"); got != `"caller";q=3;w=3600` {
-				t.Errorf("RateLimit-Policy is %q", got)
-			}
+			processtest.Expect(t, err == nil && seconds >= 1 && seconds <= 1200,
+				"Retry-After is %q, want 1 to 1200", limited.header.Get("Retry-After"))
+			processtest.Equal(t, limited.header.Get("RateLimit"), `"caller";r=0;t=`+strconv.Itoa(seconds), "RateLimit")
+			processtest.Equal(t, limited.header.Get("RateLimit-Policy"), `"caller";q=3;w=3600`, "RateLimit-Policy")
 		}
 	}
 	h.post(t, oauth2Path, body, set("Authorization", "Bearer "+other)).record(t)
@@ -238,8 +227,7 @@ const mistypedToken = "Bearer pvd_0000000000000000000000000000000000000000"
 // After 20 invalid tokens, an address must wait. Valid tokens from it are still accepted, and other addresses are not
 // affected. The reason for refusing a token is counted even if its address must wait.
 func TestInvalidTokensAreLimitedByAddress(t *testing.T) {
-	t.Parallel()
-	h := start(t)
+	h := startParallel(t)
 	const limit = 20
 	handler, registry := h.startCounted(t, limit)
 	body := encode(t, minimal(oauth2Path))

@@ -20,7 +20,6 @@ import (
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// peer is a caller with its own connection.
 type peer struct {
 	*net.TCPConn
 	answers *bufio.Reader
@@ -45,17 +44,13 @@ func (p *peer) send(t *testing.T, text string) *peer {
 	return p
 }
 
-// want reads the next response, which must have a status.
 func (p *peer) want(t *testing.T, status int) *http.Response {
 	t.Helper()
 	response := p.answer(t)
-	if response.StatusCode != status {
-		t.Fatalf("status is %d, want %d", response.StatusCode, status)
-	}
+	processtest.Require(t, response.StatusCode == status, "status is %d, want %d", response.StatusCode, status)
 	return response
 }
 
-// answer reads the next response to its end.
 func (p *peer) answer(t *testing.T) *http.Response {
 	t.Helper()
 	response := processtest.Try(http.ReadResponse(p.answers, nil)).Must(t)
@@ -65,12 +60,10 @@ func (p *peer) answer(t *testing.T) *http.Response {
 	return response
 }
 
-// wantClosed waits until the server closes the connection.
 func (p *peer) wantClosed(t *testing.T, who string) {
 	t.Helper()
-	if _, err := p.answers.ReadByte(); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("%s is not closed: %v", who, err)
-	}
+	_, err := p.answers.ReadByte()
+	processtest.Expect(t, err != nil && !errors.Is(err, os.ErrDeadlineExceeded), "%s is not closed: %v", who, err)
 }
 
 // begin sends a create without its body, so that the server waits for the rest.
@@ -82,10 +75,8 @@ func (h *harness) begin(t *testing.T, address, body string) *peer {
 	return caller
 }
 
-// TestNewConnectionReplacesIdleOne uses all connections, and checks which ones are closed for newcomers.
 func TestNewConnectionReplacesIdleOne(t *testing.T) {
-	t.Parallel()
-	h := start(t)
+	h := startParallel(t)
 	limits := listener.DefaultLimits()
 	limits.Connections, limits.TransferGrace = 3, time.Hour
 	address := h.listen(t, limits)
@@ -112,8 +103,7 @@ func TestNewConnectionReplacesIdleOne(t *testing.T) {
 
 // TestNewConnectionReplacesStalledOne uses all connections for incomplete requests, without and with a valid token.
 func TestNewConnectionReplacesStalledOne(t *testing.T) {
-	t.Parallel()
-	h := start(t)
+	h := startParallel(t)
 	anonymous := listener.DefaultLimits()
 	anonymous.Connections = 2
 	authenticated := anonymous
@@ -138,25 +128,21 @@ func TestNewConnectionReplacesStalledOne(t *testing.T) {
 			caller := connect(t, address)
 			processtest.Must(t, caller.SetReadBuffer(smallest), caller.SetWriteDeadline(time.Now().Add(untilStuck)))
 			group.Go(func() {
-				if _, err := io.WriteString(caller, request); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
-					t.Errorf("%s: %v", name, err)
-				}
+				_, err := io.WriteString(caller, request)
+				processtest.Expect(t, err == nil || errors.Is(err, os.ErrDeadlineExceeded), "%s: %v", name, err)
 			})
 		}
 		group.Wait()
 		begun := time.Now()
 		connect(t, address).send(t, healthRequest).want(t, http.StatusOK)
-		if took := time.Since(begun); took > within {
-			t.Errorf("%s: a newcomer waits for %v", name, took)
-		}
+		took := time.Since(begun)
+		processtest.Expect(t, took <= within, "%s: a newcomer waits for %v", name, took)
 	}
 }
 
-// TestCutOffCreatesStoreNothing closes connections for newcomers while their creates arrive. What gets no response is not
-// stored.
+// TestCutOffCreatesStoreNothing closes connections while creates arrive on them. Without a response, nothing is stored.
 func TestCutOffCreatesStoreNothing(t *testing.T) {
-	t.Parallel()
-	h := start(t)
+	h := startParallel(t)
 	limits := listener.DefaultLimits()
 	limits.Connections, limits.Grace = 1, time.Nanosecond
 	address := h.listen(t, limits)
@@ -181,8 +167,7 @@ func TestCutOffCreatesStoreNothing(t *testing.T) {
 // TestMoreCallersThanConnections has each caller send one request after the other over a connection that it keeps open. Callers
 // get places only because responses close connections. No request is cut off.
 func TestMoreCallersThanConnections(t *testing.T) {
-	t.Parallel()
-	h := start(t)
+	h := startParallel(t)
 	limits := listener.DefaultLimits()
 	limits.Connections, limits.Grace = 4, 2*peerTimeout
 	address := h.listen(t, limits)
@@ -203,12 +188,10 @@ func TestMoreCallersThanConnections(t *testing.T) {
 }
 
 func TestIdleConnectionsAreClosed(t *testing.T) {
-	t.Parallel()
-	h := start(t)
+	h := startParallel(t)
 	limits := listener.DefaultLimits()
-	if limits.IdleTimeout != 30*time.Second || limits.ProxyIdleTimeout < 620*time.Second {
-		t.Errorf("idle connections are closed after %v, of proxies %v", limits.IdleTimeout, limits.ProxyIdleTimeout)
-	}
+	processtest.Expect(t, limits.IdleTimeout == 30*time.Second && limits.ProxyIdleTimeout >= 620*time.Second,
+		"idle connections are closed after %v, of proxies %v", limits.IdleTimeout, limits.ProxyIdleTimeout)
 	limits.IdleTimeout = 100 * time.Millisecond
 	address := h.listen(t, limits)
 	limits.HeaderTimeout, limits.IsProxy = 200*time.Millisecond, server.Proxies{netip.MustParsePrefix("127.0.0.0/8")}.Include
@@ -222,7 +205,6 @@ func TestIdleConnectionsAreClosed(t *testing.T) {
 	ofProxy.send(t, "GET / HTTP/1.1\r\n").wantClosed(t, "a connection of a proxy with a header that does not end")
 }
 
-// TestConnectionsOfProxiesAreReplaced uses all connections as a proxy.
 func TestConnectionsOfProxiesAreReplaced(t *testing.T) {
 	t.Parallel()
 	limits := listener.DefaultLimits()

@@ -30,7 +30,6 @@ type subject struct {
 	breaches         []breach
 }
 
-// subjects returns the operations of the contract.
 func subjects(t testing.TB) []subject {
 	t.Helper()
 	document := processtest.Try(openapi3.NewLoader().LoadFromData(text.YAML())).Must(t)
@@ -48,7 +47,6 @@ func subjects(t testing.TB) []subject {
 	return list
 }
 
-// plan is a generated request and its expected outcome.
 type plan struct {
 	subject subject
 	body    map[string]any
@@ -56,7 +54,6 @@ type plan struct {
 	broken breach
 }
 
-// plans generates valid requests, and others that break one rule.
 func plans(of subject) (valid, broken *rapid.Generator[plan]) {
 	bodies := validObject(of.request)
 	valid = rapid.Custom(func(t *rapid.T) plan { return plan{subject: of, body: bodies.Draw(t, "body")} })
@@ -76,7 +73,6 @@ type inspector struct {
 	accepted map[string]bool
 }
 
-// carryOut sends the request of a plan and returns what is wrong with the outcome.
 func (i *inspector) carryOut(t testing.TB, p plan) error {
 	t.Helper()
 	got := i.post(t, p.subject.path, encode(t, p.body))
@@ -105,7 +101,6 @@ func (i *inspector) carryOut(t testing.TB, p plan) error {
 	}
 }
 
-// check returns an error if the response to a create violates the contract.
 func (a answer) check(path string) error {
 	request := httptest.NewRequest(http.MethodPost, path, http.NoBody)
 	return contracttest.Check(request, &http.Response{StatusCode: a.status, Header: a.header}, a.body)
@@ -162,9 +157,8 @@ func TestContract(t *testing.T) {
 			valid, broken := plans(of)
 			rapid.Check(t, func(check *rapid.T) {
 				for _, p := range []plan{valid.Draw(check, "valid"), broken.Draw(check, "broken")} {
-					if err := inspect.carryOut(t, p); err != nil {
-						check.Fatalf("%s: %v", encode(t, p.body), err)
-					}
+					err := inspect.carryOut(t, p)
+					processtest.Require(check, err == nil, "%s: %v", encode(t, p.body), err)
 				}
 			})
 		})
@@ -175,8 +169,7 @@ func TestContract(t *testing.T) {
 // the same order as YAML and as JSON, and readable by pages of any origin. Its headers have no examples, which pages and
 // tools would send by default: a fixed key turns every second request into a conflict, and lenient handling hides typos.
 func TestContractIsServed(t *testing.T) {
-	t.Parallel()
-	h := start(t)
+	h := startParallel(t)
 	written := processtest.Try(os.ReadFile("../openapi.yaml")).Must(t)
 	inYAML, inJSON := h.send(t, http.MethodGet, "/openapi.yaml", nil), h.send(t, http.MethodGet, "/openapi.json", nil)
 	served := strings.Split(string(inYAML.body), "\n")
@@ -185,14 +178,11 @@ func TestContractIsServed(t *testing.T) {
 			served = served[1:]
 		}
 	}
-	if len(served) > 0 || len(inYAML.body) >= len(written) {
-		t.Error("another contract is served than openapi.yaml: run make gen")
-	}
+	processtest.Expect(t, len(served) == 0 && len(inYAML.body) < len(written), "openapi.yaml is not served: run make gen")
 	for _, answer := range []answer{inYAML, inJSON} {
-		if strings.Contains(string(answer.body), "x-go-type") || strings.Contains(string(answer.body), "x-violation") ||
-			answer.header.Get("Access-Control-Allow-Origin") != "*" {
-			t.Errorf("the contract has extensions of this project, or no other origin may read it: %v", answer.header)
-		}
+		processtest.Expect(t, !strings.Contains(string(answer.body), "x-go-type") &&
+			!strings.Contains(string(answer.body), "x-violation") && answer.header.Get("Access-Control-Allow-Origin") == "*",
+			"the contract has extensions of this project, or no other origin may read it: %v", answer.header)
 	}
 	// JSON is a part of YAML.
 	var rootOfYAML, rootOfJSON yaml.Node
@@ -200,16 +190,11 @@ func TestContractIsServed(t *testing.T) {
 	processtest.Equal(t, fieldNames(&rootOfYAML), fieldNames(&rootOfJSON), "order of the fields in YAML, and in JSON")
 	document := processtest.Try(openapi3.NewLoader().LoadFromData(inJSON.body)).Must(t)
 	processtest.Check(t, document.Validate(t.Context()))
-	if url := document.Servers[0].URL; url != h.url+"/api/v3" {
-		t.Errorf("the server is %s in JSON, want an absolute URL", url)
-	}
+	url := document.Servers[0].URL
+	processtest.Expect(t, url == h.url+"/api/v3", "the server is %s in JSON, want an absolute URL", url)
 	behind := h.send(t, http.MethodGet, "/openapi.json", nil, set("X-Forwarded-Proto", "https"))
-	if !bytes.Contains(behind.body, []byte(`[{"url":"https`+strings.TrimPrefix(h.url, "http")+`/api/v3"`)) {
-		t.Errorf("behind a proxy with TLS, the contract is %.1000s", behind.body)
-	}
-	if bytes.Contains(inYAML.body, []byte("\t")) {
-		t.Error("the contract has tabs, for which some programs refuse it")
-	}
+	processtest.Contains(t, string(behind.body), `[{"url":"https`+strings.TrimPrefix(h.url, "http")+`/api/v3"`)
+	processtest.Expect(t, !bytes.Contains(inYAML.body, []byte("\t")), "the contract has tabs, which some programs refuse")
 	for _, item := range document.Paths.Map() {
 		parameters := item.Post.Parameters
 		processtest.Equal(t, len(parameters), 3, "parameters of an operation")
@@ -217,14 +202,12 @@ func TestContractIsServed(t *testing.T) {
 			value := parameter.Value
 			processtest.Equal(t, parameter.Ref, "", "reference of %s, which some programs take for a header", value.Name)
 			isPrefilled := value.Schema.Value.Default != nil && value.Schema.Value.Default != false
-			if value.Example != nil || len(value.Examples) > 0 || value.Schema.Value.Example != nil || isPrefilled {
-				t.Errorf("%s is prefilled", value.Name)
-			}
+			processtest.Expect(t, value.Example == nil && len(value.Examples) == 0 && value.Schema.Value.Example == nil &&
+				!isPrefilled, "%s is prefilled", value.Name)
 		}
 	}
 }
 
-// fieldNames returns the names of all members in a node, in their order.
 func fieldNames(node *yaml.Node) (names []string) {
 	for i, child := range node.Content {
 		if node.Kind == yaml.MappingNode && i%2 == 0 {

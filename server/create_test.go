@@ -21,8 +21,7 @@ import (
 // A record has the constants of its kind, no application, and is kept neither by caches nor for pages of other origins.
 // That of a public client has no secret unless one is sent.
 func TestRecordHasConstantFields(t *testing.T) {
-	t.Parallel()
-	h := start(t)
+	h := startParallel(t)
 	for _, test := range []struct{ path, body, want string }{
 		{oauth2Path, oauth2With(`"client_type":"public"`), `{"client_secret":""}`},
 		{oauth2Path, oauth2With(`"client_type":"public","client_secret":"sent"`), `{"client_secret":"sent"}`},
@@ -41,18 +40,15 @@ func TestRecordHasConstantFields(t *testing.T) {
 		if err := contracttest.Decode([]byte(test.want), &constants); err != nil || !reflect.DeepEqual(constants, record) {
 			t.Errorf("%s: the record is %v, want %s, %v", test.body, record, test.want, err)
 		}
-		if got.header.Get("Cache-Control") != "no-store" || got.header.Get("Location") != "" ||
-			got.header.Get("Access-Control-Allow-Origin") != "" {
-			t.Errorf("%s: header is %v", test.body, got.header)
-		}
+		processtest.Expect(t, got.header.Get("Cache-Control") == "no-store" && got.header.Get("Location") == "" &&
+			got.header.Get("Access-Control-Allow-Origin") == "", "%s: header is %v", test.body, got.header)
 	}
 }
 
 // Members keep their order, and numbers their digits. They are stored in the shortest form, because the body of a
 // replay may be that short, and its response must not be much longer.
 func TestCredentialsAreReturnedAsSent(t *testing.T) {
-	t.Parallel()
-	h := start(t)
+	h := startParallel(t)
 	const sent = `{"f" : 9007199254740993,"b":123456789012345678901234567890, "c":1.10,"d":1e400,` +
 		"\n" + `"e":-0,"\u0061":[1E+2,"\u003c\/\u00e9\ud83d\ude00"]}`
 	const want = `{"f":9007199254740993,"b":123456789012345678901234567890,"c":1.10,"d":1e400,"e":-0,"a":[1E+2,"</é😀"]}`
@@ -65,9 +61,7 @@ func TestCredentialsAreReturnedAsSent(t *testing.T) {
 }
 
 func TestAllViolationsComeAtOnceInOrder(t *testing.T) {
-	t.Parallel()
-	h := start(t)
-	got := h.post(t, oauth2Path, `{
+	got := startParallel(t).post(t, oauth2Path, `{
 		"zzz": 1, "pk": 7, "jwks_sources": ["x", "`+flow+`", null], "issuer_mode": "GLOBAL", "redirect_uris": "https://a\nb c\n\n",
 		"include_claims_in_id_token": "yes", "client_id": "", "client_secret": "a\u0000b", "access_code_validity": "1h",
 		"Client_Type": "evil", "name": null, "a/b~c": 1
@@ -81,32 +75,26 @@ func TestAllViolationsComeAtOnceInOrder(t *testing.T) {
 		processtest.Contains(t, string(got.body), sentence)
 	}
 	for _, value := range []string{"evil", "yes", "b c", "1h"} {
-		if strings.Contains(string(got.body), `"`+value) {
-			t.Errorf("the answer repeats the value %q: %s", value, got.body)
-		}
+		processtest.Expect(t, !strings.Contains(string(got.body), `"`+value), "%q is repeated in %s", value, got.body)
 	}
 }
 
 // A pk is an integer of 64 bits. Up to 2^53-1, every JSON library reads it exactly.
 func TestLargestPK(t *testing.T) {
-	t.Parallel()
-	h := start(t)
+	h := startParallel(t)
 	body, key := encode(t, minimal(oauth2Path)), set(keyHeader, "last")
 	h.post(t, oauth2Path, body).record(t)
 	storetest.Execute(t, h.path, "UPDATE providers SET pk = 9007199254740990")
 	first := h.post(t, oauth2Path, body, key).record(t)["pk"]
-	if again := h.post(t, oauth2Path, body, key).record(t)["pk"]; fmt.Sprint(first) != "9007199254740991" || again != first {
-		t.Errorf("pk is %v, then %v", first, again)
-	}
+	again := h.post(t, oauth2Path, body, key).record(t)["pk"]
+	processtest.Expect(t, fmt.Sprint(first) == "9007199254740991" && again == first, "pk is %v, then %v", first, again)
 	other := h.post(t, oauth2Path, encode(t, with(minimal(oauth2Path), "name", "m")), key)
-	if problem := other.problem(t, http.StatusUnprocessableEntity, "idempotency-key-reused"); *problem.PK != 9007199254740991 {
-		t.Errorf("pk of the reused key is %v", *problem.PK)
-	}
+	problem := other.problem(t, http.StatusUnprocessableEntity, "idempotency-key-reused")
+	processtest.Equal(t, *problem.PK, 9007199254740991, "pk of the reused key")
 }
 
 func TestNULInFreeFormObjects(t *testing.T) {
-	t.Parallel()
-	h := start(t)
+	h := startParallel(t)
 	const body = `{"name":"n","delegated_subject":"a@b","default_group_email_domain":"b",` +
 		`"credentials":{"a":"\u0000","b":[1,{"c":"x\u0000y"}],"d\u0000":"\u0000","e":"\\u0000"}}`
 	h.post(t, workspaceDirectoryPath, body).
@@ -116,11 +104,9 @@ func TestNULInFreeFormObjects(t *testing.T) {
 		"/x unknown_field")
 }
 
-// TestOneRequestHasOneAnswer sends requests with fewer and fewer mistakes: the first check that fails decides the
-// response.
+// TestOneRequestHasOneAnswer sends fewer and fewer mistakes: the first check that fails decides the response.
 func TestOneRequestHasOneAnswer(t *testing.T) {
-	t.Parallel()
-	h := start(t)
+	h := startParallel(t)
 	other := h.newToken(t, "x", time.Hour, workspaceDirectoryOperation)
 	large := `{"name":"` + strings.Repeat("x", 1<<20) + `"`
 	taken := minimal(oauth2Path)
@@ -185,10 +171,8 @@ func TestBodyLimit(t *testing.T) {
 // maxAnswer is the length of the response with the longest list of violations, which has 1 MiB.
 const maxAnswer = 1<<20 + 1<<10
 
-// repeated returns a text with as many copies of a part as fit in a length.
 func repeated(part string, length int) string { return strings.Repeat(part, length/len(part)) }
 
-// manyMembers returns as many members with short names as fit in a length.
 func manyMembers(length int) string {
 	var members strings.Builder
 	for i := 0; members.Len() < length; i++ {
@@ -255,9 +239,8 @@ func TestListsOfViolationsAreBounded(t *testing.T) {
 		got := target.post(path, test.body)
 		runtime.ReadMemStats(&after)
 		allocated, bound := after.TotalAlloc-before.TotalAlloc, uint64(8<<20+128*len(test.body))
-		if allocated > bound {
-			t.Errorf("%s: %d KiB were allocated for %d bytes, want at most %d", name, allocated>>10, len(test.body), bound>>10)
-		}
+		processtest.Expect(t, allocated <= bound,
+			"%s: %d KiB were allocated for %d bytes, want at most %d", name, allocated>>10, len(test.body), bound>>10)
 		processtest.CheckAs(t, got.check(path), "%s", name)
 		problem := got.problem(t, http.StatusBadRequest, "validation-failed")
 		entries := violations(problem)
@@ -277,12 +260,9 @@ func TestListsOfViolationsAreBounded(t *testing.T) {
 
 // The bound is on the violations, not on the request.
 func TestLargeListIsAccepted(t *testing.T) {
-	t.Parallel()
-	h := start(t)
+	h := startParallel(t)
 	list := `"property_mappings":[` + strings.Repeat(`"`+flow+`",`, 19_999) + `"` + flow + `"`
-	record := h.post(t, oauth2Path, oauth2With(list+"]")).record(t)
-	if mappings, ok := record["property_mappings"].([]any); !ok || len(mappings) != 20_000 {
-		t.Errorf("%d mappings come back", len(mappings))
-	}
+	mappings, ok := h.post(t, oauth2Path, oauth2With(list+"]")).record(t)["property_mappings"].([]any)
+	processtest.Expect(t, ok && len(mappings) == 20_000, "%d mappings come back", len(mappings))
 	h.post(t, oauth2Path, oauth2With(list+`,"x"]`)).wantEntries(t, "/property_mappings/20000 invalid_uuid")
 }

@@ -19,25 +19,22 @@ import (
 )
 
 func TestRequestID(t *testing.T) {
-	t.Parallel()
-	h := start(t)
+	h := startParallel(t)
 	for _, id := range []string{"a", "3NQ5ZB7W-1.2_3~4+5/6=:", strings.Repeat("x", 128)} {
-		processtest.Equal(t, h.send(t, http.MethodGet, "/healthz", nil, set("X-Request-Id", id)).header.Get("X-Request-Id"), id, "id")
+		got := h.send(t, http.MethodGet, "/healthz", nil, set("X-Request-Id", id))
+		processtest.Equal(t, got.header.Get("X-Request-Id"), id, "id")
 	}
 	seen := map[string]bool{}
 	for _, ids := range [][]string{nil, {""}, {"a b"}, {"ü"}, {strings.Repeat("x", 129)}, {"a", "b"}, {`"a"`}} {
 		got := h.send(t, http.MethodGet, "/healthz", nil, set("X-Request-Id", ids...)).header.Get("X-Request-Id")
-		if len(got) < 16 || seen[got] {
-			t.Errorf("for %q id is %q", ids, got)
-		}
+		processtest.Expect(t, len(got) >= 16 && !seen[got], "for %q id is %q", ids, got)
 		seen[got] = true
 	}
 }
 
 // Values that a caller chooses are truncated in the log.
 func TestOneLogLineForEachExchange(t *testing.T) {
-	t.Parallel()
-	h := start(t)
+	h := startParallel(t)
 	body := minimal(oauth2Path)
 	body["client_secret"] = "canary-secret"
 	h.post(t, oauth2Path, encode(t, body), set("X-Request-Id", "id-1")).record(t)
@@ -52,9 +49,7 @@ func TestOneLogLineForEachExchange(t *testing.T) {
 	long := strings.Repeat("x", 20_000)
 	h.send(t, strings.Repeat("M", 5_000), "/"+long, nil).problem(t, 404, "not-found")
 	lines := strings.Split(strings.TrimSpace(h.log.String()), "\n")
-	if len(lines) != 6 {
-		t.Fatalf("%d lines: %s", len(lines), h.log)
-	}
+	processtest.Require(t, len(lines) == 6, "%d lines: %s", len(lines), h.log)
 	for i, want := range []map[string]any{
 		{"request_id": "id-1", "method": "POST", "path": oauth2Path, "status": 201.0, "caller": "test", "validate_only": nil},
 		{"level": "INFO", "path": oauth2Path, "status": 400.0, "problem": "invalid-parameter", "validate_only": nil},
@@ -72,15 +67,13 @@ func TestOneLogLineForEachExchange(t *testing.T) {
 			t.Errorf("line %d: duration is %v and %v ms", i, line["duration"], line["duration_ms"])
 		}
 	}
-	if strings.Contains(h.log.String(), "canary") || strings.Contains(h.log.String(), h.token) {
-		t.Errorf("the log has a value: %s", h.log)
-	}
+	processtest.Expect(t, !strings.Contains(h.log.String(), "canary") && !strings.Contains(h.log.String(), h.token),
+		"the log has a value: %s", h.log)
 }
 
 // At level error, the log contains only the requests that the server failed, here because it panics.
 func TestPanicIsAnsweredAndLogged(t *testing.T) {
-	t.Parallel()
-	h := start(t)
+	h := startParallel(t)
 	logger := slog.New(slog.NewJSONHandler(h.log, &slog.HandlerOptions{Level: slog.LevelError}))
 	h.serve(t, func(config *server.Config) { config.Logger = logger })
 	h.post(t, oauth2Path, encode(t, minimal(oauth2Path))).record(t)
@@ -89,12 +82,9 @@ func TestPanicIsAnsweredAndLogged(t *testing.T) {
 	got := h.post(t, oauth2Path, encode(t, minimal(oauth2Path)))
 	problem := got.problem(t, http.StatusInternalServerError, "internal")
 	lines := h.log.String()
-	if strings.Count(lines, "\n") != 1 || !strings.Contains(lines, problem.RequestID) || !strings.Contains(lines, "panic: ") {
-		t.Errorf("the log has no panic under %s: %s", problem.RequestID, lines)
-	}
-	if strings.Contains(string(got.body), "nil pointer") {
-		t.Errorf("the answer has the cause: %s", got.body)
-	}
+	processtest.Expect(t, strings.Count(lines, "\n") == 1 && strings.Contains(lines, problem.RequestID) &&
+		strings.Contains(lines, "panic: "), "the log has no panic under %s: %s", problem.RequestID, lines)
+	processtest.Expect(t, !strings.Contains(string(got.body), "nil pointer"), "the answer has the cause: %s", got.body)
 }
 
 // The span of a request within TLS has its scheme.
@@ -105,9 +95,8 @@ func TestSpansHaveTheScheme(t *testing.T) {
 	newTarget(t, func(config *server.Config) { config.Traces = traces }).
 		post(oauth2Path, "{}", func(request *http.Request) { request.TLS = &tls.ConnectionState{} })
 	spans := exporter.GetSpans()
-	if len(spans) != 2 || !slices.Contains(spans[1].Attributes, attribute.String("url.scheme", "https")) {
-		t.Errorf("the spans are %+v", spans)
-	}
+	processtest.Expect(t, len(spans) == 2 && slices.Contains(spans[1].Attributes, attribute.String("url.scheme", "https")),
+		"the spans are %+v", spans)
 }
 
 func (h *harness) startCounted(t *testing.T, failedAttempts int) (*server.Server, *prometheus.Registry) {

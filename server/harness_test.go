@@ -66,6 +66,12 @@ func start(t testing.TB) *harness {
 	return h
 }
 
+func startParallel(t *testing.T) *harness {
+	t.Helper()
+	t.Parallel()
+	return start(t)
+}
+
 // serve starts a new server and stops the previous one. Each change is applied to its configuration.
 func (h *harness) serve(t testing.TB, changes ...func(*server.Config)) *server.Server {
 	t.Helper()
@@ -92,13 +98,11 @@ func (h *harness) newServer(t testing.TB, changes ...func(*server.Config)) *serv
 //nolint:gochecknoglobals // With a contract of its own, each test would spend most of its time on parsing it.
 var loadOnce = sync.OnceValues(func() (*contract.Document, error) { return contract.Load(context.Background()) })
 
-// load returns the contract that is built into the program.
 func load(t testing.TB) *contract.Document {
 	t.Helper()
 	return processtest.Try(loadOnce()).Must(t)
 }
 
-// newToken returns a token that allows operations for a time.
 func (h *harness) newToken(t testing.TB, name string, lifetime time.Duration, operations ...string) string {
 	t.Helper()
 	text, _, err := h.database.Tokens.Create(t.Context(), token.Grant{Name: name, Operations: operations, ExpiresIn: lifetime})
@@ -106,7 +110,6 @@ func (h *harness) newToken(t testing.TB, name string, lifetime time.Duration, op
 	return text
 }
 
-// answer is a response with its body.
 type answer struct {
 	status int
 	header http.Header
@@ -121,9 +124,7 @@ func (h *harness) post(t testing.TB, path, body string, changes ...func(*http.Re
 	}, changes...)...)
 }
 
-func (h *harness) send(
-	t testing.TB, method, path string, body io.Reader, changes ...func(*http.Request),
-) answer {
+func (h *harness) send(t testing.TB, method, path string, body io.Reader, changes ...func(*http.Request)) answer {
 	t.Helper()
 	request := processtest.Try(http.NewRequestWithContext(t.Context(), method, h.url+path, body)).Must(t)
 	for _, change := range changes {
@@ -148,9 +149,7 @@ func set(name string, values ...string) func(*http.Request) {
 
 func (a answer) record(t testing.TB) map[string]any {
 	t.Helper()
-	if a.status != http.StatusCreated {
-		t.Fatalf("status is %d, want 201: %s", a.status, a.body)
-	}
+	processtest.Require(t, a.status == http.StatusCreated, "status is %d, want 201: %s", a.status, a.body)
 	var record map[string]any
 	a.decode(t, &record)
 	return record
@@ -161,17 +160,15 @@ func (a answer) problem(t testing.TB, status int, slug string) model.Problem {
 	t.Helper()
 	var problem model.Problem
 	a.decode(t, &problem)
-	if a.status != status || problem.Type != "/problems/"+slug {
-		t.Errorf("status is %d %s, want %d %s: %s", a.status, problem.Type, status, slug, a.body)
-	}
+	processtest.Expect(t, a.status == status && problem.Type == "/problems/"+slug,
+		"status is %d %s, want %d %s: %s", a.status, problem.Type, status, slug, a.body)
 	return problem
 }
 
 func (a answer) decode(t testing.TB, value any) {
 	t.Helper()
-	if err := contracttest.Decode(a.body, value); err != nil {
-		t.Fatalf("status %d: %v: %s", a.status, err, a.body)
-	}
+	err := contracttest.Decode(a.body, value)
+	processtest.Require(t, err == nil, "status %d: %v: %s", a.status, err, a.body)
 }
 
 // violations lists the entries of a problem as "pointer code".
@@ -185,13 +182,11 @@ func violations(problem model.Problem) []string {
 	return list
 }
 
-// wantEntries checks that a body is refused with exactly these entries.
 func (a answer) wantEntries(t testing.TB, want ...string) {
 	t.Helper()
 	processtest.Equal(t, violations(a.problem(t, http.StatusBadRequest, "validation-failed")), want, "entries")
 }
 
-// minimal returns the smallest body of an operation, by path.
 func minimal(path string) map[string]any {
 	return maps.Clone(map[string]map[string]any{
 		oauth2Path: {"name": "n", "authorization_flow": flow},
@@ -202,12 +197,10 @@ func minimal(path string) map[string]any {
 	}[path])
 }
 
-// directoryWith returns a body of a workspace directory-sync provider with credentials.
 func directoryWith(credentials string) string {
 	return `{"name":"n","delegated_subject":"a@b.c","default_group_email_domain":"b.c","credentials":` + credentials + `}`
 }
 
-// oauth2With returns a body of an OAuth2 provider with additional members.
 func oauth2With(members string) string {
 	return `{"name":"n","authorization_flow":"` + flow + `",` + members + `}`
 }
@@ -223,7 +216,6 @@ func encode(t testing.TB, value any) string {
 	return string(processtest.Try(json.Marshal(value)).Must(t))
 }
 
-// roundTrip encodes and decodes a value.
 func roundTrip(t testing.TB, value any) (decoded any) {
 	t.Helper()
 	processtest.Must(t, contracttest.Decode([]byte(encode(t, value)), &decoded))
@@ -243,7 +235,6 @@ func TestOverPostgreSQL(t *testing.T) {
 	const tests = "^Test(Contract$|Fields$|ValidationPredicts|Credentials|OneRequestHas|Retry|ReusedKey|KeyIs|KeyBelongs|LargeList)"
 	command := exec.CommandContext(t.Context(), os.Args[0], "-test.run", tests)
 	command.Env = append(os.Environ(), clusterVariable+"="+cluster.URL("postgres"))
-	if output, err := command.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, output)
-	}
+	output, err := command.CombinedOutput()
+	processtest.Expect(t, err == nil, "%v\n%s", err, output)
 }

@@ -17,20 +17,17 @@ import (
 
 const keyHeader = "Idempotency-Key"
 
-// replayed reports whether the response repeats that of an earlier request.
 func (a answer) replayed() bool { return a.header.Get("Idempotency-Replayed") == "true" }
 
 // A retry gets the same response until the record is linked to an application.
 func TestRetryGetsTheSameRecord(t *testing.T) {
-	t.Parallel()
-	h := start(t)
+	h := startParallel(t)
 	for _, path := range []string{oauth2Path, workspaceDirectoryPath} {
 		body := encode(t, minimal(path))
 		first := h.post(t, path, body, set(keyHeader, "key"))
 		again := h.post(t, path, body, set(keyHeader, "key"))
-		if first.replayed() || !again.replayed() || string(again.body) != string(first.body) {
-			t.Errorf("%s: first %v %s, then %v %s", path, first.replayed(), first.body, again.replayed(), again.body)
-		}
+		processtest.Expect(t, !first.replayed() && again.replayed() && string(again.body) == string(first.body),
+			"%s: first %v %s, then %v %s", path, first.replayed(), first.body, again.replayed(), again.body)
 	}
 	pk := int64(1)
 	processtest.Try(h.database.Applications.Create(t.Context(), records.Application{Slug: "shop", Name: "Shop", ProviderPK: &pk})).Must(t)
@@ -39,8 +36,7 @@ func TestRetryGetsTheSameRecord(t *testing.T) {
 }
 
 func TestKeyIsLiteral(t *testing.T) {
-	t.Parallel()
-	h := start(t)
+	h := startParallel(t)
 	body := encode(t, minimal(oauth2Path))
 	seen := map[any]string{}
 	for _, key := range []string{
@@ -48,14 +44,14 @@ func TestKeyIsLiteral(t *testing.T) {
 		strings.Repeat("x", 255),
 	} {
 		first := h.post(t, oauth2Path, body, set(keyHeader, key)).record(t)["pk"]
-		if other, ok := seen[first]; ok {
-			t.Errorf("%q is taken for %q", key, other)
-		}
+		other, ok := seen[first]
+		processtest.Expect(t, !ok, "%q is taken for %q", key, other)
 		seen[first] = key
 		processtest.Equal(t, h.post(t, oauth2Path, body, set(keyHeader, key)).record(t)["pk"], first, "pk of %q", key)
 	}
 	// White space around a field value is not part of it (RFC 9110 section 5.5).
-	processtest.Equal(t, h.post(t, oauth2Path, body, set(keyHeader, " a\t")).replayed(), true, "replay despite white space")
+	again := h.post(t, oauth2Path, body, set(keyHeader, " a\t"))
+	processtest.Expect(t, again.replayed(), "white space around the key makes another key")
 	for _, keys := range [][]string{
 		{""}, {" "}, {"a b"}, {"a\tb"}, {"ü"}, {"a\x80"}, {strings.Repeat("x", 256)}, {"a", "b"}, {"a", "a"}, {"", "a"},
 	} {
@@ -65,8 +61,7 @@ func TestKeyIsLiteral(t *testing.T) {
 
 // A renewed token, which has another text and the same name, keeps its keys. Those of another name are others.
 func TestKeyBelongsToNameAndOperation(t *testing.T) {
-	t.Parallel()
-	h := start(t)
+	h := startParallel(t)
 	body, key := encode(t, minimal(oauth2Path)), set(keyHeader, "key")
 	first := h.post(t, oauth2Path, body, key).record(t)["pk"]
 	for name, isReplay := range map[string]bool{"test": true, "other": false} {
@@ -76,7 +71,8 @@ func TestKeyBelongsToNameAndOperation(t *testing.T) {
 			t.Errorf("with a token of %s, the key of provider %v gives provider %v", name, first, pk)
 		}
 	}
-	processtest.Equal(t, h.post(t, workspaceDirectoryPath, encode(t, minimal(workspaceDirectoryPath)), key).replayed(), false, "replay of the other operation")
+	processtest.Expect(t, !h.post(t, workspaceDirectoryPath, encode(t, minimal(workspaceDirectoryPath)), key).replayed(),
+		"the other operation replays a create")
 }
 
 // bothWays sends a body with a key, and then another body, as a validation and as a create. They must differ in these
@@ -99,9 +95,8 @@ func (h *harness) bothWays(t *testing.T, key, path string, first, second map[str
 			}
 			isWanted = isWanted && slices.Equal(violations(problem), entries)
 		}
-		if !isWanted {
-			t.Errorf("%s, then %s: the answer is %s, want %v and different %q", encode(t, first), encode(t, second), got.body, pk, fields)
-		}
+		processtest.Expect(t, isWanted,
+			"%s, then %s: the answer is %s, want %v and different %q", encode(t, first), encode(t, second), got.body, pk, fields)
 	}
 }
 
@@ -128,8 +123,7 @@ func TestReusedKeyListsEachFieldThatDiffers(t *testing.T) {
 // Fields are listed in the order of the contract. Omitted and explicit defaults are equal, and so are notations of JSON.
 // Bodies that mean the same are replays.
 func TestReusedKeyComparesMeaning(t *testing.T) {
-	t.Parallel()
-	h := start(t)
+	h := startParallel(t)
 	oauth2, directory := minimal(oauth2Path), minimal(workspaceDirectoryPath)
 	public := with(oauth2, "client_type", "public")
 	key := func(text string) map[string]any { return with(directory, "credentials", json.RawMessage(text)) }
@@ -186,8 +180,7 @@ func TestReusedKeyComparesMeaning(t *testing.T) {
 // What the server has chosen equals an omitted value, and so does a request for exactly that value. Fields that lenient
 // handling ignores do not matter.
 func TestRetryMaySendGeneratedValues(t *testing.T) {
-	t.Parallel()
-	h := start(t)
+	h := startParallel(t)
 	body, key := minimal(oauth2Path), set(keyHeader, "chosen")
 	first := h.post(t, oauth2Path, encode(t, body), key)
 	record := first.record(t)
@@ -197,12 +190,10 @@ func TestRetryMaySendGeneratedValues(t *testing.T) {
 		"the client_id": with(body, "client_id", record["client_id"]), "nothing": body,
 	} {
 		got := h.post(t, oauth2Path, encode(t, again), key, set("Prefer", "handling=lenient"))
-		if !got.replayed() || string(got.body) != string(first.body) {
-			t.Errorf("%s: the answer is %d %s", title, got.status, got.body)
-		}
-		if got := h.post(t, oauth2Path+validateOnly, encode(t, again), key, set("Prefer", "handling=lenient")); !got.replayed() {
-			t.Errorf("%s: the validation is %d %s", title, got.status, got.body)
-		}
+		processtest.Expect(t, got.replayed() && string(got.body) == string(first.body),
+			"%s: %d %s", title, got.status, got.body)
+		validated := h.post(t, oauth2Path+validateOnly, encode(t, again), key, set("Prefer", "handling=lenient"))
+		processtest.Expect(t, validated.replayed(), "%s: the validation is %d %s", title, validated.status, validated.body)
 	}
 	// A value of the first request is not taken for one that the server chose, even if it looks like one.
 	h.bothWays(t, "sent", oauth2Path, with(with(body, "client_id", strings.Repeat("a", 40)), "client_secret", strings.Repeat("a", 128)),

@@ -11,12 +11,9 @@ import (
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// TestManyNetworksLiftNoLimit sends invalid tokens from more networks than are counted. Those that sent one most recently
-// must still wait.
+// TestManyNetworksLiftNoLimit sends invalid tokens from more networks than are counted. The latest must still wait.
 func TestManyNetworksLiftNoLimit(t *testing.T) {
-	t.Parallel()
-	h := start(t)
-	handler, _ := h.startCounted(t, 1)
+	handler, _ := startParallel(t).startCounted(t, 1)
 	const networks, recent = 10_001, 1_000
 	from := func(network int) int {
 		return target{handler: handler}.post(oauth2Path, "{}", set("Authorization", mistypedToken), func(request *http.Request) {
@@ -24,14 +21,12 @@ func TestManyNetworksLiftNoLimit(t *testing.T) {
 		}).status
 	}
 	for network := range networks {
-		if status := from(network); status != http.StatusUnauthorized {
-			t.Fatalf("from network %d: status is %d, want 401", network, status)
-		}
+		status := from(network)
+		processtest.Require(t, status == http.StatusUnauthorized, "from network %d: status is %d, want 401", network, status)
 	}
 	for network := networks - recent; network < networks; network++ {
-		if status := from(network); status != http.StatusTooManyRequests {
-			t.Fatalf("from network %d again: status is %d, want 429", network, status)
-		}
+		status := from(network)
+		processtest.Require(t, status == http.StatusTooManyRequests, "from network %d again: status is %d", network, status)
 	}
 }
 
@@ -54,9 +49,8 @@ func fillWithHeaders(t *testing.T, address string) (stalled []*peer) {
 		}
 		switch got := connect(t, address).send(t, longHeader()+"\r\n").answer(t); {
 		case got.StatusCode == http.StatusServiceUnavailable:
-			if wait := got.Header.Get("Retry-After"); wait != "1" || !got.Close {
-				t.Errorf("Retry-After is %q, close %v", wait, got.Close)
-			}
+			wait := got.Header.Get("Retry-After")
+			processtest.Expect(t, wait == "1" && got.Close, "Retry-After is %q, close %v", wait, got.Close)
 			return stalled
 		case got.StatusCode != http.StatusOK:
 			t.Fatalf("status is %d", got.StatusCode)
@@ -86,9 +80,8 @@ func TestStalledHeadersShareMemory(t *testing.T) {
 	processtest.WaitUntil(t, "a long header is accepted", func() bool {
 		return connect(t, address).send(t, longHeader()+"\r\n").answer(t).StatusCode == http.StatusOK
 	})
-	if again := fillWithHeaders(t, address); len(again) < len(stalled)/2 {
-		t.Errorf("%d long headers fit, at first %d", len(again), len(stalled))
-	}
+	again := fillWithHeaders(t, address)
+	processtest.Expect(t, len(again) >= len(stalled)/2, "%d long headers fit, at first %d", len(again), len(stalled))
 }
 
 // TestLongestStalledHeaderYields stalls within more long headers than there is memory for.
@@ -119,11 +112,9 @@ func TestRefusedHeaderYields(t *testing.T) {
 	slow.send(t, healthRequest[20:]).want(t, http.StatusOK)
 }
 
-// TestRetriedRecordsShareMemory uses the memory for bodies. A retry with a small body is refused, because its record is
-// large; one of a small record is not.
+// TestRetriedRecordsShareMemory uses the memory for bodies. Of small retries, those of large records are refused.
 func TestRetriedRecordsShareMemory(t *testing.T) {
-	t.Parallel()
-	h := start(t)
+	h := startParallel(t)
 	address := h.listen(t, listener.DefaultLimits())
 	large, small := largestBody("x"), directoryWith("{}")
 	h.post(t, workspaceDirectoryPath, large, set("Idempotency-Key", "large")).record(t)
@@ -144,9 +135,7 @@ func TestRetriedRecordsShareMemory(t *testing.T) {
 			break
 		}
 		got.problem(t, http.StatusUnprocessableEntity, "idempotency-key-reused")
-		if tries == 40 {
-			t.Fatal("no retry is refused")
-		}
+		processtest.Require(t, tries != 40, "no retry is refused")
 	}
 	h.post(t, workspaceDirectoryPath, small, set("Idempotency-Key", "small")).record(t)
 }

@@ -56,10 +56,8 @@ func TestMistakesAreExplained(t *testing.T) {
 
 // What users of other systems send is accepted or explained.
 func TestRequestsOfOtherSystems(t *testing.T) {
-	t.Parallel()
-	h := start(t)
-	text := processtest.Try(os.ReadFile("testdata/requests_of_other_systems.jsonl")).Must(t)
-	for line := range bytes.Lines(text) {
+	h := startParallel(t)
+	for line := range bytes.Lines(processtest.Try(os.ReadFile("testdata/requests_of_other_systems.jsonl")).Must(t)) {
 		var sent struct {
 			ID, About, Method, Path, Body string
 			// Headers replaces those of a usual request. $TOKEN stands for a valid token.
@@ -77,21 +75,18 @@ func TestRequestsOfOtherSystems(t *testing.T) {
 			}
 		})
 		advice := got.header.Get("Link")
-		if got.status != sent.Status || sent.NoAdvice && advice != "" {
-			t.Errorf("%s, %s: status is %d, want %d; advice is %q: %s", sent.ID, sent.About, got.status, sent.Status, advice, got.body)
-		}
+		processtest.Expect(t, got.status == sent.Status && (!sent.NoAdvice || advice == ""),
+			"%s, %s: status is %d, want %d; advice is %q: %s", sent.ID, sent.About, got.status, sent.Status, advice, got.body)
 		for _, want := range sent.Says {
-			if !strings.Contains(string(got.body)+advice, want) {
-				t.Errorf("%s, %s: %q is missing in %s %s", sent.ID, sent.About, want, got.body, advice)
-			}
+			processtest.Expect(t, strings.Contains(string(got.body)+advice, want),
+				"%s, %s: %q is missing in %s %s", sent.ID, sent.About, want, got.body, advice)
 		}
 	}
 }
 
 // TestLongFraming sends complete bodies with more around their chunks than is read. Sending them again would not help.
 func TestLongFraming(t *testing.T) {
-	t.Parallel()
-	h := start(t)
+	h := startParallel(t)
 	body := encode(t, minimal(oauth2Path))
 	long := strings.Repeat("x", 20_000)
 	for framed, detail := range map[string]string{
@@ -115,83 +110,57 @@ func TestMalformedJSON(t *testing.T) {
 	nested := func(depth int) string {
 		return `{"x":` + strings.Repeat("[", depth-1) + strings.Repeat("]", depth-1) + `}`
 	}
-	for name, test := range map[string]struct{ body, detail string }{
-		"empty":                {"", "The body is empty."},
-		"blank":                {" \n", "The body is empty."},
-		"byte order mark":      {"\ufeff" + valid, "byte order mark"},
-		"null":                 {"null", "not a JSON object"},
-		"list":                 {"[" + valid + "]", "not a JSON object"},
-		"string":               {`"x"`, "not a JSON object"},
-		"rubbish":              {"name=x", "not a JSON object"},
-		"cut off":              {valid[:len(valid)-1], "ends inside the JSON object"},
-		"cut off in a string":  {`{"name":"`, "ends inside the JSON object"},
-		"two objects":          {valid + valid, "something follows the JSON object"},
-		"text after":           {valid + "x", "something follows the JSON object"},
-		"name twice":           {`{"name":"a","name":"b"}`, "at /name: a member name is repeated"},
-		"escaped name twice":   {`{"name":"a","n\u0061me":"b"}`, "at /name: a member name is repeated"},
-		"name twice, deep":     {`{"credentials":{"a":[{"b":1,"b":2}]}}`, "at /credentials/a/0/b: a member name is repeated"},
-		"invalid UTF-8":        {"{\"name\":\"\xff\"}", "at /name: this character is not allowed here or is not valid UTF-8"},
-		"overlong UTF-8":       {"{\"name\":\"\xc0\x80\"}", "not valid UTF-8"},
-		"lone high surrogate":  {`{"name":"\ud800"}`, "half of a surrogate pair"},
-		"lone low surrogate":   {`{"name":"\udc00x"}`, "half of a surrogate pair"},
-		"raw control":          {"{\"name\":\"a\nb\"}", "At line 1, column 11 (byte 10), at /name: a string contains an unescaped control character"},
-		"single quotes":        {`{'name':'a'}`, "names and strings must be in double quotes"},
-		"comment":              {`{/**/"name":"a"}`, "JSON has no comments"},
-		"comma at the end":     {`{"name":"a",}`, "At line 1, column 12 (byte 11): there is a comma before the closing bracket"},
-		"number with a plus":   {`{"name":+1}`, "not valid JSON"},
-		"number with a zero":   {`{"name":01}`, "not valid JSON"},
-		"NaN":                  {`{"name":NaN}`, "other values are true, false, null and numbers"},
-		"hexadecimal number":   {`{"credentials":{"a":0x1F}}`, "numbers are decimal"},
-		"raw tab":              {"{\"name\":\"a\tb\"}", `write \u0009 instead`},
-		"raw escape":           {"{\"name\":\"a\x1bb\"}", `write \u001b instead`},
-		"vertical tab":         {"\v" + valid, "outside strings, white space is spaces, tabs and line breaks"},
-		"form feed after name": {"{\"name\"\f:1}", "outside strings, white space is spaces, tabs and line breaks"},
-		"gzip":                 {"\x1f\x8b\x08\x00", "The body is compressed. Send the JSON as it is."},
-		"zlib":                 {"x\x9c\x01", "The body is compressed."},
-		"Zstandard":            {"\x28\xb5\x2f\xfd", "The body is compressed."},
-		"name of a file":       {"@./new-provider.json\n", "name of a file instead of its contents. With curl, use -d @FILE."},
-		"comma in a list":      {`{"property_mappings":[1, ]}`, "there is a comma before the closing bracket"},
-		"two commas":           {`{"name":"a",,"x":1}`, "a value is missing"},
-		"no value":             {`{"name":}`, "a value is missing"},
-		"typographic quotes":   {`{"name":“a”}`, "names and strings must be in double quotes"},
-		"name without quotes":  {`{name:"a"}`, "names and strings must be in double quotes"},
-		"Python's literals":    {`{"include_claims_in_id_token":True}`, "other values are true, false, null and numbers"},
-		"bare string":          {`{"name":a}`, "strings must be in double quotes"},
-		"no colon":             {`{"name" "a"}`, "a comma or a colon is missing"},
-		"no comma":             {"{\"name\":\"ä\"\n  \"client_id\":\"b\"}", "At line 2, column 3 (byte 15): a comma or a colon is missing"},
-		"no comma in a list":   {`{"property_mappings":["a" "b"]}`, "a comma or a colon is missing"},
-		"wrong bracket":        {`{"property_mappings":["a"}}`, "the closing bracket does not match"},
-		"hash comment":         {"{# x\n}", "JSON has no comments"},
-		"wrong escape":         {`{"name":"\x"}`, "an escape sequence"},
-		"65 levels":            {nested(65), "nesting exceeds 64 levels"},
-		"100,000 levels":       {nested(100_000), "nesting exceeds 64 levels"},
-		"never-ending nesting": {strings.Repeat(`{"x":`, 1000), "nesting exceeds 64 levels"},
+	for says, bodies := range map[string][]string{
+		"The body is empty.":                                                 {"", " \n"},
+		"byte order mark":                                                    {"\ufeff" + valid},
+		"not a JSON object":                                                  {"null", "[" + valid + "]", `"x"`, "name=x"},
+		"ends inside the JSON object":                                        {valid[:len(valid)-1], `{"name":"`},
+		"something follows the JSON object":                                  {valid + valid, valid + "x"},
+		"at /name: a member name is repeated":                                {`{"name":"a","name":"b"}`, `{"name":"a","n\u0061me":"b"}`},
+		"at /credentials/a/0/b: a member name is repeated":                   {`{"credentials":{"a":[{"b":1,"b":2}]}}`},
+		"at /name: this character is not allowed here or is not valid UTF-8": {"{\"name\":\"\xff\"}"},
+		"not valid UTF-8":                                                    {"{\"name\":\"\xc0\x80\"}"},
+		"half of a surrogate pair":                                           {`{"name":"\ud800"}`, `{"name":"\udc00x"}`},
+		"At line 1, column 11 (byte 10), at /name: a string contains an unescaped control character": {"{\"name\":\"a\nb\"}"},
+		`write \u0009 instead`: {"{\"name\":\"a\tb\"}"},
+		`write \u001b instead`: {"{\"name\":\"a\x1bb\"}"},
+		"outside strings, white space is spaces, tabs and line breaks":                {"\v" + valid, "{\"name\"\f:1}"},
+		"names and strings must be in double quotes":                                  {`{'name':'a'}`, `{"name":“a”}`, `{name:"a"}`},
+		"strings must be in double quotes":                                            {`{"name":a}`},
+		"JSON has no comments":                                                        {`{/**/"name":"a"}`, "{# x\n}"},
+		"At line 1, column 12 (byte 11): there is a comma before the closing bracket": {`{"name":"a",}`},
+		"there is a comma before the closing bracket":                                 {`{"property_mappings":[1, ]}`},
+		"not valid JSON": {`{"name":+1}`, `{"name":01}`},
+		"other values are true, false, null and numbers":                   {`{"name":NaN}`, `{"include_claims_in_id_token":True}`},
+		"numbers are decimal":                                              {`{"credentials":{"a":0x1F}}`},
+		"The body is compressed. Send the JSON as it is.":                  {"\x1f\x8b\x08\x00", "x\x9c\x01", "\x28\xb5\x2f\xfd"},
+		"name of a file instead of its contents. With curl, use -d @FILE.": {"@./new-provider.json\n"},
+		"a value is missing":                                               {`{"name":"a",,"x":1}`, `{"name":}`},
+		"a comma or a colon is missing":                                    {`{"name" "a"}`, `{"property_mappings":["a" "b"]}`},
+		"At line 2, column 3 (byte 15): a comma or a colon is missing":     {"{\"name\":\"ä\"\n  \"client_id\":\"b\"}"},
+		"the closing bracket does not match":                               {`{"property_mappings":["a"}}`},
+		"an escape sequence":                                               {`{"name":"\x"}`},
+		"nesting exceeds 64 levels":                                        {nested(65), nested(100_000), strings.Repeat(`{"x":`, 1000)},
 	} {
-		got := h.post(t, oauth2Path, test.body)
-		problem := got.problem(t, http.StatusBadRequest, "malformed-json")
-		if !strings.Contains(problem.Detail, test.detail) {
-			t.Errorf("%s: detail is %q, want %q in it", name, problem.Detail, test.detail)
-		}
-		if _, err := document.Validate(t.Context(), oauth2Operation, []byte(test.body)); err == nil || err.Error() != problem.Detail {
-			t.Errorf("%s: foreseen is %v, answered %q", name, err, problem.Detail)
+		for _, body := range bodies {
+			problem := h.post(t, oauth2Path, body).problem(t, http.StatusBadRequest, "malformed-json")
+			processtest.Contains(t, problem.Detail, says)
+			if _, err := document.Validate(t.Context(), oauth2Operation, []byte(body)); err == nil || err.Error() != problem.Detail {
+				t.Errorf("%.50s: foreseen is %v, answered %q", body, err, problem.Detail)
+			}
 		}
 	}
 	large := []byte(`{"name":"` + strings.Repeat("x", contract.MaxBodyBytes) + `"}`)
-	if _, err := document.Validate(t.Context(), oauth2Operation, large); err == nil {
-		t.Error("a body over 1 MiB passes")
-	}
-	if _, err := document.Validate(t.Context(), "nothing", []byte("{}")); err == nil || document.RequestSchema("nothing") != nil {
-		t.Errorf("an operation that does not exist has a schema, or is checked with %v", err)
-	}
+	_, err := document.Validate(t.Context(), oauth2Operation, large)
+	processtest.Expect(t, err != nil, "a body over 1 MiB passes")
+	_, err = document.Validate(t.Context(), "nothing", []byte("{}"))
+	processtest.Expect(t, err != nil && document.RequestSchema("nothing") == nil, "the check returned %v", err)
 	long := h.post(t, oauth2Path, `{"`+strings.Repeat("/", 500_000)+`":{"a":1,"a":2}}`)
 	detail := long.problem(t, http.StatusBadRequest, "malformed-json").Detail
-	if len(detail) > 1000 || !strings.Contains(detail, "(byte 500011): a member name is repeated") {
-		t.Errorf("detail under a long name is %.1000q", detail)
-	}
-	problem := h.post(t, oauth2Path, nested(64)).problem(t, http.StatusBadRequest, "validation-failed")
-	if list := violations(problem); list[len(list)-1] != "/x unknown_field" {
-		t.Errorf("64 levels: entries are %q", list)
-	}
+	processtest.Expect(t, len(detail) <= 1000 && strings.Contains(detail, "(byte 500011): a member name is repeated"),
+		"detail under a long name is %.1000q", detail)
+	list := violations(h.post(t, oauth2Path, nested(64)).problem(t, http.StatusBadRequest, "validation-failed"))
+	processtest.Expect(t, list[len(list)-1] == "/x unknown_field", "64 levels: entries are %q", list)
 	h.post(t, oauth2Path, " \r\n\t"+valid+"\n").record(t)
 	h.post(t, oauth2Path, strings.Replace(valid, `"n"`, `"\ud83d\ude00"`, 1)).record(t)
 }
@@ -199,8 +168,7 @@ func TestMalformedJSON(t *testing.T) {
 // A header or a member of the body that is meant as a parameter never stores anything, lenient or not, and no value is
 // quoted.
 func TestMisplacedParameterNeverCreates(t *testing.T) {
-	t.Parallel()
-	h := start(t)
+	h := startParallel(t)
 	const validates = "to validate, send ?validate_only=true in the query."
 	const hasKey = "send the key in the header Idempotency-Key."
 	raw := func(name string) func(*http.Request) {
@@ -218,31 +186,26 @@ func TestMisplacedParameterNeverCreates(t *testing.T) {
 			got := h.post(t, path, body, raw(name))
 			detail := got.problem(t, http.StatusBadRequest, "invalid-header").Detail
 			want := fmt.Sprintf("%q is not a header of this operation; %s", http.CanonicalHeaderKey(name), says)
-			if detail != want || strings.Contains(string(got.body), "hunter2") {
-				t.Errorf("the detail is %q, want %q", detail, want)
-			}
+			processtest.Expect(t, detail == want && !strings.Contains(string(got.body), "hunter2"),
+				"got %q, want %q", detail, want)
 			for _, prefer := range []string{"handling=strict", "handling=lenient"} {
 				got := h.post(t, path, encode(t, with(minimal(path), name, "hunter2")), set("Prefer", prefer))
 				got.wantEntries(t, "/"+name+" unknown_field")
 				want := fmt.Sprintf("`%s` is not a field of this request; %s", name, says)
-				if !strings.Contains(string(got.body), want) || strings.Contains(string(got.body), "hunter2") {
-					t.Errorf("the response is %s, want %q", got.body, want)
-				}
+				processtest.Expect(t, strings.Contains(string(got.body), want) && !strings.Contains(string(got.body), "hunter2"),
+					"the response is %s, want %q", got.body, want)
 			}
 		}
 	}
 	body := encode(t, minimal(oauth2Path))
 	for range 10 {
 		got := h.post(t, oauth2Path, body, raw("X-Idempotency-Key"), raw("Dry-Run"), raw("Validate-Only"))
-		if detail := got.problem(t, http.StatusBadRequest, "invalid-header").Detail; !strings.HasPrefix(detail, `"Dry-Run"`) {
-			t.Errorf("the detail is %q, want that of the first name", detail)
-		}
+		detail := got.problem(t, http.StatusBadRequest, "invalid-header").Detail
+		processtest.Expect(t, strings.HasPrefix(detail, `"Dry-Run"`), "the detail is %q, want that of the first name", detail)
 	}
 	h.post(t, oauth2Path, body, raw("Validate-Only"), set(keyHeader, "key")).problem(t, http.StatusBadRequest, "invalid-header")
 	processtest.Equal(t, h.count(t), 0, "stored records")
-	if strings.Contains(h.log.String(), "hunter2") {
-		t.Errorf("the log has a value: %s", h.log)
-	}
+	processtest.Expect(t, !strings.Contains(h.log.String(), "hunter2"), "the log has a value: %s", h.log)
 	// Some gateways copy the key into other headers.
 	h.post(t, oauth2Path, body, raw("X-Idempotency-Key"), set(keyHeader, "key")).record(t)
 	h.post(t, oauth2Path, body, raw("X-Validated"), raw(strings.Repeat("n", 100)+"dry-run")).record(t)

@@ -23,14 +23,11 @@ import (
 func pageExample(t *testing.T, page []byte) (bad, good string) {
 	t.Helper()
 	examples := regexp.MustCompile(`(?s)<pre class="(?:bad|good)">(.*?)</pre>`).FindAllSubmatch(page, -1)
-	if len(examples) != 2 {
-		t.Fatalf("%d examples, want 2: %s", len(examples), page)
-	}
+	processtest.Require(t, len(examples) == 2, "%d examples, want 2: %s", len(examples), page)
 	return html.UnescapeString(string(examples[0][1])), html.UnescapeString(string(examples[1][1]))
 }
 
-// TestExamplesOfProblems sends the examples of each problem that a request can cause: the bad one gets the response of
-// the page, the good one creates or validates a provider.
+// TestExamplesOfProblems sends each problem's examples: the bad one gets the page's response, the good one succeeds.
 func TestExamplesOfProblems(t *testing.T) {
 	t.Parallel()
 	for slug, status := range map[string]int{
@@ -47,23 +44,16 @@ func TestExamplesOfProblems(t *testing.T) {
 			bad, good := pageExample(t, page)
 			got := h.sendExample(t, bad)
 			got.problem(t, status, slug)
-			if got, shown := withoutIDs(t, got.body), withoutIDs(t, pageResponse(t, page)); encode(t, got) != encode(t, shown) {
-				t.Errorf("the response is %+v, on the page it is %+v", got, shown)
-			}
-			if got := h.sendExample(t, good); got.status/100 != 2 {
-				t.Errorf("%s gets %d: %s", good, got.status, got.body)
-			}
+			processtest.Equal(t, withoutIDs(t, got.body), withoutIDs(t, pageResponse(t, page)), "response, and that of the page")
+			processtest.Equal(t, h.sendExample(t, good).status/100, 2, "class of the status of %s", good)
 		})
 	}
 }
 
-// pageResponse returns the response that the page of a problem shows.
 func pageResponse(t *testing.T, page []byte) []byte {
 	t.Helper()
 	shown := regexp.MustCompile(`(?s)<pre>(.*)</pre>`).FindSubmatch(page)
-	if shown == nil {
-		t.Fatalf("no response: %s", page)
-	}
+	processtest.Require(t, shown != nil, "no response: %s", page)
 	return []byte(html.UnescapeString(string(shown[1])))
 }
 
@@ -87,11 +77,9 @@ func (h *harness) sendExample(t *testing.T, example string) answer {
 	case strings.HasPrefix(example, "{"):
 		body = example
 	case strings.HasPrefix(example, "providerd token create "):
-		operation := example[strings.LastIndex(example, " ")+1:]
-		header = set("Authorization", "Bearer "+h.newToken(t, "ci", time.Hour, operation))
+		header = set("Authorization", "Bearer "+h.newToken(t, "ci", time.Hour, example[strings.LastIndex(example, " ")+1:]))
 	case name == "Content-Length":
-		length := processtest.Try(strconv.Atoi(value)).Must(t)
-		body += strings.Repeat(" ", length-len(body))
+		body += strings.Repeat(" ", processtest.Try(strconv.Atoi(value)).Must(t)-len(body))
 	case isHeader:
 		header = set(name, strings.ReplaceAll(value, "TOKEN", h.token))
 	default:
@@ -100,21 +88,15 @@ func (h *harness) sendExample(t *testing.T, example string) answer {
 	return h.post(t, path, body, header, func(request *http.Request) { request.Method = method })
 }
 
-// TestAdviceIsListed validates the examples of each rule on the page: the bad one gets the advice, and the good one none for
-// its field.
+// TestAdviceIsListed validates each rule's examples: the bad one gets the advice, and the good one none for its field.
 func TestAdviceIsListed(t *testing.T) {
-	t.Parallel()
-	h := start(t)
+	h := startParallel(t)
 	items := regexp.MustCompile(`(?s)<li[ >].*?</li>`).FindAllString(string(h.send(t, http.MethodGet, "/advice/", nil).body), -1)
 	rules := slices.Concat(advice.OAuth2Rules(), advice.WorkspaceDirectoryRules())
-	if len(items) != len(rules) {
-		t.Fatalf("%d rules are listed, want %d", len(items), len(rules))
-	}
+	processtest.Require(t, len(items) == len(rules), "%d rules are listed, want %d", len(items), len(rules))
 	for i, rule := range rules {
 		for _, text := range []string{rule.Pointer, rule.Code, rule.When, rule.Detail, rule.Section} {
-			if !strings.Contains(html.UnescapeString(items[i]), text) {
-				t.Errorf("%s of %s is not in %s", text, rule.Code, items[i])
-			}
+			processtest.Contains(t, html.UnescapeString(items[i]), text)
 		}
 		path := oauth2Path
 		if i >= len(advice.OAuth2Rules()) {
@@ -122,10 +104,9 @@ func TestAdviceIsListed(t *testing.T) {
 		}
 		bad, good := pageExample(t, []byte(items[i]))
 		anchor := `rel="help"; anchor="#` + rule.Pointer + `"; title="`
-		if !strings.Contains(h.adviceFor(t, path, bad), "</advice/#"+rule.Code+">; "+anchor) ||
-			strings.Contains(h.adviceFor(t, path, good), anchor) {
-			t.Errorf("%s at %s: %s must get the advice, and %s none", rule.Code, rule.Pointer, bad, good)
-		}
+		processtest.Expect(t, strings.Contains(h.adviceFor(t, path, bad), "</advice/#"+rule.Code+">; "+anchor) &&
+			!strings.Contains(h.adviceFor(t, path, good), anchor),
+			"%s at %s: %s must get the advice, and %s none", rule.Code, rule.Pointer, bad, good)
 	}
 }
 
@@ -140,9 +121,7 @@ func (h *harness) adviceFor(t *testing.T, path, members string) string {
 // Every link of advice leads to a place on the page, and there are at most 20 links and 2 KiB, besides a last link to the
 // whole page.
 func TestLinksOfAdvice(t *testing.T) {
-	t.Parallel()
-	h := start(t)
-	page := string(h.send(t, http.MethodGet, "/advice/", nil).body)
+	page := string(startParallel(t).send(t, http.MethodGet, "/advice/", nil).body)
 	for _, rule := range append(advice.OAuth2Rules(), advice.WorkspaceDirectoryRules()...) {
 		if strings.Count(page, ` id="`+rule.Code+`"`) != 1 || strings.ContainsFunc(rule.Detail, func(r rune) bool { return r > '~' }) {
 			t.Errorf("the page has no place for %s, or its sentence is not ASCII", rule.Code)
@@ -151,9 +130,8 @@ func TestLinksOfAdvice(t *testing.T) {
 	item := advice.Advice{Code: "c", Pointer: "/p", Detail: `"\`}
 	one := `</a/#c>; rel="help"; anchor="#/p"; title="\"\\"`
 	for count, want := range map[int]string{0: "", 1: one, 2: one + ", " + one, 21: one + `, </a/>; rel="help"`} {
-		if got := advice.Link(slices.Repeat([]advice.Advice{item}, count), "/a/"); !strings.HasSuffix(got, want) {
-			t.Errorf("%d: %s, want %s", count, got, want)
-		}
+		got := advice.Link(slices.Repeat([]advice.Advice{item}, count), "/a/")
+		processtest.Expect(t, strings.HasSuffix(got, want), "%d: %s, want %s", count, got, want)
 	}
 	item.Detail = strings.Repeat("x", 1000)
 	if got := advice.Link(slices.Repeat([]advice.Advice{item}, 3), "/a/"); len(got) > 2<<10+100 || strings.Count(got, "rel=") != 2 {
@@ -161,8 +139,7 @@ func TestLinksOfAdvice(t *testing.T) {
 	}
 }
 
-// isOfRules reports whether links of advice have only the sentences of rules and line numbers, so that they cannot have a
-// value.
+// isOfRules reports whether links of advice have only the sentences of rules and line numbers, and so no value.
 func isOfRules(links string) bool {
 	for _, rule := range slices.Concat(advice.OAuth2Rules(), advice.WorkspaceDirectoryRules()) {
 		links = strings.ReplaceAll(links, strings.ReplaceAll(rule.Detail, `"`, `\"`), "")
@@ -173,8 +150,7 @@ func isOfRules(links string) bool {
 
 // Every problem of the contract has a page with its title and an example, and is on the page that lists them.
 func TestEveryProblemHasAPage(t *testing.T) {
-	t.Parallel()
-	h := start(t)
+	h := startParallel(t)
 	document := processtest.Try(openapi3.NewLoader().LoadFromData(contract.YAML())).Must(t)
 	titles := map[string]string{"/problems/not-found": "Not found", "/problems/method-not-allowed": "Method not allowed"}
 	for _, example := range document.Components.Examples {
@@ -185,9 +161,8 @@ func TestEveryProblemHasAPage(t *testing.T) {
 	}
 	list := h.send(t, http.MethodGet, "/problems/", nil)
 	links := regexp.MustCompile(`href="(/problems/[a-z-]+)"`).FindAllSubmatch(list.body, -1)
-	if len(titles) != 18 || len(links) != len(titles) {
-		t.Errorf("%d problems are known, and %d listed, want 18", len(titles), len(links))
-	}
+	processtest.Expect(t, len(titles) == 18 && len(links) == len(titles),
+		"%d problems are known, and %d listed, want 18", len(titles), len(links))
 	for _, link := range links {
 		uri := string(link[1])
 		got := h.send(t, http.MethodGet, uri, nil)
@@ -196,8 +171,7 @@ func TestEveryProblemHasAPage(t *testing.T) {
 			example.Detail == "" || example.Title != titles[uri] {
 			t.Errorf("%s is %q and has no example: %s", uri, titles[uri], got.body)
 		}
-		if got.status != http.StatusOK || !strings.HasPrefix(got.header.Get("Content-Type"), "text/html") {
-			t.Errorf("%s: status is %d, %s", uri, got.status, got.header.Get("Content-Type"))
-		}
+		processtest.Expect(t, got.status == http.StatusOK && strings.HasPrefix(got.header.Get("Content-Type"), "text/html"),
+			"%s: status is %d, %s", uri, got.status, got.header.Get("Content-Type"))
 	}
 }

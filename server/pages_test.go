@@ -45,9 +45,8 @@ func TestPages(t *testing.T) {
 		"/healthz": {true, "application/json", []string{`{"status":"ok"}`}},
 		"/readyz":  {true, "application/json", []string{`{"status":"ready"}`}},
 	} {
-		if linked := strings.Contains(string(front.body), `href="`+path+`"`); linked != want.isLinked && path != "/" {
-			t.Errorf("the front page leads to %s: %v, want %v", path, linked, want.isLinked)
-		}
+		linked := strings.Contains(string(front.body), `href="`+path+`"`)
+		processtest.Expect(t, linked == want.isLinked || path == "/", "the front page leads to %s: %v", path, linked)
 		got := h.send(t, http.MethodGet, path, nil, set("Accept", browserAccept), set("Origin", "https://other.example.com"))
 		if got.status != http.StatusOK || !strings.HasPrefix(got.header.Get("Content-Type"), want.contentType) || len(got.body) == 0 {
 			t.Errorf("%s: %d, %s, %d bytes", path, got.status, got.header.Get("Content-Type"), len(got.body))
@@ -58,17 +57,18 @@ func TestPages(t *testing.T) {
 		if want.contentType == page && path != "/docs/" {
 			checkStyle(t, path, got)
 		}
-		if want.contentType == page && path != "/" && !strings.Contains(string(got.body), `<a href="/">providerd</a>`) {
-			t.Errorf("%s does not lead to the front page", path)
-		}
+		processtest.Expect(t, want.contentType != page || path == "/" ||
+			strings.Contains(string(got.body), `<a href="/">providerd</a>`), "%s does not lead to the front page", path)
 		checkSecurityHeaders(t, path, got.header)
 		h.checkMethods(t, path)
 	}
 	for _, match := range regexp.MustCompile(`href="(/[^"]*)"`).FindAllSubmatch(front.body, -1) {
-		processtest.Equal(t, h.send(t, http.MethodGet, string(match[1]), nil).status, http.StatusOK, "status of %s", match[1])
+		status := h.send(t, http.MethodGet, string(match[1]), nil).status
+		processtest.Expect(t, status == http.StatusOK, "%s leads to %d", match[1], status)
 	}
 	for _, path := range []string{"/advice", "/conventions", "/docs", "/problems"} {
-		processtest.Equal(t, h.send(t, http.MethodGet, path, nil).status, http.StatusOK, "status of %s", path)
+		got := h.send(t, http.MethodGet, path, nil)
+		processtest.Expect(t, got.status == http.StatusOK, "%s does not lead to %s/: %d", path, path, got.status)
 	}
 	for _, path := range []string{"/nowhere", "/docs/scalar.js.gz", "/docs/../keyset.json", "/problems/x"} {
 		got := h.send(t, http.MethodGet, path, nil)
@@ -77,20 +77,17 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestWrongPathsInABrowser checks that a path with nothing to read leads a person to the pages, and a program to the
-// nearest path.
+// TestWrongPathsInABrowser checks that a wrong path leads a person to the pages, and a program to the nearest path.
 func TestWrongPathsInABrowser(t *testing.T) {
-	t.Parallel()
-	h := start(t)
+	h := startParallel(t)
 	for path, status := range map[string]int{
 		"/health": http.StatusNotFound, "/swagger/": http.StatusNotFound, "/api/v3/": http.StatusNotFound,
 		"/if/admin/": http.StatusNotFound, oauth2Path: http.StatusMethodNotAllowed,
 	} {
 		got := h.send(t, http.MethodGet, path, nil, set("Accept", browserAccept))
-		if got.status != status || !strings.HasPrefix(got.header.Get("Content-Type"), "text/html") ||
-			!strings.Contains(string(got.body), `<a href="/docs/">`) || (got.header.Get("Allow") != "") != (path == oauth2Path) {
-			t.Errorf("%s: %d, %v: %s", path, got.status, got.header, got.body)
-		}
+		processtest.Expect(t, got.status == status && strings.HasPrefix(got.header.Get("Content-Type"), "text/html") &&
+			strings.Contains(string(got.body), `<a href="/docs/">`) && (got.header.Get("Allow") != "") == (path == oauth2Path),
+			"%s: %d, %v: %s", path, got.status, got.header, got.body)
 		checkStyle(t, path, got)
 		checkSecurityHeaders(t, path, got.header)
 		h.send(t, http.MethodPut, path, nil, set("Accept", browserAccept)).problem(t, status, map[int]string{http.StatusNotFound: "not-found", http.StatusMethodNotAllowed: "method-not-allowed"}[status])
@@ -100,9 +97,10 @@ func TestWrongPathsInABrowser(t *testing.T) {
 
 // checkStyle checks that a page loads its style sheet and its script, and nothing that its policy does not allow.
 func checkStyle(t *testing.T, path string, page answer) {
-	processtest.Contains(t, page.header.Get("Content-Security-Policy"), "default-src 'none'; style-src 'self'; script-src 'self'; ")
+	policy := page.header.Get("Content-Security-Policy")
+	processtest.Contains(t, policy, "default-src 'none'; style-src 'self'; script-src 'self'; ")
 	for _, part := range []string{`<meta name="viewport"`, `<link rel="stylesheet" href="/pages.css">`, pageScript} {
-		processtest.Contains(t, string(page.body), part)
+		processtest.Expect(t, strings.Contains(string(page.body), part), "%s does not have %s", path, part)
 	}
 	for _, match := range regexp.MustCompile(`(?:href|src)="([^"]*)"|<(?:style|script)| style=`).FindAllSubmatch(
 		bytes.ReplaceAll(page.body, []byte(pageScript), nil), -1) {
@@ -129,7 +127,7 @@ func checkSecurityHeaders(t *testing.T, path string, header http.Header) {
 		"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cross-Origin-Resource-Policy": "same-origin",
 		"Access-Control-Allow-Origin": map[bool]string{true: "*"}[strings.HasPrefix(path, "/openapi.")],
 	} {
-		processtest.Equal(t, header.Get(name), want, "%s of %s", name, path)
+		processtest.Expect(t, header.Get(name) == want, "%s: %s is %q", path, name, header.Get(name))
 	}
 }
 
@@ -147,36 +145,32 @@ func (h *harness) checkMethods(t *testing.T, path string) {
 
 // The front page and the metrics report that a server is draining, as /readyz does.
 func TestReadinessWhileDraining(t *testing.T) {
-	t.Parallel()
-	h := start(t)
+	h := startParallel(t)
 	handler, registry := h.startCounted(t, 1)
 	handler.BeginDrain()
 	page := h.send(t, http.MethodGet, "/", nil, set("Accept", browserAccept))
-	if page.status != http.StatusOK || !strings.Contains(string(page.body), ">Not ready</strong>") {
-		t.Errorf("%d: %s", page.status, page.body)
-	}
-	processtest.Equal(t, seriesOf(t, registry)["providerd_ready"], 0, "metric")
+	processtest.Expect(t, page.status == http.StatusOK && strings.Contains(string(page.body), ">Not ready</strong>"),
+		"%d: %s", page.status, page.body)
+	ready := seriesOf(t, registry)["providerd_ready"]
+	processtest.Expect(t, ready == 0, "the metric is %v", ready)
 }
 
 func TestFrontPageAnswersProgramsInJSON(t *testing.T) {
-	t.Parallel()
-	h := start(t)
+	h := startParallel(t)
 	for _, accept := range []string{"*/*", "application/json", ""} {
 		got := h.send(t, http.MethodGet, "/", nil, set("Accept", accept))
 		paths := map[string]string{}
 		if err := json.Unmarshal(got.body, &paths); err != nil || got.header.Get("Content-Type") != "application/json" {
 			t.Fatalf("Accept %q: %v: %s", accept, err, got.body)
 		}
-		if paths["reference"] != "/docs/" || paths["openapi_json"] != "/openapi.json" || got.header.Get("Vary") != "Accept" {
-			t.Errorf("Accept %q: %s", accept, got.body)
-		}
+		processtest.Expect(t, paths["reference"] == "/docs/" && paths["openapi_json"] == "/openapi.json" &&
+			got.header.Get("Vary") == "Accept", "Accept %q: %s", accept, got.body)
 	}
 }
 
 // TestBrowsersStayOnHTTPS checks that browsers use only HTTPS for a day, except for hosts on their own machine.
 func TestBrowsersStayOnHTTPS(t *testing.T) {
-	t.Parallel()
-	h := start(t)
+	h := startParallel(t)
 	secure := httptest.NewTLSServer(h.newServer(t))
 	t.Cleanup(secure.Close)
 	plain := h.url
@@ -191,33 +185,28 @@ func TestBrowsersStayOnHTTPS(t *testing.T) {
 	} {
 		h.url = c.url
 		got := h.send(t, c.method, "/", nil, func(request *http.Request) { request.Host = c.host })
-		processtest.Equal(t, got.header.Get("Strict-Transport-Security"), c.want, "Strict-Transport-Security of %s %s", c.method, c.host)
+		processtest.Equal(t, got.header.Get("Strict-Transport-Security"), c.want, "header of %s %s", c.method, c.host)
 	}
 }
 
 func TestReferencePageIsSentOnceAndPacked(t *testing.T) {
-	t.Parallel()
-	h := start(t)
+	h := startParallel(t)
 	const script = "/docs/scalar.js"
 	plain := h.send(t, http.MethodGet, script, nil, set("Accept-Encoding", "identity"))
 	packed := h.send(t, http.MethodGet, script, nil, set("Accept-Encoding", "gzip"))
-	if packed.header.Get("Content-Encoding") != "gzip" || len(packed.body) > len(plain.body)/3 {
-		t.Errorf("packed are %d bytes of %d", len(packed.body), len(plain.body))
-	}
+	processtest.Expect(t, packed.header.Get("Content-Encoding") == "gzip" && len(packed.body) <= len(plain.body)/3,
+		"packed are %d bytes of %d", len(packed.body), len(plain.body))
 	// The harness's client decompresses responses that it requested compressed.
-	if got := h.send(t, http.MethodGet, script, nil); !bytes.Equal(plain.body, got.body) {
-		t.Errorf("%d bytes are served plain, %d packed", len(plain.body), len(got.body))
-	}
-	if plain.header.Get("ETag") == packed.header.Get("ETag") || packed.header.Get("Vary") != "Accept-Encoding" {
-		t.Errorf("headers are %v and %v", plain.header, packed.header)
-	}
+	unpacked := h.send(t, http.MethodGet, script, nil).body
+	processtest.Expect(t, bytes.Equal(plain.body, unpacked), "%d bytes plain, %d packed", len(plain.body), len(unpacked))
+	processtest.Expect(t, plain.header.Get("ETag") != packed.header.Get("ETag") &&
+		packed.header.Get("Vary") == "Accept-Encoding", "headers are %v and %v", plain.header, packed.header)
 	for coding, known := range map[string]answer{
 		"identity": plain, "gzip;q=0": plain, "gzip2": plain, "gzip": packed, "br, GZIP;q=0.5": packed,
 	} {
 		again := h.send(t, http.MethodGet, script, nil,
 			set("Accept-Encoding", coding), set("If-None-Match", known.header.Get("ETag")))
-		if again.status != http.StatusNotModified || len(again.body) != 0 {
-			t.Errorf("what is known is answered %d with %d bytes", again.status, len(again.body))
-		}
+		processtest.Expect(t, again.status == http.StatusNotModified && len(again.body) == 0,
+			"what is known is answered %d with %d bytes", again.status, len(again.body))
 	}
 }

@@ -30,15 +30,12 @@ func (h *harness) lock(t *testing.T) (unlock func()) {
 	db := processtest.Try(sql.Open("sqlite3", h.path+"?_txlock=immediate")).Must(t)
 	t.Cleanup(func() { _ = db.Close() })
 	lock := processtest.Try(db.BeginTx(t.Context(), nil)).Must(t)
-	return func() {
-		processtest.Must(t, lock.Rollback())
-	}
+	return func() { processtest.Must(t, lock.Rollback()) }
 }
 
 // TestSlowDatabase locks the database. A create that waits longer than its timeout is refused and not stored.
 func TestSlowDatabase(t *testing.T) {
-	t.Parallel()
-	h := start(t)
+	h := startParallel(t)
 	patient := h.url
 	limits := listener.DefaultLimits()
 	processtest.Equal(t, limits.ResponseTimeout, time.Minute, "limit of a request")
@@ -49,15 +46,12 @@ func TestSlowDatabase(t *testing.T) {
 	// The first transaction waits for the lock, and the others wait for it. Its caller leaves.
 	first := connect(t, address).send(t, h.head()+fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body))
 	processtest.Must(t, first.SetReadDeadline(time.Now().Add(500*time.Millisecond)))
-	if _, err := first.answers.ReadByte(); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Fatalf("there is an answer, %v", err)
-	}
+	_, err := first.answers.ReadByte()
+	processtest.Require(t, errors.Is(err, os.ErrDeadlineExceeded), "there is an answer, %v", err)
 	_ = first.Close()
 	got := h.post(t, oauth2Path, body)
 	got.problem(t, http.StatusServiceUnavailable, "storage-unavailable")
-	if got.header.Get("Retry-After") == "" {
-		t.Error("Retry-After is missing")
-	}
+	processtest.Expect(t, got.header.Get("Retry-After") != "", "Retry-After is missing")
 	unlock()
 	h.url = patient
 	h.post(t, oauth2Path, body).record(t)
@@ -67,8 +61,7 @@ func TestSlowDatabase(t *testing.T) {
 // TestQueueIsBounded locks the database, so that creates wait. Those beyond the queue are refused without waiting, and the
 // others are stored once the lock is released. A metric has the length of the queue.
 func TestQueueIsBounded(t *testing.T) {
-	t.Parallel()
-	h := start(t)
+	h := startParallel(t)
 	_, registry := h.startCounted(t, 1)
 	unlock := h.lock(t)
 	const waiting, more = 512, 100
@@ -80,9 +73,8 @@ func TestQueueIsBounded(t *testing.T) {
 	for range more {
 		(<-answers).problem(t, http.StatusServiceUnavailable, "overloaded")
 	}
-	if length := seriesOf(t, registry)["providerd_queue_length"]; length < 1 || length > waiting {
-		t.Errorf("%v creates wait, want at most %d", length, waiting)
-	}
+	length := seriesOf(t, registry)["providerd_queue_length"]
+	processtest.Expect(t, length >= 1 && length <= waiting, "%v creates wait, want at most %d", length, waiting)
 	unlock()
 	stored := 0
 	for range 1 + waiting {
@@ -93,15 +85,13 @@ func TestQueueIsBounded(t *testing.T) {
 			got.problem(t, http.StatusServiceUnavailable, "storage-unavailable")
 		}
 	}
-	if count := h.count(t); stored == 0 || count != stored {
-		t.Errorf("%d records are stored, want %d", count, stored)
-	}
+	count := h.count(t)
+	processtest.Expect(t, stored != 0 && count == stored, "%d records are stored, want %d", count, stored)
 	processtest.Equal(t, seriesOf(t, registry)["providerd_queue_length"], 0, "waiting creates, once they are stored")
 }
 
 func TestStorageUnavailable(t *testing.T) {
-	t.Parallel()
-	h := start(t)
+	h := startParallel(t)
 	processtest.Must(t, os.Rename(h.path, h.path+".away"))
 	h.post(t, oauth2Path, "{}").problem(t, http.StatusBadRequest, "validation-failed")
 	// Right after the check that follows a commit, a create could still rely on that check.
@@ -114,16 +104,14 @@ func TestStorageUnavailable(t *testing.T) {
 
 // A statement that SQLite cannot parse is an internal error: a retry does not help.
 func TestFaultOfTheServer(t *testing.T) {
-	t.Parallel()
-	h := start(t)
+	h := startParallel(t)
 	storetest.Execute(t, h.path, "DROP TABLE providers")
 	h.post(t, oauth2Path, encode(t, minimal(oauth2Path))).problem(t, http.StatusInternalServerError, "internal")
 }
 
 // A damaged token row is an error of the storage that affects no other caller. The log names it.
 func TestDamagedToken(t *testing.T) {
-	t.Parallel()
-	h := start(t)
+	h := startParallel(t)
 	body := encode(t, minimal(oauth2Path))
 	for id, statement := range []string{
 		"operations = '{bad'", "operations = '7'", "operations = 'null'", "operations = ''",
@@ -132,21 +120,17 @@ func TestDamagedToken(t *testing.T) {
 		storetest.Execute(t, h.path, fmt.Sprintf("UPDATE tokens SET %s WHERE id = %d", statement, id+2))
 		got := h.post(t, oauth2Path, body, set("Authorization", "Bearer "+token))
 		problem := got.problem(t, http.StatusServiceUnavailable, "storage-unavailable")
-		if !strings.Contains(problem.Detail, "access token is damaged") || got.header.Get("Retry-After") != "86400" {
-			t.Errorf("%s: Retry-After is %q, detail %s", statement, got.header.Get("Retry-After"), problem.Detail)
-		}
-		if want := fmt.Sprintf("token %d: its row is damaged", id+2); strings.Count(h.log.String(), want) != 1 {
-			t.Errorf("%s: the log does not say %q: %s", statement, want, h.log)
-		}
+		processtest.Contains(t, problem.Detail, "access token is damaged")
+		processtest.Equal(t, got.header.Get("Retry-After"), "86400", "Retry-After")
+		damage := fmt.Sprintf("token %d: its row is damaged", id+2)
+		processtest.Equal(t, strings.Count(h.log.String(), damage), 1, "lines with %q for %s", damage, statement)
 	}
 	h.post(t, oauth2Path, body).record(t)
 }
 
-// TestDamagedRecord corrupts secrets and lists of records. Retries fail permanently, and other creates are not
-// affected.
+// TestDamagedRecord corrupts secrets and lists of records. Their retries fail permanently; other creates do not.
 func TestDamagedRecord(t *testing.T) {
-	t.Parallel()
-	h := start(t)
+	h := startParallel(t)
 	for _, test := range []struct{ path, statement, cause string }{
 		{oauth2Path, "UPDATE providers SET secret = x'00'", "secret: sealed secret is damaged"},
 		{oauth2Path, "UPDATE providers SET property_mappings = '{bad'", "its row is damaged: property_mappings is not a list: "},
@@ -166,14 +150,12 @@ func TestDamagedRecord(t *testing.T) {
 			for _, query := range []string{"", validateOnly} {
 				got := h.post(t, test.path+query, retry, key)
 				problem := got.problem(t, http.StatusServiceUnavailable, "storage-unavailable")
-				if !strings.Contains(problem.Detail, "The record that") || got.header.Get("Retry-After") != "86400" {
-					t.Errorf("%s: Retry-After is %q, detail %s", test.statement, got.header.Get("Retry-After"), problem.Detail)
-				}
+				processtest.Contains(t, problem.Detail, "The record that")
+				processtest.Equal(t, got.header.Get("Retry-After"), "86400", "Retry-After")
 			}
 		}
-		if cause := fmt.Sprintf("provider %v: %s", pk, test.cause); strings.Count(h.log.String(), cause) != 4 {
-			t.Errorf("%s: not all lines have %q: %s", test.statement, cause, h.log)
-		}
+		cause := fmt.Sprintf("provider %v: %s", pk, test.cause)
+		processtest.Equal(t, strings.Count(h.log.String(), cause), 4, "lines with %q for %s", cause, test.statement)
 		h.post(t, test.path, body).record(t)
 	}
 }

@@ -16,7 +16,6 @@ import (
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// bodiesForACheck is how many bodies each check generates.
 const bodiesForACheck = 10
 
 // attempt is a request that is sent as a validation and then as a create.
@@ -26,8 +25,7 @@ type attempt struct {
 	lenient bool
 }
 
-// attempts generates requests for one operation, many of which conflict: with used keys, taken client_ids, and
-// earlier bodies, changed or not.
+// attempts generates requests for one operation that often conflict: in keys, client_ids, or with earlier bodies.
 type attempts struct {
 	valid, broken *rapid.Generator[plan]
 	schema        *openapi3.Schema
@@ -53,8 +51,7 @@ func (a *attempts) draw(t *rapid.T) attempt {
 	return drawn
 }
 
-// again draws an earlier request: unchanged, with another key, or with one field taken from another request, which
-// may not have it.
+// again draws an earlier request: unchanged, with another key, or with one field of another request, if it has it.
 func (a *attempts) again(t *rapid.T) attempt {
 	drawn := rapid.SampledFrom(a.sent).Draw(t, "again")
 	switch rapid.SampledFrom([]string{"as it was", "key", "field"}).Draw(t, "change") {
@@ -98,16 +95,13 @@ func TestValidationPredictsCreate(t *testing.T) {
 				}
 			})
 			processtest.Equal(t, h.count(t), kinds["created"], "stored records")
-			if len(kinds) < 4 || kinds["replayed"] == 0 {
-				t.Errorf("the outcomes are only %v", kinds)
-			}
+			processtest.Expect(t, len(kinds) >= 4 && kinds["replayed"] != 0, "the outcomes are only %v", kinds)
 			t.Logf("the outcomes are %v", kinds)
 		})
 	}
 }
 
-// validateAndSend compares the response to a validation with that to the create, and returns the outcome of the latter:
-// created, replayed, or the type of the problem.
+// validateAndSend compares a validation with its create, and returns the latter's outcome, such as created or replayed.
 func (h *harness) validateAndSend(t *testing.T, check *rapid.T, path string, sent attempt) string {
 	t.Helper()
 	text := encode(t, sent.body)
@@ -117,9 +111,8 @@ func (h *harness) validateAndSend(t *testing.T, check *rapid.T, path string, sen
 	}
 	said, came := h.post(t, path+"?validate_only=true", text, changes...), h.post(t, path, text, changes...)
 	for _, name := range []string{"Preference-Applied", "Retry-After", "Content-Type", "Cache-Control", "Idempotency-Replayed"} {
-		if said.header.Get(name) != came.header.Get(name) {
-			check.Errorf("%s of %s is %q, and then %q", name, text, said.header.Get(name), came.header.Get(name))
-		}
+		processtest.Expect(check, said.header.Get(name) == came.header.Get(name),
+			"%s of %s is %q, and then %q", name, text, said.header.Get(name), came.header.Get(name))
 	}
 	if links := said.header.Get("Link"); !isOfRules(links) {
 		check.Errorf("the advice for %s is not only sentences and line numbers: %s", text, links)
@@ -156,19 +149,15 @@ func (h *harness) validateAndSend(t *testing.T, check *rapid.T, path string, sen
 
 const validateOnly = "?validate_only=true"
 
-// advice returns the links of the response to a validation.
 func (a answer) advice(t *testing.T) (links string) {
 	t.Helper()
-	if a.status != http.StatusOK {
-		t.Fatalf("status is %d, want 200: %s", a.status, a.body)
-	}
+	processtest.Require(t, a.status == http.StatusOK, "status is %d, want 200: %s", a.status, a.body)
 	return a.header.Get("Link")
 }
 
 // A validation links to the advice for the requested settings, created before or not, but not for generated values.
 func TestValidationHasAdvice(t *testing.T) {
-	t.Parallel()
-	h := start(t)
+	h := startParallel(t)
 	for path, change := range map[string]func(map[string]any) (link string){
 		oauth2Path: func(body map[string]any) string {
 			body["redirect_uris"], body["signing_key"] = "https://example.com/\nhttp://example.com/", body["authorization_flow"]
@@ -182,68 +171,52 @@ func TestValidationHasAdvice(t *testing.T) {
 		body := minimal(path)
 		processtest.Equal(t, h.post(t, path+validateOnly, encode(t, body)).advice(t), "", "advice for the smallest body")
 		link := change(body)
-		processtest.Equal(t, h.post(t, path, encode(t, body), set(keyHeader, path)).header.Get("Link"), "", "advice of a create")
+		created := h.post(t, path, encode(t, body), set(keyHeader, path))
+		processtest.Expect(t, created.header.Get("Link") == "", "a create has the advice %s", created.header.Get("Link"))
 		for _, key := range []string{path, "another"} {
 			links := h.post(t, path+validateOnly, encode(t, body), set(keyHeader, key)).advice(t)
-			if !strings.HasPrefix(links, link) || strings.Count(links, "rel=") != 1 {
-				t.Errorf("advice is %s, want %s", links, link)
-			}
+			processtest.Expect(t, strings.HasPrefix(links, link) && strings.Count(links, "rel=") == 1,
+				"got %s, want %s", links, link)
 		}
 	}
 }
 
 // A typo in the query never stores anything, and no value is quoted.
 func TestMistypedQueryNeverCreates(t *testing.T) {
-	t.Parallel()
-	h := start(t)
+	h := startParallel(t)
 	body := encode(t, minimal(oauth2Path))
-	const value = "must appear at most once, as validate_only=true or validate_only=false."
-	const meant = "Did you mean validate_only?"
-	for query, says := range map[string]string{
-		"validate_only":                            value,
-		"validate_only=":                           value,
-		"validate_only=2":                          value,
-		"validate_only=yes":                        value,
-		"validate_only=hunter2":                    value,
-		"validate_only=true%20":                    value,
-		"validate_only=%22true%22":                 value,
-		"validate_only=true&validate_only=true":    value,
-		"validate_only=true&validate_only=false":   value,
-		"validate-only=true":                       `"validate-only"`,
-		"validateOnly=true":                        meant,
-		"validateonly=true":                        meant,
-		"VALIDATE_ONLY=true":                       meant,
-		"valdiate_only=true":                       meant,
-		"validate_only%20=true":                    meant,
-		"validate_only=true&dry_run=hunter2":       `"dry_run" is not a query parameter of this operation. Remove it. To validate without storing`,
-		"dryRun=All":                               "use validate_only=true",
-		"dry-run=1":                                "use validate_only=true",
-		"preview=1":                                "use validate_only=true",
-		"validate_only=fal%C5%BFe":                 value,
-		"access_token=hunter2":                     `"access_token" is not`,
-		"idempotency_key=hunter2":                  "Did you mean the header Idempotency-Key?",
-		"IdempotencyKey=hunter2":                   "Did you mean the header Idempotency-Key?",
-		"prefer=hunter2":                           "Did you mean the header Prefer?",
-		"=":                                        `"" is not`,
-		"=hunter2":                                 `"" is not`,
-		"%00=1":                                    `"\x00" is not`,
-		"validate_only=true;hunter2":               "The query cannot be read.",
-		"validate_only=true&x;hunter2":             "The query cannot be read.",
-		"validate_only=%zzhunter2":                 "The query cannot be read.",
-		"%zz=hunter2":                              "The query cannot be read.",
-		strings.Repeat("n", 4000) + "=hunter2":     strings.Repeat("n", 64) + `…" is not`,
-		strings.Repeat("validate_only=true&", 300): value,
+	for says, queries := range map[string][]string{
+		"must appear at most once, as validate_only=true or validate_only=false.": {
+			"validate_only", "validate_only=", "validate_only=2", "validate_only=yes", "validate_only=hunter2",
+			"validate_only=true%20", "validate_only=%22true%22", "validate_only=true&validate_only=true",
+			"validate_only=true&validate_only=false", "validate_only=fal%C5%BFe", strings.Repeat("validate_only=true&", 300),
+		},
+		`"validate-only"`: {"validate-only=true"},
+		"Did you mean validate_only?": {
+			"validateOnly=true", "validateonly=true", "VALIDATE_ONLY=true", "valdiate_only=true", "validate_only%20=true",
+		},
+		`"dry_run" is not a query parameter of this operation. Remove it. To validate without storing`: {"validate_only=true&dry_run=hunter2"},
+		"use validate_only=true":                   {"dryRun=All", "dry-run=1", "preview=1"},
+		`"access_token" is not`:                    {"access_token=hunter2"},
+		"Did you mean the header Idempotency-Key?": {"idempotency_key=hunter2", "IdempotencyKey=hunter2"},
+		"Did you mean the header Prefer?":          {"prefer=hunter2"},
+		`"" is not`:                                {"=", "=hunter2"},
+		`"\x00" is not`:                            {"%00=1"},
+		"The query cannot be read.": {
+			"validate_only=true;hunter2", "validate_only=true&x;hunter2", "validate_only=%zzhunter2", "%zz=hunter2",
+		},
+		strings.Repeat("n", 64) + `…" is not`: {strings.Repeat("n", 4000) + "=hunter2"},
 	} {
-		got := h.post(t, oauth2Path+"?"+query, body)
-		problem := got.problem(t, http.StatusBadRequest, "invalid-parameter")
-		if !strings.Contains(problem.Detail, says) || strings.Contains(string(got.body), "hunter2") {
-			t.Errorf("%.50s: the detail is %q, want %q", query, problem.Detail, says)
+		for _, query := range queries {
+			got := h.post(t, oauth2Path+"?"+query, body)
+			problem := got.problem(t, http.StatusBadRequest, "invalid-parameter")
+			processtest.Expect(t, strings.Contains(problem.Detail, says) && !strings.Contains(string(got.body), "hunter2"),
+				"%.50s: the detail is %q, want %q", query, problem.Detail, says)
 		}
 	}
-	processtest.Equal(t, h.count(t), 0, "stored records")
-	if strings.Contains(h.log.String(), "hunter2") {
-		t.Errorf("the log has a value: %s", h.log)
-	}
+	count := h.count(t)
+	processtest.Expect(t, count == 0, "%d records are stored", count)
+	processtest.Expect(t, !strings.Contains(h.log.String(), "hunter2"), "the log has a value: %s", h.log)
 	for _, query := range []string{"?", "?&", "?validate_only=false", "?validate_only=fals%65", "?validate_only=FALSE"} {
 		h.post(t, oauth2Path+query, body).record(t)
 	}

@@ -16,8 +16,7 @@ import (
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// TestBoundRequestIsTheBody binds bodies with any of the fields of the contract. The requests must be those that
-// encoding/json reads from the same bodies.
+// TestBoundRequestIsTheBody binds bodies with any of the contract's fields, as encoding/json does.
 func TestBoundRequestIsTheBody(t *testing.T) {
 	t.Parallel()
 	document := processtest.Try(contract.Load(t.Context())).Must(t)
@@ -45,22 +44,17 @@ func TestBoundRequestIsTheBody(t *testing.T) {
 			processtest.Must(t, json.Unmarshal(body, want))
 			sent, err := op.Read(body)
 			processtest.Must(t, err, sent.Bind(got))
-			if !reflect.DeepEqual(got, want) {
-				t.Fatalf("%s is bound as %+v, want %+v", body, got, want)
-			}
+			processtest.Require(t, reflect.DeepEqual(got, want), "%s is bound as %+v, want %+v", body, got, want)
 			for name := range members {
 				bound[id+" "+name] = true
 			}
 		})
 		for _, name := range op.FieldNames() {
-			if !bound[id+" "+name] {
-				t.Errorf("%s was never bound", name)
-			}
+			processtest.Expect(t, bound[id+" "+name], "%s was never bound", name)
 		}
 	}
 }
 
-// valueOf returns a value of the type of a property.
 func valueOf(t *rapid.T, property *openapi3.Schema) any {
 	switch {
 	case property.Type.Is(openapi3.TypeBoolean):
@@ -83,8 +77,7 @@ func valueOf(t *rapid.T, property *openapi3.Schema) any {
 //go:linkname compiledPatterns github.com/getkin/kin-openapi/openapi3.compiledPatterns
 var compiledPatterns sync.Map //nolint:gochecknoglobals // It is a variable of kin-openapi.
 
-// TestPatternsAreMatchedByAutomata proves that kin-openapi uses the automata, which it does not for every pattern and
-// order of calls.
+// TestPatternsAreMatchedByAutomata proves that kin-openapi uses the automata, which depends on the order of calls.
 func TestPatternsAreMatchedByAutomata(t *testing.T) {
 	processtest.Try(contract.Load(t.Context())).Must(t)
 	count := 0
@@ -93,20 +86,15 @@ func TestPatternsAreMatchedByAutomata(t *testing.T) {
 		processtest.Equal(t, fmt.Sprintf("%T", matcher), "*pattern.automaton", "matcher of %s", pattern)
 		return true
 	})
-	if count < 13 {
-		t.Errorf("%d patterns are compiled", count)
-	}
+	processtest.Expect(t, count >= 13, "%d patterns are compiled", count)
 }
 
 // BenchmarkSteps measures the steps that a create like those of cmd/bench takes in this package.
 func BenchmarkSteps(b *testing.B) {
-	document, err := contract.Load(b.Context())
-	processtest.Must(b, err)
-	op, _ := document.Operation("providers_oauth2_create")
+	op, _ := processtest.Try(contract.Load(b.Context())).Must(b).Operation("providers_oauth2_create")
 	body := []byte(`{"name":"bench 1234","authorization_flow":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01",` +
 		`"redirect_uris":"https://app1234.example.com/callback","sub_mode":"user_uuid"}`)
-	sent, err := op.Read(body)
-	processtest.Must(b, err)
+	sent := processtest.Try(op.Read(body)).Must(b)
 	for name, step := range map[string]func() error{
 		"read":     func() error { _, err := op.Read(body); return err },
 		"validate": func() error { return op.Validate(sent, false) },

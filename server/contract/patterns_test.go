@@ -13,10 +13,8 @@ import (
 	"testing"
 	"unicode/utf16"
 
-	"go.yaml.in/yaml/v4"
-
-	"example.com/providerd/gen/contract"
 	"example.com/providerd/server/contract/pattern"
+	"example.com/providerd/server/contracttest"
 	"example.com/providerd/store/storetest/processtest"
 )
 
@@ -26,7 +24,7 @@ import (
 // contract says.
 func TestPatternsMeanTheSame(t *testing.T) {
 	t.Parallel()
-	patterns, texts, compile := patternsOf(t), textsOfThePlane(), pattern.Compiler()
+	patterns, texts, compile := contracttest.Patterns(t), textsOfThePlane(), pattern.Compiler()
 	want := make([]string, len(patterns))
 	for i, expression := range patterns {
 		compiled, verdicts := regexp.MustCompile(expression), make([]byte, len(texts))
@@ -60,18 +58,12 @@ func TestPatternsMeanTheSame(t *testing.T) {
 			command := exec.CommandContext(t.Context(), engine.command[0], engine.command[1:]...)
 			command.Stdin = bytes.NewReader(engine.input)
 			output, err := command.CombinedOutput()
-			if err != nil {
-				t.Fatalf("%v: %s", err, output)
-			}
+			processtest.Require(t, err == nil, "%v: %s", err, output)
 			lines := strings.Fields(string(output))
-			if len(lines) == 0 || len(lines)%len(patterns) != 0 {
-				t.Fatalf("%d lines for %d patterns", len(lines), len(patterns))
-			}
+			processtest.Require(t, len(lines) != 0 && len(lines)%len(patterns) == 0, "%d lines", len(lines))
 			for i, verdicts := range lines {
 				pattern := i % len(patterns)
-				if len(verdicts) != len(texts) {
-					t.Fatalf("%s: %d verdicts for %d texts", patterns[pattern], len(verdicts), len(texts))
-				}
+				processtest.Require(t, len(verdicts) == len(texts), "%s: %d verdicts", patterns[pattern], len(verdicts))
 				for j, text := range texts {
 					if verdicts[j] != want[pattern][j] && strings.TrimRight(text, engine.lineEnds) == text {
 						t.Fatalf("%s: %q: %c instead of %c", patterns[pattern], text, verdicts[j], want[pattern][j])
@@ -80,20 +72,6 @@ func TestPatternsMeanTheSame(t *testing.T) {
 			}
 		})
 	}
-}
-
-// patternsOf returns all different patterns of the contract.
-func patternsOf(t *testing.T) (patterns []string) {
-	var document any
-	processtest.Must(t, yaml.Unmarshal(contract.YAML(), &document))
-	text := processtest.Try(json.Marshal(document)).Must(t)
-	for _, match := range regexp.MustCompile(`"pattern":("(?:[^"\\]|\\.)*")`).FindAllSubmatch(text, -1) {
-		var pattern string
-		processtest.Must(t, json.Unmarshal(match[1], &pattern))
-		patterns = append(patterns, pattern)
-	}
-	slices.Sort(patterns)
-	return slices.Compact(patterns)
 }
 
 // textsOfThePlane returns texts with each code point of the Basic Multilingual Plane.

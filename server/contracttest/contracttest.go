@@ -10,6 +10,8 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -198,4 +200,22 @@ func Decode(text []byte, value any) error {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
 	return decoder.Decode(value)
+}
+
+// Patterns returns all different patterns of the contract.
+func Patterns(t testing.TB) (patterns []string) {
+	t.Helper()
+	document, err := openapi3.NewLoader().LoadFromData(contract.YAML())
+	text, encodeErr := json.Marshal(document)
+	err = errors.Join(err, encodeErr)
+	for _, match := range regexp.MustCompile(`"pattern":("(?:[^"\\]|\\.)*")`).FindAllSubmatch(text, -1) {
+		var pattern string
+		err = errors.Join(err, json.Unmarshal(match[1], &pattern))
+		patterns = append(patterns, pattern)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(patterns)
+	return slices.Compact(patterns)
 }

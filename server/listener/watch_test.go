@@ -66,7 +66,7 @@ func TestNetHTTPWatchesConnectionsWithOneByte(t *testing.T) {
 	for range requests {
 		response, err := server.Client().Get(server.URL)
 		processtest.Must(t, err, response.Body.Close())
-		processtest.Equal(t, response.StatusCode, http.StatusOK, "status of a request whose connection was watched while it was handled")
+		processtest.Equal(t, response.StatusCode, http.StatusOK, "status of a request that was watched")
 	}
 	processtest.Equal(t, watched.watches.Load(), requests, "times that the connection was watched")
 }

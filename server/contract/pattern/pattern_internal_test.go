@@ -1,7 +1,6 @@
 package pattern
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
@@ -10,20 +9,19 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"example.com/providerd/gen/contract"
+	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // TestAutomataMatchLikeRegexp takes each transition of the automata of the contract, and distinguishes the state that it
 // leads to from all others. So a difference would take a regexp with more states.
 func TestAutomataMatchLikeRegexp(t *testing.T) {
 	t.Parallel()
-	for _, expression := range expressionsOfContract(t) {
+	for _, expression := range contracttest.Patterns(t) {
 		t.Run(expression, func(t *testing.T) {
 			t.Parallel()
 			built, ok := build(regexp.MustCompile(expression)).(*automaton)
-			if !ok {
-				t.Fatal("has no automaton")
-			}
+			processtest.Require(t, ok, "has no automaton")
 			examples := built.examples()
 			endings := built.endings(slices.Collect(maps.Keys(examples)))
 			t.Logf("%d states, %d columns, %d bytes", len(examples), slices.Max(built.columns[:]), 2*len(built.table))
@@ -46,7 +44,7 @@ func TestAutomataMatchLikeRegexp(t *testing.T) {
 func FuzzVerdicts(f *testing.F) {
 	isRepeatedOften := regexp.MustCompile(`[0-9]{2}`)
 	var automata []*automaton
-	for _, expression := range expressionsOfContract(f) {
+	for _, expression := range contracttest.Patterns(f) {
 		automata = append(automata, build(regexp.MustCompile(expression)).(*automaton))
 		for _, example := range automata[len(automata)-1].examples() {
 			f.Add("", example)
@@ -68,9 +66,7 @@ func FuzzVerdicts(f *testing.F) {
 		}
 		compiled, invalid := regexp.Compile(expression)
 		matcher, err := Compiler()(expression)
-		if (err == nil) != (invalid == nil) {
-			t.Fatalf("%q: %v instead of %v", expression, err, invalid)
-		}
+		processtest.Require(t, (err == nil) == (invalid == nil), "%q: %v instead of %v", expression, err, invalid)
 		if err == nil {
 			checkVerdict(t, compiled, matcher, text)
 		}
@@ -80,31 +76,9 @@ func FuzzVerdicts(f *testing.F) {
 func TestRestIsLeftToRegexp(t *testing.T) {
 	t.Parallel()
 	for _, expression := range []string{`\bword`, `\Bword`, "(?m)^line", "(?m)line$", "(a|b)*a(a|b){15}"} {
-		if matcher, err := Compiler()(expression); fmt.Sprintf("%T", matcher) != "*regexp.Regexp" {
-			t.Errorf("%s: %T, %v", expression, matcher, err)
-		}
+		matcher, err := Compiler()(expression)
+		processtest.Expect(t, fmt.Sprintf("%T", matcher) == "*regexp.Regexp", "%s: %T, %v", expression, matcher, err)
 	}
-}
-
-func expressionsOfContract(t testing.TB) (expressions []string) {
-	t.Helper()
-	document, err := openapi3.NewLoader().LoadFromData(contract.YAML())
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := json.Marshal(document)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, match := range regexp.MustCompile(`"pattern":("(?:[^"\\]|\\.)*")`).FindAllSubmatch(text, -1) {
-		var expression string
-		if err := json.Unmarshal(match[1], &expression); err != nil {
-			t.Fatal(err)
-		}
-		expressions = append(expressions, expression)
-	}
-	slices.Sort(expressions)
-	return slices.Compact(expressions)
 }
 
 func checkVerdict(t *testing.T, expression *regexp.Regexp, matcher openapi3.RegexMatcher, text string) {
