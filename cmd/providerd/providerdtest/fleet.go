@@ -140,6 +140,5 @@ func (f *Fleet) Stored(t *testing.T, url string) []Record {
 // StoredAt returns the records in the PostgreSQL database at url, which has a keyset.
 func StoredAt(t *testing.T, url, keyset string) []Record {
 	t.Helper()
-	database := processtest.Try(storetest.CreatePostgres(t.Context(), url, keyset)).Must(t)
-	return readAll(t, database)
+	return readAll(t, processtest.Try(storetest.CreatePostgres(t.Context(), url, keyset)).Must(t))
 }

@@ -123,12 +123,8 @@ func (j *Journal) Compare(t *testing.T, stored []Record) {
 	t.Helper()
 	t.Logf("acknowledged %d, stored %d", len(j.Creates), len(stored))
 	CheckIncludes(t, stored, j.Creates)
-	if len(stored) > len(j.Creates) {
-		t.Errorf("%d records are stored, but only %d are acknowledged", len(stored), len(j.Creates))
-	}
-	if len(j.Failures) > 0 {
-		t.Errorf("%d requests failed, such as %v", len(j.Failures), Sample(j.Failures))
-	}
+	processtest.Expect(t, len(stored) <= len(j.Creates), "stored %d, acknowledged %d", len(stored), len(j.Creates))
+	processtest.Expect(t, len(j.Failures) == 0, "%d requests failed, such as %v", len(j.Failures), Sample(j.Failures))
 }
 
 // Sample returns up to five entries of a map.
@@ -189,11 +185,8 @@ func (f *Follower) run(ctx context.Context, arguments ...string) error {
 func (f *Follower) Verify(t *testing.T) {
 	t.Helper()
 	f.stop()
-	if lines, err := os.ReadFile(f.file); len(lines) == 0 {
-		t.Errorf("nothing was followed: %v", err)
-	}
-	if err := f.run(t.Context()); err != nil {
-		t.Fatalf("follow the rest: %v", err)
-	}
+	lines, err := os.ReadFile(f.file)
+	processtest.Expect(t, len(lines) != 0, "nothing was followed: %v", err)
+	processtest.Must(t, f.run(t.Context()))
 	t.Log(processtest.Run(t, f.command(t.Context(), "audit", "verify", f.file)))
 }

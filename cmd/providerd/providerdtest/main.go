@@ -30,9 +30,7 @@ const (
 
 // Main runs the tests of a package. The test binary can also run as providerd, so that go test caches results by the
 // program's sources.
-func Main(m *testing.M) {
-	MainAround(m, func(program func() int) int { return program() })
-}
+func Main(m *testing.M) { MainAround(m, func(program func() int) int { return program() }) }
 
 // MainAround is Main with a function that runs the program, and may do more. It returns the exit status.
 func MainAround(m *testing.M, around func(program func() int) int) {
@@ -97,9 +95,7 @@ func (e Example) CheckOutput(t *testing.T, printed string) {
 		return regexp.MustCompile(` +`).ReplaceAllString(text, " ")
 	}
 	for line := range strings.Lines(alike(e.Output)) {
-		if !strings.Contains(alike(printed), line) {
-			t.Errorf("%q is not in what is printed by %s: %s", line, e.Commands, printed)
-		}
+		processtest.Contains(t, alike(printed), line)
 	}
 }
 
@@ -107,9 +103,7 @@ func (e Example) CheckOutput(t *testing.T, printed string) {
 func Examples(t *testing.T, page string, count int) []Example {
 	t.Helper()
 	found := slices.DeleteFunc(AllExamples(t, page), func(example Example) bool { return example.RunBy != t.Name() })
-	if len(found) != count {
-		t.Fatalf("%s has %d examples run by %s, want %d", page, len(found), t.Name(), count)
-	}
+	processtest.Require(t, len(found) == count, "%s has %d examples run by %s, want %d", page, len(found), t.Name(), count)
 	return found
 }
 

@@ -50,9 +50,7 @@ func FindOpsURL(log string) string {
 func Scrape(t *testing.T, ops string) map[string]float64 {
 	t.Helper()
 	status, text := Get(t, ops+"/metrics")
-	if status != http.StatusOK {
-		t.Fatalf("status is %d: %s", status, text)
-	}
+	processtest.Require(t, status == http.StatusOK, "status is %d: %s", status, text)
 	return processtest.Try(ParseSeries(text)).Must(t)
 }
 
@@ -107,9 +105,7 @@ func NumberAfter(t *testing.T, text, word string) int {
 	t.Helper()
 	_, rest, _ := strings.Cut(text, word)
 	number, err := strconv.Atoi(regexp.MustCompile(`[0-9]+`).FindString(rest))
-	if err != nil {
-		t.Fatalf("no number follows %s in %.1000s", word, text)
-	}
+	processtest.Require(t, err == nil, "no number follows %s in %.1000s", word, text)
 	return number
 }
 

@@ -99,9 +99,8 @@ func (s *Server) Signal(t *testing.T, signal os.Signal) {
 // Stop sends SIGTERM and waits for the process, which must exit with status 0.
 func (s *Server) Stop(t *testing.T) {
 	t.Helper()
-	if err := s.Child.Stop(syscall.SIGTERM); err != nil {
-		t.Errorf("%v: %s", err, s.Stderr)
-	}
+	err := s.Child.Stop(syscall.SIGTERM)
+	processtest.Expect(t, err == nil, "%v: %s", err, s.Stderr)
 }
 
 // Kill kills the process, which must not have ended by itself, and waits for it.
@@ -138,9 +137,8 @@ func Output(t *testing.T, command *exec.Cmd) string {
 func ExpectExit(t *testing.T, command *exec.Cmd, status int, pattern string) string {
 	t.Helper()
 	output, err := command.CombinedOutput()
-	if command.ProcessState.ExitCode() != status || !regexp.MustCompile(pattern).Match(output) {
-		t.Errorf("%v: %v, want status %d and %q: %s", command.Args, err, status, pattern, output)
-	}
+	processtest.Expect(t, command.ProcessState.ExitCode() == status && regexp.MustCompile(pattern).Match(output),
+		"%v: %v, want status %d and %q: %s", command.Args, err, status, pattern, output)
 	return string(output)
 }
 
@@ -177,8 +175,6 @@ func ShellCommand(t *testing.T, dir, commands string) *exec.Cmd {
 func RunShell(t *testing.T, dir, commands string) string {
 	t.Helper()
 	output, err := ShellCommand(t, dir, commands).CombinedOutput()
-	if err != nil {
-		t.Errorf("%s: %v: %s", commands, err, output)
-	}
+	processtest.Expect(t, err == nil, "%s: %v: %s", commands, err, output)
 	return string(output)
 }

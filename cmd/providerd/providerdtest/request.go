@@ -121,9 +121,7 @@ func (s *Server) Create(t *testing.T, client *http.Client) {
 func (s *Server) ExpectPost(t *testing.T, client *http.Client, want int, path, body, key string) string {
 	t.Helper()
 	status, text, err := s.PostWithKey(client, path, body, key)
-	if err != nil || status != want {
-		t.Fatalf("status is %d, want %d, %v: %s", status, want, err, text)
-	}
+	processtest.Require(t, err == nil && status == want, "status is %d, want %d, %v: %s", status, want, err, text)
 	return text
 }
 
@@ -203,9 +201,7 @@ func CertPool(t *testing.T, dirs ...string) *x509.CertPool {
 	trusted := x509.NewCertPool()
 	for _, dir := range dirs {
 		text, err := os.ReadFile(filepath.Join(dir, "cert.pem"))
-		if err != nil || !trusted.AppendCertsFromPEM(text) {
-			t.Fatal(err)
-		}
+		processtest.Require(t, err == nil && trusted.AppendCertsFromPEM(text), "%v", err)
 	}
 	return trusted
 }

@@ -134,9 +134,8 @@ func CheckBackup(t *testing.T, dir string, wanted map[string]Record) {
 	RunShell(t, restored, "mkdir --mode=700 data; cp --preserve=mode "+dir+"/data/keyset.json data; providerd restore "+dir+"/backup.db")
 	Serve(t, restored).Stop(t)
 	all, found := Stored(t, dir), Stored(t, restored)
-	if len(found) > len(all) || !slices.Equal(found, all[:len(found)]) {
-		t.Fatalf("the %d restored records are not the oldest of %d", len(found), len(all))
-	}
+	processtest.Require(t, len(found) <= len(all) && slices.Equal(found, all[:len(found)]),
+		"the %d restored records are not the oldest of %d", len(found), len(all))
 	t.Logf("restored %d records, %d of them created before the backup began", len(found), len(wanted))
 	CheckIncludes(t, found, wanted)
 }
@@ -156,10 +155,9 @@ func CheckIncludes(t *testing.T, stored []Record, acknowledged map[string]Record
 			lost[name] = record
 		}
 	}
-	if len(lost)+duplicates > 0 {
-		t.Errorf("%d of %d acknowledged records are lost, such as %v; %d of the stored ones are duplicates",
-			len(lost), len(acknowledged), Sample(lost), duplicates)
-	}
+	processtest.Expect(t, len(lost)+duplicates == 0,
+		"%d of %d acknowledged records are lost, such as %v; %d of the stored ones are duplicates", len(lost),
+		len(acknowledged), Sample(lost), duplicates)
 }
 
 // ClearKey is a key in cleartext.
