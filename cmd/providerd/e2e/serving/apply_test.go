@@ -19,7 +19,6 @@ import (
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// applyEntries is the number of entries in the files.
 const applyEntries = 300
 
 // applyRig is a directory with a server's data and a file to apply, and the URL of a relay in front of the server.
@@ -59,7 +58,6 @@ func newApplyRig(t *testing.T, onAnswer func(number int64) bool) *applyRig {
 	return &applyRig{dir: dir, url: relay.URL, token: providerdtest.Token(t, dir)}
 }
 
-// start starts to apply the file.
 func (r *applyRig) start(t *testing.T) *processtest.Child {
 	t.Helper()
 	child, err := processtest.Start(providerdtest.Command(t.Context(), r.dir, "PROVIDERD_TOKEN"+"="+r.token,
@@ -82,10 +80,9 @@ func (r *applyRig) apply(t *testing.T, wantStatus, drifted int) (unchanged int, 
 	for _, entry := range entries {
 		counts[entry.Outcome]++
 	}
-	if len(entries) != applyEntries || counts["drifted"] != drifted ||
-		counts["created"]+counts["unchanged"] != applyEntries-drifted {
-		t.Errorf("the outcomes are %v, want %d drifted", counts, drifted)
-	}
+	processtest.Expect(t, len(entries) == applyEntries && counts["drifted"] == drifted &&
+		counts["created"]+counts["unchanged"] == applyEntries-drifted,
+		"the outcomes are %v, want %d drifted", counts, drifted)
 	processtest.Equal(t, len(providerdtest.StoredPKs(t, r.dir)), applyEntries, "stored records")
 	return counts["unchanged"], child.Stderr.String() + child.Stdout.String()
 }
@@ -128,13 +125,11 @@ func TestApplyEndsWellHoweverItIsStopped(t *testing.T) {
 			child := r.start(t)
 			<-middle
 			err := child.Stop(signal)
-			if signal != os.Kill && (child.Command.ProcessState.ExitCode() != providerdtest.ExitFailed ||
-				!strings.Contains(child.Stderr.String(), "interrupted; run the command again to continue")) {
-				t.Errorf("%v: %s", err, child.Stderr)
-			}
-			if unchanged, _ := r.apply(t, 0, 0); unchanged < 100 || unchanged == applyEntries {
-				t.Errorf("the second run finds %d entries unchanged", unchanged)
-			}
+			processtest.Expect(t, signal == os.Kill || child.Command.ProcessState.ExitCode() == providerdtest.ExitFailed &&
+				strings.Contains(child.Stderr.String(), "interrupted; run the command again to continue"),
+				"%v: %s", err, child.Stderr)
+			unchanged, _ := r.apply(t, 0, 0)
+			processtest.Expect(t, unchanged >= 100 && unchanged != applyEntries, "%d entries are unchanged", unchanged)
 		})
 	}
 }
@@ -143,7 +138,6 @@ func TestApplyStandsLostAnswers(t *testing.T) {
 	t.Parallel()
 	r := newApplyRig(t, func(number int64) bool { return number%50 != 0 })
 	// The responses to one entry may be dropped several times.
-	if unchanged, _ := r.apply(t, 0, 0); unchanged == 0 {
-		t.Error("no retry found an existing record")
-	}
+	unchanged, _ := r.apply(t, 0, 0)
+	processtest.Expect(t, unchanged != 0, "no retry found an existing record")
 }

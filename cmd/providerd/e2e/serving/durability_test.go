@@ -18,8 +18,7 @@ import (
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// TestDiskFullWAL checks that, if the WAL cannot grow, few creates are refused, replays still work, and a create
-// succeeds after the server was ready or a validation passed.
+// TestDiskFullWAL lets the WAL fill up: few creates are refused, replays work, and creates succeed after readiness.
 func TestDiskFullWAL(t *testing.T) {
 	t.Parallel()
 	const fileLimit, block, page = 4 << 20, 512, 4 << 10
@@ -32,9 +31,8 @@ func TestDiskFullWAL(t *testing.T) {
 	send := func(query, key string, want ...int) int {
 		t.Helper()
 		status, text, err := server.PostWithKey(client, providerdtest.OAuth2Path+query, providerdtest.OAuth2Body, key)
-		if err != nil || !slices.Contains(want, status) {
-			t.Fatalf("status is %d, want one of %d, %v: %s", status, want, err, text)
-		}
+		processtest.Require(t, err == nil && slices.Contains(want, status),
+			"status %d, want %d, %v: %s", status, want, err, text)
 		return status
 	}
 	const created, validated, refused = http.StatusCreated, http.StatusOK, http.StatusServiceUnavailable
@@ -54,19 +52,14 @@ func TestDiskFullWAL(t *testing.T) {
 		wasReady = send("?validate_only=true", "", validated, refused) == validated ||
 			server.Send(t, client, http.MethodGet, "/readyz", "", "", nil) == http.StatusOK
 	}
-	if refusals > mostRefused {
-		t.Errorf("%d of %d creates were refused, want at most %d", refusals, creates, mostRefused)
-	}
+	processtest.Expect(t, refusals <= mostRefused, "%d of %d creates were refused", refusals, creates)
 	wal, err := os.Stat(filepath.Join(dir, "data", "providerd.db-wal"))
-	if err != nil || wal.Size() < fileLimit-page {
-		t.Errorf("the WAL was never full: %d bytes, %v", wal.Size(), err)
-	}
+	processtest.Expect(t, err == nil && wal.Size() >= fileLimit-page, "the WAL was never full: %v, %v", wal, err)
 	server.Stop(t)
 	processtest.Equal(t, len(providerdtest.StoredPKs(t, dir)), 1+creates-refusals, "stored records")
 }
 
-// withFaults returns a directory for a server, and the environment with which a disk call of the server fails while
-// the directory has a file of its name. See faults.c for the calls.
+// withFaults returns a server's directory, and the environment in which a file named after a disk call makes it fail.
 func withFaults(t *testing.T) (dir string, environment []string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -92,8 +85,7 @@ func TestFailedCommit(t *testing.T) {
 				}
 				create("before", http.StatusCreated)
 				processtest.Must(t, os.WriteFile(filepath.Join(dir, call), nil, 0o600))
-				problem := create("during", http.StatusServiceUnavailable)
-				processtest.Contains(t, problem, `"/problems/outcome-unknown"`)
+				processtest.Contains(t, create("during", http.StatusServiceUnavailable), `"/problems/outcome-unknown"`)
 				if restart {
 					server.Kill(t)
 				}
@@ -115,8 +107,7 @@ func TestFailedCommit(t *testing.T) {
 // untilReset is more creates, each in its own transaction, than the WAL takes before it is reset.
 const untilReset = 600
 
-// TestFailedCheckpoint makes the disk fail for checkpoints only. Creates continue, the log reports the failed
-// checkpoint, and the next one succeeds.
+// TestFailedCheckpoint lets checkpoints fail. Creates continue, the log reports it, and the next checkpoint succeeds.
 func TestFailedCheckpoint(t *testing.T) {
 	t.Parallel()
 	dir, environment := withFaults(t)
@@ -164,9 +155,8 @@ func TestKilledUnderLoad(t *testing.T) {
 			sent.Creates[name] = record
 		}
 		for name, record := range sent.Creates {
-			if repeated, err := again.CreateOnce(client, name); err != nil || repeated != record {
-				t.Errorf("retry of %s returned %v, %v, want %v", name, repeated, err, record)
-			}
+			repeated, err := again.CreateOnce(client, name)
+			processtest.Expect(t, err == nil && repeated == record, "%s: %v, %v, want %v", name, repeated, err, record)
 		}
 		again.Stop(t)
 		maps.Copy(all.Creates, sent.Creates)
@@ -176,18 +166,15 @@ func TestKilledUnderLoad(t *testing.T) {
 	providerdtest.CheckIntegrity(t, filepath.Join(dir, "data", "providerd.db"))
 }
 
-// TestServersTakeTurns starts a server over a SQLite database that another one serves. It waits until that one stops or
-// is killed; commands do not wait.
+// TestServersTakeTurns starts a server over a SQLite database in use. It waits for the other to end; commands do not.
 func TestServersTakeTurns(t *testing.T) {
 	t.Parallel()
-	dir, client := t.TempDir(), contracttest.Client(t)
-	server := providerdtest.Serve(t, dir)
-	rounds := processtest.ProofSize(t, "faults", defaultKillRounds)
-	for round := range rounds {
-		command := providerdtest.Command(t.Context(), dir, "serve", "--listen", "127.0.0.1:0")
+	server, client := providerdtest.Serve(t, t.TempDir()), contracttest.Client(t)
+	for round := range processtest.ProofSize(t, "faults", defaultKillRounds) {
+		command := providerdtest.Command(t.Context(), server.Dir, "serve", "--listen", "127.0.0.1:0")
 		messages := &processtest.Buffer{}
 		command.Stderr = messages
-		manager := providerdtest.ListenAsManager(t, filepath.Join(dir, fmt.Sprint("notify", round)))
+		manager := providerdtest.ListenAsManager(t, filepath.Join(server.Dir, fmt.Sprint("notify", round)))
 		command.Env = append(command.Environ(), "NOTIFY_SOCKET="+manager.LocalAddr().String())
 		var next *providerdtest.Server
 		started := make(chan error)
@@ -200,7 +187,7 @@ func TestServersTakeTurns(t *testing.T) {
 		processtest.WaitUntil(t, "the second server waits", func() bool { return waits.MatchString(messages.String()) })
 		expectState(t, manager, "EXTEND_TIMEOUT_USEC=65000000\nSTATUS=waiting for another server to stop")
 		server.Create(t, client)
-		processtest.Equal(t, len(providerdtest.StoredPKs(t, dir)), round+1, "stored records")
+		processtest.Equal(t, len(providerdtest.StoredPKs(t, server.Dir)), round+1, "stored records")
 		if round%2 == 0 {
 			server.Kill(t)
 		} else {
@@ -214,5 +201,5 @@ func TestServersTakeTurns(t *testing.T) {
 		server.Stderr = messages
 	}
 	server.Stop(t)
-	providerdtest.CheckIntegrity(t, filepath.Join(dir, "data", "providerd.db"))
+	providerdtest.CheckIntegrity(t, filepath.Join(server.Dir, "data", "providerd.db"))
 }

@@ -26,14 +26,11 @@ import (
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// mount mounts something at a path until the test ends. It needs root.
 func mount(t *testing.T, path string, arguments ...string) {
 	t.Helper()
 	processtest.NeedRoot(t)
 	providerdtest.Run(t, "mount", append(arguments, path)...)
-	t.Cleanup(func() {
-		processtest.Check(t, syscall.Unmount(path, syscall.MNT_DETACH))
-	})
+	t.Cleanup(func() { processtest.Check(t, syscall.Unmount(path, syscall.MNT_DETACH)) })
 }
 
 func TestDiskFull(t *testing.T) {
@@ -64,9 +61,7 @@ func TestDiskFull(t *testing.T) {
 			default:
 				t.Fatalf("status is %d, %v: %s", status, err, text)
 			}
-			if tries == 1000 {
-				t.Fatalf("no create got status %d", want)
-			}
+			processtest.Require(t, tries != 1000, "no create got status %d", want)
 		}
 	}
 	const validation, key = "?validate_only=true", `"replayed"`
@@ -96,22 +91,19 @@ func TestDiskFull(t *testing.T) {
 
 // TestDatabaseReadOnly starts a server with a database that nobody can write to, not even root.
 func TestDatabaseReadOnly(t *testing.T) {
-	dir := t.TempDir()
-	server := providerdtest.Serve(t, dir)
+	server := providerdtest.Serve(t, t.TempDir())
 	server.Create(t, contracttest.Client(t))
 	server.Stop(t)
-	path := filepath.Join(dir, "data", "providerd.db")
+	path := filepath.Join(server.Dir, "data", "providerd.db")
 	mount(t, path, "--bind", path)
 	providerdtest.Run(t, "mount", "-o", "remount,bind,ro", path)
-	providerdtest.ExpectExit(t, providerdtest.ServeCommand(t.Context(), dir), providerdtest.ExitFailed, "read-only file system")
+	providerdtest.ExpectExit(t, providerdtest.ServeCommand(t.Context(), server.Dir), providerdtest.ExitFailed, "read-only file system")
 }
 
-// TestSecondServerIsRefused starts a server over a SQLite database whose server does not stop.
 func TestSecondServerIsRefused(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	server := providerdtest.Serve(t, dir)
-	providerdtest.ExpectExit(t, providerdtest.ServeCommand(t.Context(), dir), providerdtest.ExitFailed,
+	server := providerdtest.Serve(t, t.TempDir())
+	providerdtest.ExpectExit(t, providerdtest.ServeCommand(t.Context(), server.Dir), providerdtest.ExitFailed,
 		fmt.Sprintf("^(?s:.*)providerd: lock database: process %d of .* serves data/providerd.db; stop it, or use PostgreSQL to run several servers\n", server.Command.Process.Pid))
 }
 
@@ -146,13 +138,11 @@ func TestLockOfAnotherProgram(t *testing.T) {
 	})
 	processtest.Equal(t, strings.Count(server.Stderr.String(), "another program holds the lock of the database"),
 		1, "times that the log says what creates wait for: %s", server.Stderr)
-	if waited := providerdtest.Scrape(t, ops)["providerd_lock_wait_seconds_total"]; waited < 5 {
-		t.Errorf("creates have waited %v s by the metric", waited)
-	}
+	waited := providerdtest.Scrape(t, ops)["providerd_lock_wait_seconds_total"]
+	processtest.Expect(t, waited >= 5, "creates have waited %v s by the metric", waited)
 }
 
-// TestSequencesSetBack sets sequences back under load, as a database that was copied without them has them. Every create is
-// stored once, and no pk or event is given twice.
+// TestSequencesSetBack sets sequences back under load. Every create is stored once; no pk or event is given twice.
 func TestSequencesSetBack(t *testing.T) {
 	t.Parallel()
 	const replicas, callers, creates, rounds = 2, 8, 50, 3
@@ -176,9 +166,8 @@ func TestSequencesSetBack(t *testing.T) {
 	journal.Compare(t, f.Stored(t, f.URL))
 	pks := map[int64]string{}
 	for name, record := range journal.Creates {
-		if other, isTaken := pks[record.PK]; isTaken {
-			t.Errorf("%s and %s have the pk %d", name, other, record.PK)
-		}
+		other, isTaken := pks[record.PK]
+		processtest.Expect(t, !isTaken, "%s and %s have the pk %d", name, other, record.PK)
 		pks[record.PK] = name
 	}
 	follower.Verify(t)
@@ -190,16 +179,14 @@ func TestSequencesSetBack(t *testing.T) {
 func TestPasswordIsReplaced(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
-	parsed := processtest.Try(url.Parse(cluster.CreateDatabase(t))).Must(t)
-	database := parsed.Path[1:]
+	database := processtest.Try(url.Parse(cluster.CreateDatabase(t))).Must(t).Path[1:]
 	cluster.Exec(t, database, "CREATE ROLE server LOGIN PASSWORD 'first'", "GRANT CREATE ON SCHEMA public TO server")
 	away := "127.0.0.1:" + strconv.Itoa(processtest.FreePort(t))
 	dir := t.TempDir()
 	file := filepath.Join(dir, "pgpass")
 	replaceFile := func(user, password string) {
 		lines := fmt.Sprintf("%s:*:server:other\n%s:*:%s:%s\n", away, cluster.Address(), user, password)
-		processtest.Must(t, os.WriteFile(file+".new", []byte(lines), 0o600))
-		processtest.Must(t, os.Rename(file+".new", file))
+		processtest.Must(t, os.WriteFile(file+".new", []byte(lines), 0o600), os.Rename(file+".new", file))
 	}
 	replaceFile("server", "first")
 	address := fmt.Sprintf("postgres://server@%s,%s/%s?sslmode=disable", away, cluster.Address(), database)

@@ -21,7 +21,6 @@ import (
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// TestMain also runs the test binary as providerd.
 func TestMain(m *testing.M) { providerdtest.Main(m) }
 
 // TestLifeCycle checks what a service manager and a load balancer see of a server, from start to exit.
@@ -41,12 +40,10 @@ func TestLifeCycle(t *testing.T) {
 	server.Create(t, client)
 	expectState(t, manager, "WATCHDOG=1")
 	expectState(t, manager, "STATUS=finishing requests in flight")
-	if delay := time.Since(told); delay < 3*time.Second {
-		t.Errorf("the server drained for %v", delay)
-	}
-	if err := server.Wait(); err != nil {
-		t.Errorf("exit: %v: %s", err, server.Stderr)
-	}
+	delay := time.Since(told)
+	processtest.Expect(t, delay >= 3*time.Second, "the server drained for %v", delay)
+	err := server.Wait()
+	processtest.Expect(t, err == nil, "exit: %v: %s", err, server.Stderr)
 	processtest.Equal(t, len(providerdtest.StoredPKs(t, dir)), 1, "stored records")
 }
 
@@ -73,9 +70,7 @@ func TestRequestsInFlightFinish(t *testing.T) {
 	server := providerdtest.Serve(t, dir)
 	load := sent.Load(8, "load", func(name string) (providerdtest.Record, error) {
 		status, record, err := server.CreateNamed(client, name, "")
-		if err == nil && status != http.StatusCreated {
-			t.Errorf("status is %d", status)
-		}
+		processtest.Expect(t, err != nil || status == http.StatusCreated, "status is %d", status)
 		return record, err
 	})
 	sent.WaitForMore(t, 100)
@@ -90,35 +85,31 @@ func TestRequestsInFlightFinish(t *testing.T) {
 func expectHealth(t *testing.T, dir, want string, environment ...string) {
 	t.Helper()
 	output, err := providerdtest.Command(t.Context(), dir, append(environment, "health")...).CombinedOutput()
-	if !regexp.MustCompile("^(providerd: http.*/readyz )?"+want+"\n$").Match(output) || (err == nil) != (string(output) == "ready\n") {
-		t.Errorf("output is %s, %v, want %s", output, err, want)
-	}
+	processtest.Expect(t, regexp.MustCompile("^(providerd: http.*/readyz )?"+want+"\n$").Match(output) &&
+		(err == nil) == (string(output) == "ready\n"), "output is %s, %v, want %s", output, err, want)
 }
 
 func TestHealthChecksLocalServer(t *testing.T) {
 	t.Parallel()
 	for _, listen := range []string{"127.0.0.1:0", "0.0.0.0:0", "[::1]:0", "[::]:0", ":0"} {
-		dir := t.TempDir()
-		server := providerdtest.Serve(t, dir, "--listen", listen)
+		server := providerdtest.Serve(t, t.TempDir(), "--listen", listen)
 		port := server.URL[strings.LastIndexByte(server.URL, ':')+1:]
-		if want := map[bool]string{true: "[::1]", false: "127.0.0.1"}[listen == "[::1]:0"]; server.URL != "http://"+want+":"+port {
-			t.Errorf("with --listen %s, the URL is %s", listen, server.URL)
-		}
+		want := map[bool]string{true: "[::1]", false: "127.0.0.1"}[listen == "[::1]:0"]
+		processtest.Expect(t, server.URL == "http://"+want+":"+port, "with --listen %s, the URL is %s", listen, server.URL)
 		connection, err := net.Dial("tcp6", "[::1]:"+port)
 		if err == nil {
 			processtest.Must(t, connection.Close())
 		}
-		if isIPv4 := strings.Contains(listen, "."); isIPv4 == (err == nil) {
-			t.Errorf("with --listen %s, connecting by IPv6 returns %v", listen, err)
-		}
+		isIPv4 := strings.Contains(listen, ".")
+		processtest.Expect(t, isIPv4 != (err == nil), "with --listen %s, connecting by IPv6 returns %v", listen, err)
 		address := "PROVIDERD_LISTEN=" + strings.TrimSuffix(listen, "0") + port
-		expectHealth(t, dir, "ready", address)
-		providerdtest.WriteCertificate(t, dir, 1)
-		expectHealth(t, dir, "serves plain HTTP; omit --tls-cert, or enable TLS on the server", address, "PROVIDERD_TLS_CERT=cert.pem")
-		processtest.Must(t, os.Remove(filepath.Join(dir, "data", "keyset.json")))
-		expectHealth(t, dir, `responds with 503 Service Unavailable; run "providerd doctor" or see the log of the server`, address)
+		expectHealth(t, server.Dir, "ready", address)
+		providerdtest.WriteCertificate(t, server.Dir, 1)
+		expectHealth(t, server.Dir, "serves plain HTTP; omit --tls-cert, or enable TLS on the server", address, "PROVIDERD_TLS_CERT=cert.pem")
+		processtest.Must(t, os.Remove(filepath.Join(server.Dir, "data", "keyset.json")))
+		expectHealth(t, server.Dir, `responds with 503 Service Unavailable; run "providerd doctor" or see the log of the server`, address)
 		server.Stop(t)
-		expectHealth(t, dir, "does not respond: .*; start the server, or pass its address with --listen", address)
+		expectHealth(t, server.Dir, "does not respond: .*; start the server, or pass its address with --listen", address)
 	}
 }
 

@@ -29,9 +29,7 @@ func TestTLS(t *testing.T) {
 	providerdtest.WriteCertificate(t, dir, 1)
 	server := providerdtest.Serve(t, dir, "--tls-cert", "cert.pem", "--tls-key", "key.pem")
 	address, ok := strings.CutPrefix(server.URL, "https://")
-	if !ok {
-		t.Fatalf("the URL is %s", server.URL)
-	}
+	processtest.Require(t, ok, "the URL is %s", server.URL)
 	trusted := providerdtest.CertPool(t, dir)
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted}}}
 	server.Create(t, client)
@@ -61,7 +59,8 @@ func TestTLS(t *testing.T) {
 		}, 3},
 	} {
 		processtest.Must(t, step.change())
-		processtest.Equal(t, providerdtest.ServedSerial(t, address), step.serial, "serial number %s", step.when)
+		serial := providerdtest.ServedSerial(t, address)
+		processtest.Expect(t, serial == step.serial, "certificate %d is served %s, want %d", serial, step.when, step.serial)
 	}
 	processtest.Must(t, os.WriteFile(key, []byte("rubbish"), 0o600))
 	processtest.WaitUntil(t, "it is reported without a handshake", func() bool {
@@ -72,8 +71,7 @@ func TestTLS(t *testing.T) {
 	client.CloseIdleConnections()
 }
 
-// TestTrustedProxy sends requests as a proxy: the limit of invalid tokens, the log and the audit use the addresses of
-// its clients.
+// TestTrustedProxy sends requests as a proxy: limits, the log and the audit use the addresses of its clients.
 func TestTrustedProxy(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -96,7 +94,7 @@ func TestTrustedProxy(t *testing.T) {
 		status := server.Send(t, http.DefaultClient, http.MethodPost, providerdtest.OAuth2Path, request.token, providerdtest.OAuth2Body, header)
 		processtest.Equal(t, status, request.want, "status for %s, %s", request.token, request.forwarded)
 	}
-	processtest.Equal(t, providerdtest.Scrape(t, ops)["providerd_malformed_forwarded_total"], 1, "requests counted as malformed")
+	processtest.Equal(t, providerdtest.Scrape(t, ops)["providerd_malformed_forwarded_total"], 1, "malformed requests")
 	audit := providerdtest.RunCommand(t, dir, "audit")
 	server.Stop(t)
 	for _, want := range []string{" 192.0.2.1\n", " 127.0.0.1\n"} {
@@ -110,8 +108,7 @@ func TestTrustedProxy(t *testing.T) {
 // TestRateLimit checks that a client can continue after waiting, and that refused requests do not count.
 func TestRateLimit(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	server := providerdtest.Serve(t, dir, "--ops-listen", "127.0.0.1:0", "--rate-limit", "2/s")
+	server := providerdtest.Serve(t, t.TempDir(), "--ops-listen", "127.0.0.1:0", "--rate-limit", "2/s")
 	ops, client := providerdtest.OpsURL(t, server), contracttest.Client(t)
 	statuses := map[int]int{}
 	processtest.WaitUntil(t, "five creates are stored and one is refused", func() bool {
@@ -147,9 +144,8 @@ func TestOpsListenerIsSeparate(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/metrics", "/debug/pprof/heap"} {
-		if status, _ := providerdtest.Get(t, server.URL+path); status != http.StatusNotFound {
-			t.Errorf("%s on the API listener: status is %d", path, status)
-		}
+		status, _ := providerdtest.Get(t, server.URL+path)
+		processtest.Expect(t, status == http.StatusNotFound, "%s on the API listener: status is %d", path, status)
 	}
 }
 
@@ -164,20 +160,19 @@ func TestOpsConnectionsAreBounded(t *testing.T) {
 	for range limit - 1 {
 		providerdtest.Dial(t, watched)
 	}
-	if status, text := providerdtest.Get(t, ops+"/metrics"); status != http.StatusOK {
-		t.Errorf("status is %d: %s", status, text)
-	}
+	status, text := providerdtest.Get(t, ops+"/metrics")
+	processtest.Expect(t, status == http.StatusOK, "status is %d: %s", status, text)
 	// Without the limit, it would be closed after the header timeout of 10 seconds.
 	processtest.Must(t, first.SetReadDeadline(time.Now().Add(8*time.Second)))
-	if _, err := first.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Error("the first connection is still open")
-	}
+	_, err := first.Read(make([]byte, 1))
+	processtest.Expect(t, !errors.Is(err, os.ErrDeadlineExceeded), "the first connection is still open")
 	long := providerdtest.Dial(t, watched)
 	header := "GET /metrics HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 16<<10) + "\r\n\r\n"
 	processtest.Try(io.WriteString(long, header)).Must(t)
 	// The response may be lost, because the server does not read the rest.
 	response, err := http.ReadResponse(bufio.NewReader(long), nil)
-	if err == nil && (response.Body.Close() != nil || response.StatusCode != http.StatusRequestHeaderFieldsTooLarge) {
-		t.Errorf("status of a 16 KiB header is %d", response.StatusCode)
+	if err == nil {
+		processtest.Check(t, response.Body.Close())
+		processtest.Equal(t, response.StatusCode, http.StatusRequestHeaderFieldsTooLarge, "status of a 16 KiB header")
 	}
 }

@@ -31,7 +31,8 @@ type watchedCall struct {
 func (c watchedCall) send(t *testing.T, server *providerdtest.Server) {
 	t.Helper()
 	header := http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {c.key}}
-	processtest.Equal(t, server.Send(t, http.DefaultClient, c.method, c.path, c.token, c.body, header), c.status, "status of %s %s", c.method, c.path)
+	status := server.Send(t, http.DefaultClient, c.method, c.path, c.token, c.body, header)
+	processtest.Expect(t, status == c.status, "%s %s: status is %d, want %d", c.method, c.path, status, c.status)
 }
 
 // want returns what the request adds to each counter.
@@ -99,19 +100,15 @@ func TestMetricsCount(t *testing.T) {
 			}
 			delete(want, name)
 		}
-		if len(want) > 0 {
-			t.Errorf("after request %d, these series are missing: %v", i+1, want)
-		}
+		processtest.Expect(t, len(want) == 0, "after request %d, these series are missing: %v", i+1, want)
 	}
 }
 
-// TestMetricsHaveNoClientData checks that nothing a client sends becomes a label or a series.
 func TestMetricsHaveNoClientData(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	server, ops := providerdtest.ServeWithOps(t, dir)
+	server, ops := providerdtest.ServeWithOps(t, t.TempDir())
 	server.Create(t, http.DefaultClient)
-	token := providerdtest.CreateToken(t, dir, "canary-caller")
+	token := providerdtest.CreateToken(t, server.Dir, "canary-caller")
 	var first []string
 	for round := range 3 {
 		for n := range 20 {
@@ -133,9 +130,7 @@ func TestMetricsHaveNoClientData(t *testing.T) {
 		if all := strings.ToLower(strings.Join(names, "\n")); strings.Contains(all, "canary") || strings.Contains(all, token) {
 			t.Errorf("the metrics contain client data: %s", all)
 		}
-		if round > 0 && !slices.Equal(names, first) {
-			t.Errorf("the number of series changed from %d to %d", len(first), len(names))
-		}
+		processtest.Expect(t, round == 0 || slices.Equal(names, first), "the series were %q, and are %q", first, names)
 		first = names
 	}
 }
@@ -143,18 +138,15 @@ func TestMetricsHaveNoClientData(t *testing.T) {
 func expectSeries(t *testing.T, series, want map[string]float64) {
 	t.Helper()
 	for name, value := range want {
-		if got, ok := series[name]; !ok || got != value {
-			t.Errorf("%s is %v, want %v", name, got, value)
-		}
+		got, ok := series[name]
+		processtest.Expect(t, ok && got == value, "%s is %v, want %v", name, got, value)
 	}
 }
 
-// TestMetricsOfStore checks the metrics of a SQLite database before and after a checkpoint, and after its WAL was
-// removed.
+// TestMetricsOfStore checks the metrics of a SQLite database before and after a checkpoint, and without its WAL.
 func TestMetricsOfStore(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	server, ops := providerdtest.ServeWithOps(t, dir)
+	server, ops := providerdtest.ServeWithOps(t, t.TempDir())
 	server.Create(t, http.DefaultClient)
 	series := providerdtest.Scrape(t, ops)
 	expectSeries(t, series, map[string]float64{
@@ -170,7 +162,7 @@ func TestMetricsOfStore(t *testing.T) {
 		server.Create(t, http.DefaultClient)
 	}
 	processtest.WaitUntil(t, "a checkpoint is done", func() bool { return providerdtest.Scrape(t, ops)["providerd_checkpoints_total"] >= 1 })
-	processtest.Must(t, os.Remove(filepath.Join(dir, "data", "providerd.db-wal")))
+	processtest.Must(t, os.Remove(filepath.Join(server.Dir, "data", "providerd.db-wal")))
 	series = providerdtest.Scrape(t, ops)
 	if _, hasWAL := series["providerd_wal_pages"]; hasWAL || series["providerd_ready"] != 0 {
 		t.Errorf("without the WAL, ready is %v, and the metric of its pages exists: %v", series["providerd_ready"], hasWAL)
@@ -192,13 +184,10 @@ func TestMetricsOverPostgreSQL(t *testing.T) {
 		`providerd_pool_connections_limit{pool="writers"}`: 16,
 	})
 	for name := range series {
-		if strings.Contains(name, "wal") || strings.Contains(name, "checkpoint") {
-			t.Errorf("unexpected metric %s", name)
-		}
+		processtest.Expect(t, !strings.Contains(name, "wal") && !strings.Contains(name, "checkpoint"), "metric %s", name)
 	}
 }
 
-// TestMemoryLimit checks the soft limit of Go's memory, and that its variable overrides it.
 func TestMemoryLimit(t *testing.T) {
 	t.Parallel()
 	for variable, want := range map[string]float64{"": 176 << 20, "GOMEMLIMIT=100MiB": 100 << 20} {

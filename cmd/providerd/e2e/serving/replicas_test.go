@@ -17,8 +17,7 @@ import (
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// TestReplicasRace sends concurrent creates with one key, and with different keys but one client_id, to different
-// replicas. Either must create one record.
+// TestReplicasRace sends creates with one key, or one client_id, to different replicas. Either must create one record.
 func TestReplicasRace(t *testing.T) {
 	t.Parallel()
 	const replicas, keys, tries = 3, 40, 6
@@ -71,16 +70,13 @@ func createWithRetry(f *providerdtest.Fleet, name string) (record providerdtest.
 	return record, err
 }
 
-// TestReplicasDieUnderLoad kills each replica in turn. A retry at another one with the same key must return the same
-// record.
+// TestReplicasDieUnderLoad kills each replica in turn. A retry at another one must return the same record.
 func TestReplicasDieUnderLoad(t *testing.T) {
 	t.Parallel()
 	const replicas, callers, creates = 3, 12, 100
 	f := providerdtest.StartFleet(t, postgrestest.NewCluster(t).CreateDatabase(t), replicas)
 	journal := providerdtest.NewJournal()
-	load := journal.Load(callers, "k", func(name string) (providerdtest.Record, error) {
-		return createWithRetry(f, name)
-	})
+	load := journal.Load(callers, "k", func(name string) (providerdtest.Record, error) { return createWithRetry(f, name) })
 	for i := range replicas {
 		journal.WaitForMore(t, creates)
 		f.Restart(t, i, func() { journal.WaitForMore(t, creates) })
@@ -88,9 +84,8 @@ func TestReplicasDieUnderLoad(t *testing.T) {
 	load.Stop()
 	journal.Compare(t, f.Stored(t, f.URL))
 	for name, record := range journal.Creates {
-		if again, err := createWithRetry(f, name); err != nil || again != record {
-			t.Errorf("%s: got %v, %v, want %v", name, again, err, record)
-		}
+		again, err := createWithRetry(f, name)
+		processtest.Expect(t, err == nil && again == record, "%s: got %v, %v, want %v", name, again, err, record)
 	}
 	f.Stop(t)
 }
@@ -113,9 +108,8 @@ func TestRefusalsMeetDeadline(t *testing.T) {
 			for round := range rounds {
 				started := time.Now()
 				key := fmt.Sprint("refused-", round, "-", caller)
-				if status, _, err := f.Create(0, key, ""); err != nil || status != http.StatusServiceUnavailable {
-					t.Errorf("status is %d, %v", status, err)
-				}
+				status, _, err := f.Create(0, key, "")
+				processtest.Expect(t, err == nil && status == http.StatusServiceUnavailable, "status is %d, %v", status, err)
 				took[caller*rounds+round] = time.Since(started)
 			}
 		})
@@ -124,9 +118,8 @@ func TestRefusalsMeetDeadline(t *testing.T) {
 	cluster.Thaw()
 	slices.Sort(took)
 	t.Logf("refusals took %v in the median, %v at most", took[len(took)/2], took[len(took)-1])
-	if slowest := took[len(took)-1]; slowest > documented+slack {
-		t.Errorf("the slowest refusal took %v, want %v", slowest, documented)
-	}
+	slowest := took[len(took)-1]
+	processtest.Expect(t, slowest <= documented+slack, "the slowest refusal took %v, want %v", slowest, documented)
 	processtest.WaitUntil(t, "a create is stored", func() bool {
 		_, err := createWithRetry(f, "after")
 		return err == nil
@@ -140,8 +133,7 @@ func TestReplicasShareFewConnections(t *testing.T) {
 	t.Parallel()
 	const replicas, callers, creates = 3, 12, 30
 	cluster := postgrestest.NewCluster(t)
-	address := cluster.CreateDatabase(t)
-	location := processtest.Try(url.Parse(address)).Must(t)
+	location := processtest.Try(url.Parse(cluster.CreateDatabase(t))).Must(t)
 	cluster.Exec(t, "postgres", "CREATE ROLE providerd LOGIN PASSWORD 'example' CONNECTION LIMIT 20",
 		"ALTER DATABASE "+location.Path[1:]+" OWNER TO providerd")
 	location.User = url.UserPassword("providerd", "example")
@@ -151,9 +143,8 @@ func TestReplicasShareFewConnections(t *testing.T) {
 		group.Go(func() {
 			for i := range creates {
 				key := fmt.Sprint(caller, "-", i/2)
-				if status, _, err := f.Create((caller+i)%replicas, key, ""); err != nil || status != http.StatusCreated {
-					t.Errorf("status is %d, %v", status, err)
-				}
+				status, _, err := f.Create((caller+i)%replicas, key, "")
+				processtest.Expect(t, err == nil && status == http.StatusCreated, "status is %d, %v", status, err)
 				f.Replica((caller+i)%replicas).ExpectReadiness(t, "ready")
 			}
 		})

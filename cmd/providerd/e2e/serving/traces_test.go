@@ -29,7 +29,6 @@ const (
 	traceparent = "00-" + clientTrace + "-" + clientSpan + "-01"
 )
 
-// serveTraced starts a server that exports its spans to a collector.
 func serveTraced(t *testing.T, dir, collectorURL string, environment ...string) *providerdtest.Server {
 	t.Helper()
 	environment = append([]string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + collectorURL}, environment...)
@@ -73,7 +72,6 @@ func hasFailed(span *tracepb.Span) bool {
 	return span.GetStatus().GetCode() == tracepb.Status_STATUS_CODE_ERROR
 }
 
-// tracedCall is a request with the spans that it must produce.
 type tracedCall struct {
 	name, method, path, token, key, body string
 	traceparent                          []string
@@ -86,7 +84,6 @@ type tracedCall struct {
 	attributes map[string]string
 }
 
-// send sends the request with its name as request ID.
 func (c tracedCall) send(t *testing.T, server *providerdtest.Server) {
 	t.Helper()
 	status := server.Send(t, contracttest.Client(t), c.method, c.path, c.token, c.body, http.Header{
@@ -96,20 +93,16 @@ func (c tracedCall) send(t *testing.T, server *providerdtest.Server) {
 	processtest.Equal(t, status, c.status, "status of %s", c.name)
 }
 
-// check checks the spans and the log line of the request.
 func (c tracedCall) check(t *testing.T, spans []*tracepb.Span, line map[string]any) {
 	logged, _ := line["trace_id"].(string)
 	isNew := logged != "" && logged != clientTrace
-	if isWanted := logged == c.trace || c.trace == "new" && isNew; !isWanted {
-		t.Errorf("%s: the log has the trace %q, want %q", c.name, logged, c.trace)
-	}
+	isWanted := logged == c.trace || c.trace == "new" && isNew
+	processtest.Expect(t, isWanted, "%s: the log has the trace %q, want %q", c.name, logged, c.trace)
 	at := slices.IndexFunc(spans, func(sent *tracepb.Span) bool {
 		return textsOf(sent.GetAttributes())["providerd.request_id"] == c.name
 	})
 	if at < 0 || c.parts == "untraced" {
-		if at >= 0 || c.parts != "untraced" {
-			t.Errorf("%s: the request has a span: %v", c.name, at >= 0)
-		}
+		processtest.Expect(t, at < 0 && c.parts == "untraced", "%s: the request has a span: %v", c.name, at >= 0)
 		return
 	}
 	root, parent := spans[at], map[bool]string{true: clientSpan}[c.trace == clientTrace]
@@ -144,15 +137,13 @@ func (c tracedCall) check(t *testing.T, spans []*tracepb.Span, line map[string]a
 	processtest.Equal(t, names, c.parts, "child spans of %s", c.name)
 }
 
-// logLines returns the lines of a JSON log.
 func logLines(t *testing.T, log string) []map[string]any {
 	t.Helper()
 	var lines []map[string]any
 	for line := range strings.Lines(log) {
 		var fields map[string]any
-		if err := json.Unmarshal([]byte(line), &fields); err != nil {
-			t.Errorf("%v: %q", err, line)
-		}
+		err := json.Unmarshal([]byte(line), &fields)
+		processtest.Expect(t, err == nil, "%v: %q", err, line)
 		lines = append(lines, fields)
 	}
 	return lines
@@ -207,17 +198,13 @@ func TestTracesOfRequests(t *testing.T) {
 		call.check(t, spans, lines[call.name])
 	}
 	for _, text := range collector.Bodies() {
-		if strings.Contains(string(text), "canary") {
-			t.Errorf("a span contains client data: %q", text)
-		}
+		processtest.Expect(t, !strings.Contains(string(text), "canary"), "a span contains client data: %q", text)
 	}
-	if resource["service.name"] != "providerd" || resource["service.version"] == "" ||
-		resource["service.instance.id"] == "" || resource["deployment.environment.name"] != "test" {
-		t.Errorf("the resource is %v", resource)
-	}
+	processtest.Expect(t, resource["service.name"] == "providerd" && resource["service.version"] != "" &&
+		resource["service.instance.id"] != "" && resource["deployment.environment.name"] == "test",
+		"the resource is %v", resource)
 }
 
-// TestTracesOfSharedTransactions compares the spans of shared transactions with their batch sizes.
 func TestTracesOfSharedTransactions(t *testing.T) {
 	t.Parallel()
 	collector, dir := providerdtest.StartCollector(t), t.TempDir()
@@ -228,9 +215,8 @@ func TestTracesOfSharedTransactions(t *testing.T) {
 	for range callers {
 		group.Go(func() {
 			for range each {
-				if status, text, err := server.Post(client, providerdtest.OAuth2Path, providerdtest.OAuth2Body); err != nil || status != 201 {
-					t.Errorf("status is %d, %v: %s", status, err, text)
-				}
+				status, text, err := server.Post(client, providerdtest.OAuth2Path, providerdtest.OAuth2Body)
+				processtest.Expect(t, err == nil && status == 201, "status is %d, %v: %s", status, err, text)
 			}
 		})
 	}
@@ -257,8 +243,6 @@ func TestTracesOfSharedTransactions(t *testing.T) {
 			t.Errorf("%d creates share the transaction of %v", size, span)
 		}
 	}
-	if largest < 2 {
-		t.Error("no creates shared a transaction")
-	}
+	processtest.Expect(t, largest >= 2, "no creates shared a transaction")
 	processtest.Equal(t, resource["service.name"], "mine", "service name")
 }
