@@ -75,7 +75,6 @@ func TestMaliciousServers(t *testing.T) {
 	}
 }
 
-// applyToHostile applies a file, which must fail with the error want.
 func applyToHostile(t *testing.T, url, timeout, want string) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -84,30 +83,22 @@ func applyToHostile(t *testing.T, url, timeout, want string) {
 	command.Stdin = strings.NewReader(entries(16))
 	child := processtest.Try(processtest.Start(command)).Must(t)
 	peak := providerdtest.WaitPeakKiB(t, child) >> 10
-	if command.ProcessState.ExitCode() != providerdtest.ExitFailed {
-		t.Errorf("exit: %v, %v; want status 1", child.Wait(), ctx.Err())
-	}
+	processtest.Expect(t, command.ProcessState.ExitCode() == providerdtest.ExitFailed,
+		"exit: %v, %v", child.Wait(), ctx.Err())
 	messages := child.Stderr.String()
 	forbidden := regexp.MustCompile("hunter2|\x1b").FindString(messages)
-	if !strings.Contains(messages, want) || len(messages) > 8192 || forbidden != "" ||
-		strings.Contains(messages, "run the command again") != strings.Contains(want, "run the command again") {
-		t.Errorf("stderr is %.9000s, want %q", messages, want)
-	}
+	processtest.Expect(t, strings.Contains(messages, want) && len(messages) <= 8192 && forbidden == "" &&
+		strings.Contains(messages, "run the command again") == strings.Contains(want, "run the command again"),
+		"stderr is %.9000s, want %q", messages, want)
 	var applied []struct{ Outcome string }
-	if err := json.Unmarshal([]byte(child.Stdout.String()), &applied); err != nil || len(applied) != 16 {
-		t.Errorf("%v: %s", err, child.Stdout)
-	}
+	err := json.Unmarshal([]byte(child.Stdout.String()), &applied)
+	processtest.Expect(t, err == nil && len(applied) == 16, "%v: %s", err, child.Stdout)
 	for i, entry := range applied {
-		if entry.Outcome != "pending" {
-			t.Fatalf("entry %d is %s", i, entry.Outcome)
-		}
+		processtest.Require(t, entry.Outcome == "pending", "entry %d is %s", i, entry.Outcome)
 	}
-	if peak == 0 || peak > 256 {
-		t.Errorf("peak is %d MiB, want at most 256", peak)
-	}
+	processtest.Expect(t, peak != 0 && peak <= 256, "peak is %d MiB, want at most 256", peak)
 }
 
-// entries returns a file with this many entries, which have secrets.
 func entries(number int) string {
 	var text strings.Builder
 	text.WriteString("oauth2:\n")
@@ -127,7 +118,6 @@ func doublings(form, entry string) string {
 	return text + "workspace_directory:\n- {name: a, " + entry + "}\n"
 }
 
-// directories returns a file of entries with the same credentials.
 func directories(anchor string, count int, credentials string) string {
 	text := strings.Builder{}
 	text.WriteString(anchor + "workspace_directory:\n")
@@ -137,8 +127,7 @@ func directories(anchor string, count int, credentials string) string {
 	return text.String()
 }
 
-// TestAliasesTakeLittleMemory applies short files that expand to much data, and one that shares an anchor in an ordinary
-// way.
+// TestAliasesTakeLittleMemory applies short files that expand to much data, and one with an ordinary anchor.
 func TestAliasesTakeLittleMemory(t *testing.T) {
 	t.Parallel()
 	const (
@@ -186,13 +175,10 @@ func TestAliasesTakeLittleMemory(t *testing.T) {
 			}
 			child := processtest.Try(processtest.Start(providerdtest.Command(t.Context(), dir, "apply", "--dry-run", "-f", "."))).Must(t)
 			mib := providerdtest.WaitPeakKiB(t, child) >> 10
-			if output := child.Stdout.String() + child.Stderr.String(); !strings.Contains(output, c.want) {
-				t.Errorf("output is %.2000s, want %q", output, c.want)
-			}
+			output := child.Stdout.String() + child.Stderr.String()
+			processtest.Expect(t, strings.Contains(output, c.want), "output is %.2000s, want %q", output, c.want)
 			t.Logf("%d MiB", mib)
-			if mib == 0 || mib > maxMebibytes {
-				t.Errorf("peak is %d MiB, want at most %d", mib, maxMebibytes)
-			}
+			processtest.Expect(t, mib != 0 && mib <= maxMebibytes, "peak is %d MiB, want at most %d", mib, maxMebibytes)
 		})
 	}
 }

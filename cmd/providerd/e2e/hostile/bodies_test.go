@@ -38,26 +38,19 @@ func TestHostileBodies(t *testing.T) {
 			key = fmt.Sprint(i)
 		}
 		status, text, err := server.PostWithKey(client, path, body, key)
-		if err != nil {
-			t.Fatalf("%v: %s", err, text)
-		}
+		processtest.Require(t, err == nil, "%v: %s", err, text)
 		statuses[status]++
 	}
 	after := liveHeap(t, server)
 	checkPeakMemory(t, server)
 	server.Stop(t)
 	t.Logf("%d bodies: statuses %v; live heap %d KiB after a tenth, %d KiB after all", count, statuses, before>>10, after>>10)
-	if after-before > maxGrowth {
-		t.Errorf("the live heap grew by %d bytes, want at most %d", after-before, maxGrowth)
-	}
+	processtest.Expect(t, after-before <= maxGrowth, "the live heap grew by %d bytes", after-before)
 	for status := range statuses {
-		if status >= http.StatusInternalServerError {
-			t.Errorf("%d responses have status %d", statuses[status], status)
-		}
+		processtest.Expect(t, status < http.StatusInternalServerError, "%d responses with status %d", statuses[status], status)
 	}
 }
 
-// liveHeap returns the bytes of the program's heap in use.
 func liveHeap(t *testing.T, server *providerdtest.Server) int {
 	t.Helper()
 	url := providerdtest.OpsURL(t, server)
@@ -69,7 +62,6 @@ func liveHeap(t *testing.T, server *providerdtest.Server) int {
 	return providerdtest.NumberAfter(t, text, "# HeapAlloc =")
 }
 
-// serveShipped starts the program as shipped.
 func serveShipped(t *testing.T, arguments ...string) *providerdtest.Server {
 	t.Helper()
 	command := providerdtest.ServeCommand(t.Context(), t.TempDir(), arguments...)
@@ -83,12 +75,9 @@ func checkPeakMemory(t *testing.T, server *providerdtest.Server) {
 	const maxPeakKiB = 256 << 10
 	peak := providerdtest.PeakKiB(t, server.Command)
 	t.Logf("peak is %d MiB", peak>>10)
-	if peak == 0 || peak > maxPeakKiB {
-		t.Errorf("peak is %d KiB, want at most %d", peak, maxPeakKiB)
-	}
+	processtest.Expect(t, peak != 0 && peak <= maxPeakKiB, "peak is %d KiB, want at most %d", peak, maxPeakKiB)
 }
 
-// hostileBodies generates bodies.
 type hostileBodies struct{ *rand.Rand }
 
 // next returns the body with a number: a valid one, a changed one, a random one, or one that is hostile.
@@ -152,7 +141,6 @@ func (b hostileBodies) corrupt(body []byte) string {
 	return string(body)
 }
 
-// hostileFlow is an arbitrary UUID.
 const hostileFlow = "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"
 
 // hostileShape generates bodies of about a length, at most 1 MiB, that take as much memory as possible.
@@ -206,9 +194,7 @@ func hostileShapes() map[string]hostileShape {
 }
 
 // fill returns as many copies of part as fit in length, with some room around them.
-func fill(part string, length int) string {
-	return strings.Repeat(part, max(0, length-100)/len(part))
-}
+func fill(part string, length int) string { return strings.Repeat(part, max(0, length-100)/len(part)) }
 
 // shortNames returns as many members as fit in length.
 func shortNames(length int) string {

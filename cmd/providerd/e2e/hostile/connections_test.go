@@ -24,19 +24,15 @@ import (
 
 const healthRequest = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 
-// wantHealthy sends a probe over a new connection.
 func wantHealthy(t *testing.T, client *http.Client, server *providerdtest.Server) {
 	t.Helper()
 	client.Timeout = 10 * time.Second
 	started := time.Now()
 	status := server.Send(t, client, http.MethodGet, "/healthz", "", "", nil)
-	if status != http.StatusOK || time.Since(started) > 8*time.Second {
-		t.Errorf("after %v status is %d", time.Since(started), status)
-	}
+	processtest.Expect(t, status == http.StatusOK && time.Since(started) <= 8*time.Second, "status is %d", status)
 }
 
-// TestIdleConnectionsLeaveFiles opens more connections than the process may open files, without a token. Some send one
-// request, as a browser does, some a part of one, some nothing.
+// TestIdleConnectionsLeaveFiles opens more connections than files may be open, without a token, most of them idle.
 func TestIdleConnectionsLeaveFiles(t *testing.T) {
 	t.Parallel()
 	command := exec.CommandContext(t.Context(), "bash", "-c",
@@ -64,13 +60,11 @@ func TestIdleProxiesAreKept(t *testing.T) {
 	expectStatus(t, proxy, healthRequest, http.StatusOK)
 	client := providerdtest.Dial(t, providerdtest.Serve(t, t.TempDir()))
 	expectStatus(t, client, healthRequest, http.StatusOK)
-	if _, err := client.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-		t.Errorf("the idle connection of the client: %v, want EOF", err)
-	}
+	_, err := client.Read(make([]byte, 1))
+	processtest.Expect(t, errors.Is(err, io.EOF), "the idle connection of the client: %v, want EOF", err)
 	expectStatus(t, proxy, healthRequest, http.StatusOK)
 }
 
-// TestStalledHandshakes stalls at every point of a handshake, and after it.
 func TestStalledHandshakes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -139,24 +133,21 @@ func holdHeaders(t *testing.T, server *providerdtest.Server, fields string) {
 	}
 }
 
-// TestHalfClosedConnections sends creates and closes the sending side of the connection at once. The client must still get
-// responses.
+// TestHalfClosedConnections closes the sending side right after each create. The client must still get responses.
 func TestHalfClosedConnections(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	server := providerdtest.Serve(t, dir)
+	server := providerdtest.Serve(t, t.TempDir())
 	const body, creates = providerdtest.OAuth2Body, 50
-	header := createHeader(providerdtest.OAuth2Path, providerdtest.Token(t, dir), len(body)) + "\r\n"
+	header := createHeader(providerdtest.OAuth2Path, providerdtest.Token(t, server.Dir), len(body)) + "\r\n"
 	for range creates {
 		processtest.Equal(t, halfClose(t, server, header+body), http.StatusCreated, "status")
 	}
 	processtest.Equal(t, halfClose(t, server, header+body[1:]), http.StatusBadRequest, "status of a truncated body")
 	server.Stop(t)
-	processtest.Equal(t, len(providerdtest.StoredPKs(t, dir)), creates, "stored records")
+	processtest.Equal(t, len(providerdtest.StoredPKs(t, server.Dir)), creates, "stored records")
 	checkCanceled(t, server.Stderr.String(), 1)
 }
 
-// halfClose sends a request, closes the sending side, and returns the status of the response.
 func halfClose(t *testing.T, server *providerdtest.Server, request string) int {
 	t.Helper()
 	connection := providerdtest.Dial(t, server)
@@ -170,27 +161,22 @@ func checkCanceled(t *testing.T, log string, atLeast int) {
 	t.Helper()
 	canceled := 0
 	for line := range strings.Lines(log) {
-		if strings.Contains(line, "level=ERROR") || strings.Contains(line, "storage-unavailable") {
-			t.Errorf("a disconnected client is logged as an error: %s", line)
-		}
+		processtest.Expect(t, !strings.Contains(line, "level=ERROR") && !strings.Contains(line, "storage-unavailable"),
+			"a disconnected client is logged as an error: %s", line)
 		if strings.Contains(line, "level=INFO") && strings.Contains(line, " outcome=canceled") {
 			canceled++
 		}
 	}
-	if canceled < atLeast {
-		t.Errorf("%d requests are logged as canceled, want at least %d", canceled, atLeast)
-	}
+	processtest.Expect(t, canceled >= atLeast, "%d requests are logged as canceled, want at least %d", canceled, atLeast)
 }
 
-// TestDisconnectedCallers disconnects 200 clients during the body, after it, and during a large response. None of them may
-// cause a server error, and the remaining clients must be served.
+// TestDisconnectedCallers disconnects 200 clients during the body, after it, and during a large response.
 func TestDisconnectedCallers(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	server := providerdtest.Serve(t, dir)
+	server := providerdtest.Serve(t, t.TempDir())
 	const body = providerdtest.OAuth2Body
 	large := strings.Replace(body, "Intranet", strings.Repeat("x", 500_000), 1)
-	client, token := contracttest.Client(t), providerdtest.Token(t, dir)
+	client, token := contracttest.Client(t), providerdtest.Token(t, server.Dir)
 	for i := range 50 {
 		for body, sent := range map[string]int{body: len(body), large: len(large), " " + body: 20} {
 			header := createHeader(providerdtest.OAuth2Path, token, len(body)) + "\r\n"
@@ -202,10 +188,9 @@ func TestDisconnectedCallers(t *testing.T) {
 	}
 	server.Stop(t)
 	checkCanceled(t, server.Stderr.String(), 50)
-	providerdtest.CheckIntegrity(t, dir+"/data/providerd.db")
+	providerdtest.CheckIntegrity(t, server.Dir+"/data/providerd.db")
 }
 
-// hangUp sends text over a connection and closes it, with a reset or orderly.
 func hangUp(t *testing.T, connection net.Conn, text string, reset bool) {
 	t.Helper()
 	processtest.Try(io.WriteString(connection, text)).Must(t)

@@ -62,7 +62,6 @@ func TestDamagedFilesStopCreates(t *testing.T) {
 	}
 }
 
-// damage strikes a file, whose name ends with suffix, and restores it.
 func (a accident) damage(t *testing.T, suffix string) {
 	t.Helper()
 	dir, client := t.TempDir(), contracttest.Client(t)
@@ -85,14 +84,12 @@ func (a accident) damage(t *testing.T, suffix string) {
 	}
 	stored := len(providerdtest.StoredPKs(t, dir))
 	t.Logf("acknowledged %d, unknown %d, stored %d", 2*untilReset, unknown, stored)
-	if unknown > 1 || stored < 2*untilReset || stored > 2*untilReset+unknown {
-		t.Errorf("%d records are stored, want %d and at most %d more", stored, 2*untilReset, unknown)
-	}
+	processtest.Expect(t, unknown <= 1 && stored >= 2*untilReset && stored <= 2*untilReset+unknown,
+		"%d records are stored, want %d and at most %d more", stored, 2*untilReset, unknown)
 	providerdtest.CheckIntegrity(t, database)
 }
 
-// expectRefusals checks that creates, readiness, and commands that write all fail with the same words. It returns the
-// number of creates with an unknown outcome.
+// expectRefusals checks that creates, readiness and writing commands fail with words. It returns the unknown outcomes.
 func expectRefusals(t *testing.T, server *providerdtest.Server, client *http.Client, words string) (unknown int) {
 	for range 20 {
 		const path, body = providerdtest.OAuth2Path, providerdtest.OAuth2Body
@@ -141,7 +138,6 @@ func TestAccidentsWithFiles(t *testing.T) {
 	}
 }
 
-// strike strikes the database under load, and restores it.
 func (a accident) strike(t *testing.T, restarts bool) {
 	const callers = 3
 	dir, client, sent := t.TempDir(), contracttest.Client(t), providerdtest.NewJournal()
@@ -221,7 +217,6 @@ func TestOlderWALIndex(t *testing.T) {
 	}
 }
 
-// createUntilEnd starts callers that create until the server ends.
 func createUntilEnd(
 	callers int, server *providerdtest.Server, client *http.Client, sent *providerdtest.Journal,
 ) *providerdtest.Load {
@@ -233,7 +228,6 @@ func createUntilEnd(
 	})
 }
 
-// expectStored fails the test if the database lacks what was acknowledged, or is damaged.
 func expectStored(t *testing.T, dir string, sent *providerdtest.Journal) {
 	t.Helper()
 	t.Logf("acknowledged %d", len(sent.Creates))

@@ -16,10 +16,8 @@ import (
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// TestMain also runs the test binary as providerd.
 func TestMain(m *testing.M) { providerdtest.Main(m) }
 
-// createHeader returns the header of a create. More fields can be appended.
 func createHeader(path, token string, length int) string {
 	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer %s\r\n"+
 		"Content-Length: %d\r\n", path, token, length)
@@ -34,13 +32,11 @@ func beginCreate(t *testing.T, server *providerdtest.Server) net.Conn {
 	return connection
 }
 
-// expectStatus sends text, and reads the response, which must have a status.
 func expectStatus(t *testing.T, connection net.Conn, text string, want int) {
 	t.Helper()
 	processtest.Try(io.WriteString(connection, text)).Must(t)
-	if status := readStatus(t, connection); status != want {
-		t.Fatalf("status is %d, want %d", status, want)
-	}
+	status := readStatus(t, connection)
+	processtest.Require(t, status == want, "status is %d, want %d", status, want)
 }
 
 // readStatus reads a response to its end. No other may follow at once.

@@ -35,11 +35,10 @@ func unwritable(t *testing.T) map[string]*os.File {
 // disk is full, and an error reports it.
 func TestUnwritableOutputFailsCommands(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	server := providerdtest.Serve(t, dir)
+	server := providerdtest.Serve(t, t.TempDir())
 	server.Create(t, contracttest.Client(t))
 	server.Stop(t)
-	processtest.Must(t, os.WriteFile(dir+"/one.yaml", []byte(entries(1)), 0o600))
+	processtest.Must(t, os.WriteFile(server.Dir+"/one.yaml", []byte(entries(1)), 0o600))
 	for fault, stdout := range unwritable(t) {
 		for _, line := range []string{
 			"--help", "token create --help", "version", "token list", "provider list", "provider list --output json",
@@ -47,23 +46,19 @@ func TestUnwritableOutputFailsCommands(t *testing.T) {
 			"provider export", "token list --output json", "application list --output json", "apply --schema",
 			"completion bash", "apply -f one.yaml --dry-run", "apply -f one.yaml --dry-run --output json",
 		} {
-			stderr := failToPrint(t, dir, stdout, line)
+			stderr := failToPrint(t, server.Dir, stdout, line)
 			isReported := strings.Contains(stderr, "providerd: ") && strings.HasSuffix(stderr, fault+"\n")
-			if isFull := strings.HasPrefix(fault, "no space"); isReported != isFull {
-				t.Errorf("%s: %s", line, stderr)
-			}
+			isFull := strings.HasPrefix(fault, "no space")
+			processtest.Expect(t, isReported == isFull, "%s: %s", line, stderr)
 		}
-		stderr := failToPrint(t, dir, stdout, "token create --name ci --allow providers_oauth2_create")
+		stderr := failToPrint(t, server.Dir, stdout, "token create --name ci --allow providers_oauth2_create")
 		isRevoked := strings.Contains(stderr, "could not be printed and was revoked: ") && strings.HasSuffix(stderr, fault+"\n")
 		isFull := strings.HasPrefix(fault, "no space")
-		if isRevoked != isFull || strings.Contains(stderr, "nothing was created; ") == isFull {
-			t.Errorf("stderr is %s", stderr)
-		}
+		processtest.Expect(t, isRevoked == isFull && strings.Contains(stderr, "nothing was created; ") != isFull,
+			"stderr is %s", stderr)
 	}
-	listed := providerdtest.RunCommand(t, dir, "token", "list")
-	if !regexp.MustCompile(`^.*\n.* active\n.* revoked\n$`).MatchString(listed) {
-		t.Errorf("tokens are %s", listed)
-	}
+	listed := providerdtest.RunCommand(t, server.Dir, "token", "list")
+	processtest.Expect(t, regexp.MustCompile(`^.*\n.* active\n.* revoked\n$`).MatchString(listed), "tokens are %s", listed)
 }
 
 // failToPrint runs a command with this standard output, which must fail, and returns its standard error.
@@ -73,11 +68,10 @@ func failToPrint(t *testing.T, dir string, stdout *os.File, line string) string 
 	var stderr strings.Builder
 	command.Stdout, command.Stderr = stdout, &stderr
 	_ = command.Run()
-	processtest.Equal(t, command.ProcessState.ExitCode(), providerdtest.ExitFailed, "exit status of %s: %s", line, stderr.String())
+	processtest.Equal(t, command.ProcessState.ExitCode(), providerdtest.ExitFailed, "%s: %s", line, stderr.String())
 	return stderr.String()
 }
 
-// stuckPipe returns the end of a pipe that is full.
 func stuckPipe(t *testing.T) *os.File {
 	reader, writer, err := os.Pipe()
 	processtest.Must(t, err)
@@ -89,8 +83,7 @@ func stuckPipe(t *testing.T) *os.File {
 	return writer
 }
 
-// TestUnreadLogDelaysNothing lets more of the log accumulate than may be pending. Every request must get a response, and
-// every line must be written or counted when the pipe is read.
+// TestUnreadLogDelaysNothing fills an unread log. Every request gets a response, and every line is written or counted.
 func TestUnreadLogDelaysNothing(t *testing.T) {
 	t.Parallel()
 	reader, writer, err := os.Pipe()
@@ -119,9 +112,8 @@ func TestUnreadLogDelaysNothing(t *testing.T) {
 	}
 	processtest.Must(t, group.Wait())
 	server.Create(t, client)
-	if dropped := providerdtest.Scrape(t, "http://"+ops)["providerd_log_lines_dropped_total"]; dropped == 0 {
-		t.Error("the metrics do not count the lines that are dropped")
-	}
+	dropped := providerdtest.Scrape(t, "http://"+ops)["providerd_log_lines_dropped_total"]
+	processtest.Expect(t, dropped != 0, "the metrics do not count the lines that are dropped")
 	var count providerdtest.LogCount
 	group.Go(func() error { return count.Read(reader) })
 	server.Stop(t)
@@ -135,7 +127,6 @@ func TestUnreadLogDelaysNothing(t *testing.T) {
 	}
 }
 
-// TestUnwritableServerOutputs starts servers whose outputs cannot be written. They must serve and stop.
 func TestUnwritableServerOutputs(t *testing.T) {
 	t.Parallel()
 	outputs := unwritable(t)
@@ -162,8 +153,7 @@ func TestUnwritableServerOutputs(t *testing.T) {
 	}
 }
 
-// TestAllOutputIsJSON checks that all output of a server with a JSON log is JSON: notices and start-up errors, but no
-// requests at the level error.
+// TestAllOutputIsJSON checks that a server with a JSON log prints only JSON, and no requests at the level error.
 func TestAllOutputIsJSON(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -177,9 +167,7 @@ func TestAllOutputIsJSON(t *testing.T) {
 	} {
 		processtest.Contains(t, text, want)
 	}
-	if strings.Contains(text, `"msg":"request"`) {
-		t.Errorf("a request is logged: %s", text)
-	}
+	processtest.Expect(t, !strings.Contains(text, `"msg":"request"`), "a request is logged: %s", text)
 	for _, failing := range []string{"--listen 192.0.2.1:0", "--tls-cert none.pem --tls-key none.pem"} {
 		command := providerdtest.ServeCommand(t.Context(), dir, strings.Fields("--log-format json "+failing)...)
 		text += providerdtest.ExpectExit(t, command, providerdtest.ExitFailed, `"level":"ERROR"`)
@@ -187,8 +175,6 @@ func TestAllOutputIsJSON(t *testing.T) {
 	for line := range strings.Lines(text) {
 		var record struct{ Time, Level, Msg string }
 		err := json.Unmarshal([]byte(line), &record)
-		if err != nil || record.Time == "" || record.Level == "" || record.Msg == "" {
-			t.Errorf("%v: %s", err, line)
-		}
+		processtest.Expect(t, err == nil && record.Time != "" && record.Level != "" && record.Msg != "", "%v: %s", err, line)
 	}
 }

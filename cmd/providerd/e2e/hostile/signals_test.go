@@ -19,7 +19,6 @@ import (
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// signalUntilDraining sends a signal, and waits until the server refuses connections.
 func signalUntilDraining(t *testing.T, server *providerdtest.Server, first syscall.Signal) {
 	t.Helper()
 	server.Signal(t, first)
@@ -49,16 +48,14 @@ func TestSignalsDrain(t *testing.T) {
 			pending := beginCreate(t, server)
 			signalUntilDraining(t, server, first)
 			for _, path := range []string{"/metrics", "/healthz"} {
-				if status, text := providerdtest.Get(t, ops+path); status != http.StatusOK {
-					t.Errorf("%s: status is %d: %s", path, status, text)
-				}
+				status, text := providerdtest.Get(t, ops+path)
+				processtest.Expect(t, status == http.StatusOK, "%s: status is %d: %s", path, status, text)
 			}
 			// A closed terminal, or systemd with SendSIGHUP, also sends SIGHUP.
 			server.Signal(t, syscall.SIGHUP)
 			expectStatus(t, pending, providerdtest.OAuth2Body, http.StatusCreated)
-			if err := server.Wait(); err != nil {
-				t.Errorf("%v: %s", err, server.Stderr)
-			}
+			err := server.Wait()
+			processtest.Expect(t, err == nil, "%v: %s", err, server.Stderr)
 		})
 	}
 }
@@ -77,7 +74,6 @@ func TestSecondSignalStops(t *testing.T) {
 	}
 }
 
-// giveTerminal gives a command a controlling terminal of its own.
 func giveTerminal(t *testing.T, command *exec.Cmd) {
 	t.Helper()
 	master := processtest.Try(os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)).Must(t)
@@ -91,8 +87,7 @@ func giveTerminal(t *testing.T, command *exec.Cmd) {
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: firstExtra}
 }
 
-// TestHangup checks that a server with nohup outlives its terminal, and that a hangup does nothing without a terminal,
-// as when a service manager reloads the server.
+// TestHangup checks that a server with nohup outlives its terminal, and that a hangup without a terminal does nothing.
 func TestHangup(t *testing.T) {
 	t.Parallel()
 	for name, trap := range map[string]string{"nohup": `trap "" HUP; `, "no terminal": ""} {
