@@ -47,7 +47,6 @@ func TestDigestsOfLines(t *testing.T) {
 	expectDigests(t, dir, 8, defaults)
 }
 
-// expectDigests expects that the lines of providers and tokens have the digests of their rows.
 func expectDigests(t *testing.T, dir string, count int, defaults map[string]any) {
 	t.Helper()
 	data := filepath.Join(dir, "data")
@@ -96,32 +95,25 @@ func TestNullIsTheDefault(t *testing.T) {
 	processtest.Equal(t, run("provider", "list", "--reveal", "--output", "json"), shown, "records")
 	server = providerdtest.Serve(t, dir)
 	for path, body := range bodies {
-		processtest.Equal(t, server.ExpectPost(t, client, http.StatusCreated, path, body, "first"), first[path], "record of a retry")
+		processtest.Equal(t, server.ExpectPost(t, client, http.StatusCreated, path, body, "first"), first[path], "retry")
 	}
 }
 
-// TestDigestsInTheManual computes the digests of the examples with the key that is given there.
 func TestDigestsInTheManual(t *testing.T) {
 	t.Parallel()
 	page := providerdtest.ReadFile(t, "cmd/providerd/manual/audit.md")
 	found := regexp.MustCompile("key `([0-9a-f]{64})` with\\s+the id\\s+`([0-9]+)`").FindStringSubmatch(page)
-	if found == nil {
-		t.Fatal("there is no key")
-	}
+	processtest.Require(t, found != nil, "there is no key")
 	var key providerdtest.ClearKey
 	processtest.Try(fmt.Sscanf(found[1]+" "+found[2], "%x %d", &key.Key, &key.ID)).Must(t)
 	rows := providerdtest.CodeBlocks(page, "json")
-	if len(rows) < 3 {
-		t.Fatalf("%d examples", len(rows))
-	}
+	processtest.Require(t, len(rows) >= 3, "%d examples", len(rows))
 	for _, row := range rows[len(rows)-3:] {
-		text := strings.ReplaceAll(row, "\n", "")
-		processtest.Contains(t, page, digest(key, []byte(text)))
+		processtest.Contains(t, page, digest(key, []byte(strings.ReplaceAll(row, "\n", ""))))
 	}
 }
 
-// digest returns the version, and the HMAC-SHA-256 (RFC 2104) of version and text, after the prefix of Tink: a byte 1
-// and the id of the key.
+// digest returns the version, and its HMAC-SHA-256 (RFC 2104) with text after Tink's prefix: byte 1 and the key's id.
 func digest(key providerdtest.ClearKey, text []byte) string {
 	hash := hmac.New(sha256.New, key.Key)
 	hash.Write(append([]byte("v1"), text...))
@@ -177,7 +169,6 @@ func rowText(t *testing.T, dir string, of line, defaults map[string]any) []byte 
 	return jsonOf(t, members)
 }
 
-// rowOf returns the columns of a row that are not NULL.
 func rowOf(t *testing.T, dir, query string, key int64) map[string]any {
 	t.Helper()
 	db := processtest.Try(sql.Open("sqlite3", "file:"+filepath.Join(dir, "data", "providerd.db")+"?mode=ro")).Must(t)

@@ -38,8 +38,7 @@ func TestFollowRestored(t *testing.T) {
 	s.expectFollowersEnd(t, followers, otherEvent)
 }
 
-// TestFollowRemovedEvents deletes the last events under followers that have printed them, and adds others, which SQLite
-// gives the same ids.
+// TestFollowRemovedEvents deletes the last events, which were printed, and adds others; SQLite reuses their ids.
 func TestFollowRemovedEvents(t *testing.T) {
 	t.Parallel()
 	for added, want := range map[int]struct{ message, finding string }{
@@ -71,8 +70,7 @@ func (s *site) createTokens(t *testing.T, count int) {
 	}
 }
 
-// startFollowers starts followers with and without a cursor, which have printed all events and are stopped, keeps the
-// lines, and writes another cursor.
+// startFollowers returns stopped followers, with a cursor or without, that have printed all events. It keeps the lines.
 func (s *site) startFollowers(t *testing.T) (followers []*processtest.Child) {
 	t.Helper()
 	lines := s.RunCommand(t, strings.Fields("audit list --output jsonl --cursor-file cursor")...)
@@ -97,11 +95,10 @@ func (s *site) expectFollowersEnd(t *testing.T, followers []*processtest.Child, 
 		printed := follower.Stdout.String()
 		processtest.Must(t, follower.Command.Process.Signal(syscall.SIGCONT))
 		err := follower.Wait()
-		if follower.Command.ProcessState.ExitCode() != providerdtest.ExitFailed ||
-			!regexp.MustCompile(message).MatchString(follower.Stderr.String()) || follower.Stdout.String() != printed {
-			t.Errorf("%v: %v: %s\nprinted %s", follower.Command.Args, err, follower.Stderr,
-				strings.TrimPrefix(follower.Stdout.String(), printed))
-		}
+		processtest.Expect(t, follower.Command.ProcessState.ExitCode() == providerdtest.ExitFailed &&
+			regexp.MustCompile(message).MatchString(follower.Stderr.String()) && follower.Stdout.String() == printed,
+			"%v: %v: %s\nprinted %s", follower.Command.Args, err, follower.Stderr,
+			strings.TrimPrefix(follower.Stdout.String(), printed))
 	}
 	for _, file := range []string{"cursor", "other"} {
 		providerdtest.ExpectExit(t, s.Command(t.Context(), "audit", "list", "--output", "jsonl", "--cursor-file", file),

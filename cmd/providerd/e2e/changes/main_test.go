@@ -22,7 +22,6 @@ import (
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// TestMain also runs the test binary as providerd.
 func TestMain(m *testing.M) { providerdtest.Main(m) }
 
 // site is a database with its servers.
@@ -113,7 +112,6 @@ func (m *model) change(size int) {
 	}
 }
 
-// write writes the file, with one entry per line.
 func (m *model) write(t *testing.T, dir string) {
 	t.Helper()
 	var file bytes.Buffer
@@ -125,13 +123,11 @@ func (m *model) write(t *testing.T, dir string) {
 	processtest.Must(t, os.WriteFile(filepath.Join(dir, "model.yaml"), file.Bytes(), 0o600))
 }
 
-// record is a stored record.
 type record struct {
 	PK int64 `json:"pk"`
 	entry
 }
 
-// stored returns the stored OAuth2 providers.
 func (s *site) stored(t *testing.T) (stored []record) {
 	t.Helper()
 	output := s.RunCommand(t, "provider", "list", "--kind", "oauth2", "--reveal", "--output", "json")
@@ -149,13 +145,10 @@ func (m *model) compare(t *testing.T, s *site) {
 			continue // Another program created it.
 		}
 		e := m.entries[serial]
-		if e == nil || pks[serial] != 0 {
-			t.Fatalf("provider %d should not be stored: %+v", r.PK, r)
-		}
+		processtest.Require(t, e != nil && pks[serial] == 0, "provider %d should not be stored: %+v", r.PK, r)
 		pks[serial] = r.PK
-		if before := m.pks[serial]; before != 0 && before != r.PK {
-			t.Errorf("entry %s has the pk %d, before %d", e.ID, r.PK, before)
-		}
+		before := m.pks[serial]
+		processtest.Expect(t, before == 0 || before == r.PK, "entry %s has the pk %d, before %d", e.ID, r.PK, before)
 		if e.ClientID != "" && e.ClientID != r.ClientID || e.ClientSecret != "" && e.ClientSecret != r.ClientSecret ||
 			r.RedirectURIs != e.RedirectURIs || r.ClientID == "" || r.ClientSecret == "" {
 			t.Errorf("entry %+v is stored as %+v", e, r)

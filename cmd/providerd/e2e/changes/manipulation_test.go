@@ -58,7 +58,6 @@ func (l *ledger) columns(kind string) (common, settings map[string]string) {
 	return common, settings
 }
 
-// randomManipulation returns a manipulation of a stored record.
 func (l *ledger) randomManipulation(random *rand.Rand) manipulation {
 	kind := []string{"oauth2", "workspace_directory"}[random.IntN(2)]
 	pks := l.live[kind]

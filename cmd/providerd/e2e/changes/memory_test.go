@@ -40,13 +40,11 @@ func TestPlanInLittleMemory(t *testing.T) {
 	m.write(t, dir)
 	peak := measure(t, dir, "apply -f model.yaml --as ci --dry-run", "plan", providerdtest.ExitDiffers)
 	updates := countLines(t, filepath.Join(dir, "plan"), "^~ update ")
-	if updates != entries || peak > maxPlanKiB {
-		t.Errorf("%d updates in %d KiB, want %d in at most %d", updates, peak, entries, maxPlanKiB)
-	}
+	processtest.Expect(t, updates == entries && peak <= maxPlanKiB,
+		"%d updates in %d KiB, want %d in at most %d", updates, peak, entries, maxPlanKiB)
 }
 
-// measure runs a command, which must end with a status, and keeps its output in a file of its directory. It returns the
-// peak memory in KiB, and logs the time.
+// measure runs a command, which must end with a status, keeps its output, and returns its peak memory in KiB.
 func measure(t *testing.T, dir, line, output string, status int) (peak int) {
 	t.Helper()
 	file := processtest.Try(os.Create(filepath.Join(dir, output))).Must(t)
@@ -61,7 +59,6 @@ func measure(t *testing.T, dir, line, output string, status int) (peak int) {
 	return peak
 }
 
-// countLines returns how many lines of a file match a pattern.
 func countLines(t *testing.T, path, pattern string) int {
 	t.Helper()
 	// Its status is 1 if there are none.
@@ -79,9 +76,8 @@ func TestListsInLittleMemory(t *testing.T) {
 	const maxListKiB = 64 << 10
 	for _, line := range []string{"audit list --output jsonl >events.jsonl", "audit verify events.jsonl >ignored"} {
 		line, output, _ := strings.Cut(line, " >")
-		if peak := measure(t, dir, line, output, 0); peak > maxListKiB {
-			t.Errorf("%s took %d KiB, at most %d are allowed", line, peak, maxListKiB)
-		}
+		peak := measure(t, dir, line, output, 0)
+		processtest.Expect(t, peak <= maxListKiB, "%s took %d KiB, at most %d are allowed", line, peak, maxListKiB)
 	}
 	// There are as many deleted providers, tokens and applications. Each application has a provider and a backchannel one.
 	processtest.Must(t, providerdtest.Execute(t.Context(), filepath.Join(dir, "data", "providerd.db"),

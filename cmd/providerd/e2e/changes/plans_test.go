@@ -68,9 +68,8 @@ func kill(t *testing.T, command *exec.Cmd) (isKilled bool) {
 	<-time.After(rand.N(200 * time.Millisecond))
 	_ = child.Kill()
 	isKilled = !command.ProcessState.Exited()
-	if err := child.Wait(); err != nil && !isKilled {
-		t.Fatalf("%v: %s", err, child.Stderr)
-	}
+	err := child.Wait()
+	processtest.Require(t, err == nil || isKilled, "%v: %s", err, child.Stderr)
 	return isKilled
 }
 
@@ -93,9 +92,8 @@ func TestPlansBesideOthers(t *testing.T) {
 			if first.Name == "" {
 				return true
 			}
-			if again, err := s.anyServer().CreateOnce(client, first.Name); err != nil || again != first {
-				t.Errorf("replay of %v returned %v, %v", first, again, err)
-			}
+			again, err := s.anyServer().CreateOnce(client, first.Name)
+			processtest.Expect(t, err == nil && again == first, "replay of %v returned %v, %v", first, again, err)
 			return !t.Failed()
 		})
 		deletes := providerdtest.StartLoad(1, func(_, n int) bool {
@@ -139,8 +137,7 @@ func TestPlansBesideOthers(t *testing.T) {
 	})
 }
 
-// apply applies the file until the plan is written, and returns how often it differed from what was shown. Entries that CI
-// created meanwhile are refused.
+// apply applies the file until the plan is written, and returns how often it differed from what was shown.
 func (s *site) apply(t *testing.T) (conflicts int) {
 	t.Helper()
 	const conflict = "the plan changed; nothing was written; run the command again"
@@ -154,7 +151,6 @@ func (s *site) apply(t *testing.T) (conflicts int) {
 	return conflicts
 }
 
-// interfere updates some records at random times.
 func (s *site) interfere(t *testing.T, pks map[int]int64) {
 	const updates = 5
 	for _, pk := range slices.Collect(maps.Values(pks))[:min(updates, len(pks))] {
@@ -167,8 +163,6 @@ func (s *site) interfere(t *testing.T, pks map[int]int64) {
 func (s *site) try(t *testing.T, reason string, arguments ...string) string {
 	t.Helper()
 	output, err := s.Command(t.Context(), arguments...).CombinedOutput()
-	if err != nil && !regexp.MustCompile(reason).Match(output) {
-		t.Errorf("%v: %v: %s", arguments, err, output)
-	}
+	processtest.Expect(t, err == nil || regexp.MustCompile(reason).Match(output), "%v: %v: %s", arguments, err, output)
 	return string(output)
 }
