@@ -41,9 +41,8 @@ func buildContext(t *testing.T) (dir, commit string) {
 	first, last, found := strings.Cut(dockerfile, "\nFROM scratch\n")
 	version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(providerdtest.ReadFile(t, "go.mod"))[1]
 	image := `(?m)^FROM golang:` + regexp.QuoteMeta(version) + `\.\d+-[a-z]+ AS build$`
-	if !found || !regexp.MustCompile(image).MatchString(first) {
-		t.Fatalf("the Dockerfile has no stage FROM scratch, or does not pin an image of Go %s", version)
-	}
+	processtest.Require(t, found && regexp.MustCompile(image).MatchString(first),
+		"the Dockerfile has no stage FROM scratch, or does not pin an image of Go %s", version)
 	dir = t.TempDir()
 	commands := ""
 	for _, command := range regexp.MustCompile(`(?m)^RUN (.*\n)`).FindAllStringSubmatch(first+"\n", -1) {

@@ -44,24 +44,17 @@ func builtBinaries(t *testing.T) map[string]string {
 	for _, path := range paths {
 		binaries[strings.TrimPrefix(filepath.Base(path), "providerd-linux-")] = path
 	}
-	if binaries[runtime.GOARCH] == "" {
-		t.Errorf("the release has the binaries %v, and none for %s", binaries, runtime.GOARCH)
-	}
+	processtest.Expect(t, binaries[runtime.GOARCH] != "", "no binary for %s in %v", runtime.GOARCH, binaries)
 	return binaries
 }
 
-// checkStatic fails t if a binary needs a library or a loader.
 func checkStatic(t *testing.T, path string) {
 	file := processtest.Try(elf.Open(path)).Must(t)
 	defer func() { _ = file.Close() }()
 	libraries, err := file.ImportedLibraries()
-	if err != nil || len(libraries) > 0 {
-		t.Errorf("the binary needs the libraries %v, %v", libraries, err)
-	}
+	processtest.Expect(t, err == nil && len(libraries) == 0, "the binary needs the libraries %v, %v", libraries, err)
 	for _, part := range file.Progs {
-		if part.Type == elf.PT_INTERP {
-			t.Error("the binary needs a loader")
-		}
+		processtest.Expect(t, part.Type != elf.PT_INTERP, "the binary needs a loader")
 	}
 }
 
@@ -82,12 +75,10 @@ func checkServes(t *testing.T, runner []string) {
 		t.Logf("%s: %s", line, processtest.Run(t, command(strings.Fields(line)...)))
 	}
 	server.Stop(t)
-	if _, err := os.Stat(filepath.Join(dir, "data", "providerd.db-wal")); !os.IsNotExist(err) {
-		t.Errorf("the server left its WAL behind, %v", err)
-	}
+	_, err := os.Stat(filepath.Join(dir, "data", "providerd.db-wal"))
+	processtest.Expect(t, os.IsNotExist(err), "the server left its WAL behind, %v", err)
 }
 
-// distDir returns the directory that "make dist" has built.
 func distDir(t *testing.T) string {
 	t.Helper()
 	dir := providerdtest.Path(t, "dist")
@@ -96,21 +87,18 @@ func distDir(t *testing.T) string {
 	return dir
 }
 
-// TestShippedFilesHaveDigests checks with sha256sum that SHA256SUMS is right and lists each shipped file.
 func TestShippedFilesHaveDigests(t *testing.T) {
 	t.Parallel()
 	command := exec.CommandContext(t.Context(), "sha256sum", "--check", "--strict", "SHA256SUMS")
 	command.Dir = distDir(t)
 	output := processtest.Run(t, command)
-	files := processtest.Try(os.ReadDir(distDir(t))).Must(t)
-	for _, file := range files {
+	for _, file := range processtest.Try(os.ReadDir(distDir(t))).Must(t) {
 		if name := file.Name(); name != "SHA256SUMS" && !strings.Contains("\n"+output, "\n"+name+": OK\n") {
 			t.Errorf("SHA256SUMS does not list %s", name)
 		}
 	}
 }
 
-// TestShippedSBOMsListModules compares each SBOM with the build information of its binary.
 func TestShippedSBOMsListModules(t *testing.T) {
 	t.Parallel()
 	for processor, binary := range builtBinaries(t) {
@@ -128,9 +116,8 @@ func TestShippedSBOMsListModules(t *testing.T) {
 		}
 		version := got["sqlite"]
 		delete(got, "sqlite")
-		if len(want) < 30 || !strings.HasPrefix(version, "3.") || !maps.Equal(got, want) {
-			t.Errorf("%s: the SBOM has SQLite %s and the modules %v, want %v", processor, version, got, want)
-		}
+		processtest.Expect(t, len(want) >= 30 && strings.HasPrefix(version, "3.") && maps.Equal(got, want),
+			"%s: the SBOM has SQLite %s and the modules %v, want %v", processor, version, got, want)
 		if program := sbom.Metadata.Component; program.Name != build.Main.Path || program.Version != build.Main.Version {
 			t.Errorf("%s: the SBOM is that of %s %s", processor, program.Name, program.Version)
 		}

@@ -21,7 +21,6 @@ import (
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// TestMain lets the test binary run as providerd.
 func TestMain(m *testing.M) { providerdtest.Main(m) }
 
 // rule is an alert of deploy/alerts.yaml.
@@ -43,7 +42,6 @@ type panel struct {
 	} `yaml:"fieldConfig"`
 }
 
-// readDeployed returns the alerts and the panels that are shipped.
 func readDeployed(t *testing.T) (rules []rule, panels []panel) {
 	t.Helper()
 	var alerts struct{ Groups []struct{ Rules []rule } }
@@ -65,11 +63,8 @@ func TestAlertsHaveUnitTests(t *testing.T) {
 	for _, rule := range rules {
 		shown := regexp.MustCompile(`(?s)^` + rule.Alert + `\n.* instance="a".* instance="b".*\n` +
 			`      - alertname: ` + rule.Alert + `\n +eval_time: \w+\n +exp_alerts:\n +- exp_labels: `)
-		if !slices.ContainsFunc(tests, func(test string) bool {
-			return shown.MatchString(test) && strings.Count(test, "exp_labels: ") == 1
-		}) {
-			t.Errorf("no test of %s matches %q", rule.Alert, shown)
-		}
+		isShown := func(test string) bool { return shown.MatchString(test) && strings.Count(test, "exp_labels: ") == 1 }
+		processtest.Expect(t, slices.ContainsFunc(tests, isShown), "no test of %s matches %q", rule.Alert, shown)
 	}
 }
 
@@ -91,16 +86,12 @@ func TestDashboardShowsAlertLimits(t *testing.T) {
 		// The number that the alert compares with may be written as a product.
 		steps, expression, limit := panel.FieldConfig.Defaults.Thresholds.Steps, alerts[named[1]], 1.0
 		for factor := range strings.SplitSeq(expression[strings.LastIndex(expression, ">")+1:], "*") {
-			number := processtest.Try(strconv.ParseFloat(strings.TrimSpace(factor), 64)).Must(t)
-			limit *= number
+			limit *= processtest.Try(strconv.ParseFloat(strings.TrimSpace(factor), 64)).Must(t)
 		}
-		if len(steps) != 2 || steps[1].Value != limit {
-			t.Errorf("panel %q has the thresholds %v, and %s has the expression %s", panel.Title, steps, named[1], expression)
-		}
+		processtest.Expect(t, len(steps) == 2 && steps[1].Value == limit,
+			"panel %q has the thresholds %v, and %s has the expression %s", panel.Title, steps, named[1], expression)
 	}
-	if lines < 5 {
-		t.Errorf("%d panels name an alert, want at least 5", lines)
-	}
+	processtest.Expect(t, lines >= 5, "%d panels name an alert, want at least 5", lines)
 }
 
 // TestRequestsOfRelease sends the requests of providerd.http as an editor would.
@@ -121,9 +112,8 @@ func TestRequestsOfRelease(t *testing.T) {
 		sent.Header.Del("Idempotency-Key")
 		response := processtest.Try(client.Do(sent)).Must(t)
 		_ = response.Body.Close()
-		if response.StatusCode != http.StatusCreated && response.StatusCode != http.StatusOK {
-			t.Errorf("%s: status is %d", head, response.StatusCode)
-		}
+		processtest.Expect(t, response.StatusCode == http.StatusCreated || response.StatusCode == http.StatusOK,
+			"%s: status is %d", head, response.StatusCode)
 	}
 	processtest.Equal(t, len(requests), 8, "requests")
 }

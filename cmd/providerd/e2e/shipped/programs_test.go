@@ -23,7 +23,6 @@ import (
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// TestPrometheusTool checks the metrics of a running server, the configuration and the alerts with promtool.
 func TestPrometheusTool(t *testing.T) {
 	t.Parallel()
 	processtest.NeedPrograms(t, "prometheus", "promtool")
@@ -76,9 +75,7 @@ func TestPrometheusScrapes(t *testing.T) {
 			})
 		}
 	}
-	if len(queries) < 30 {
-		t.Errorf("found %d queries, want at least 30", len(queries))
-	}
+	processtest.Expect(t, len(queries) >= 30, "found %d queries, want at least 30", len(queries))
 	checkSeries(t, prometheus, queries)
 	checkAlerts(t, prometheus)
 }
@@ -106,9 +103,7 @@ func checkAlerts(t *testing.T, prometheus string) {
 		}
 		return true
 	})
-	if count == 0 {
-		t.Error("Prometheus has no alerts")
-	}
+	processtest.Expect(t, count != 0, "Prometheus has no alerts")
 }
 
 // checkSeries checks that the series of queries exist in Prometheus, and that all series of providerd, or others of the
@@ -120,23 +115,18 @@ func checkSeries(t *testing.T, prometheus string, queries []string) {
 	histogram, queried := regexp.MustCompile(`_(bucket|sum|count)$`), map[string]bool{}
 	for _, query := range queries {
 		found := names.FindAllString(query, -1)
-		if len(found) == 0 {
-			t.Errorf("%s queries no metric", query)
-		}
+		processtest.Expect(t, len(found) != 0, "%s queries no metric", query)
 		for _, name := range found {
-			if queried[histogram.ReplaceAllString(name, "")] = true; !slices.Contains(scraped, name) {
-				t.Errorf("%s queries %s, which does not exist", query, name)
-			}
+			queried[histogram.ReplaceAllString(name, "")] = true
+			processtest.Expect(t, slices.Contains(scraped, name), "%s queries %s, which does not exist", query, name)
 		}
 	}
 	for _, name := range scraped {
-		if strings.HasPrefix(name, "providerd_") && !queried[histogram.ReplaceAllString(name, "")] {
-			t.Errorf("neither the dashboard nor an alert queries %s", name)
-		}
+		processtest.Expect(t, !strings.HasPrefix(name, "providerd_") || queried[histogram.ReplaceAllString(name, "")],
+			"neither the dashboard nor an alert queries %s", name)
 	}
 }
 
-// startPrometheus starts a Prometheus that scrapes addresses each second. It returns its URL.
 func startPrometheus(t *testing.T, targets ...string) string {
 	processtest.NeedPrograms(t, "prometheus", "prometheus")
 	config := providerdtest.ReadFile(t, "cmd/providerd/deploy/prometheus.yaml")
@@ -164,7 +154,6 @@ func startPrometheus(t *testing.T, targets ...string) string {
 	return "http://" + address
 }
 
-// getPrometheus reads the data of a response of the Prometheus API into a value.
 func getPrometheus(t *testing.T, url string, data any) {
 	t.Helper()
 	_, text := providerdtest.Get(t, url)
@@ -172,9 +161,8 @@ func getPrometheus(t *testing.T, url string, data any) {
 		Status, Error string
 		Data          any
 	}{Data: data}
-	if err := json.Unmarshal([]byte(text), &response); err != nil || response.Status != "success" {
-		t.Fatalf("%s: %v, %s", url, err, response.Error)
-	}
+	err := json.Unmarshal([]byte(text), &response)
+	processtest.Require(t, err == nil && response.Status == "success", "%s: %v, %s", url, err, response.Error)
 }
 
 // TestCaddyForwards runs the Caddyfile in front of a server that trusts it. The log has the address of the client, not
@@ -207,7 +195,6 @@ func TestCaddyForwards(t *testing.T) {
 	}
 }
 
-// TestRunbookQueriesWork runs the queries of the runbooks with psql.
 func TestRunbookQueriesWork(t *testing.T) {
 	t.Parallel()
 	processtest.NeedPrograms(t, "postgres", "psql")
@@ -218,7 +205,5 @@ func TestRunbookQueriesWork(t *testing.T) {
 		shell.Env = append(os.Environ(), "PROVIDERD_DATABASE="+url)
 		processtest.Run(t, shell)
 	}
-	if len(commands) == 0 {
-		t.Error("the runbooks have no queries")
-	}
+	processtest.Expect(t, len(commands) != 0, "the runbooks have no queries")
 }

@@ -18,7 +18,6 @@ import (
 // runbook is the page of the manual with a section for each alert and a list of all problem types.
 const runbook = "runbook.md"
 
-// matches returns what a pattern with one group finds in the runbook.
 func matches(t *testing.T, pattern string) (found []string) {
 	t.Helper()
 	for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(readRunbook(t), -1) {
@@ -32,7 +31,6 @@ func readRunbook(t *testing.T) string {
 	return providerdtest.ReadFile(t, providerdtest.ManualDir+runbook)
 }
 
-// TestEachAlertHasRunbook checks that each alert links to the section with its name, and that no section is left over.
 func TestEachAlertHasRunbook(t *testing.T) {
 	t.Parallel()
 	var want []string
@@ -68,13 +66,9 @@ func TestOpsListenerServesManual(t *testing.T) {
 				}
 			}
 		}
-		if anchor != "" && !strings.Contains(texts[page], `id="`+anchor+`"`) {
-			t.Errorf("%s: there is no such heading", links[i])
-		}
+		processtest.Expect(t, anchor == "" || strings.Contains(texts[page], `id="`+anchor+`"`), "%s does not exist", links[i])
 	}
-	if texts["/openapi.yaml"] == "" || len(links) < 200 {
-		t.Errorf("followed only %d links", len(links))
-	}
+	processtest.Expect(t, texts["/openapi.yaml"] != "" && len(links) >= 200, "followed only %d links", len(links))
 	pages := processtest.Try(filepath.Glob(providerdtest.Path(t, providerdtest.ManualDir) + "/*.md")).Must(t)
 	turned := 0
 	for page := []string{"", ""}; page != nil; turned++ {
@@ -82,15 +76,13 @@ func TestOpsListenerServesManual(t *testing.T) {
 	}
 	processtest.Equal(t, turned, len(pages), "pages turned")
 	for name, want := range map[string]int{"/manual/missing.md": http.StatusNotFound, "/manual/../metrics": http.StatusOK, "/": http.StatusOK} {
-		if status, _ := providerdtest.Get(t, ops+name); status != want {
-			t.Errorf("%s returns %d, want %d", name, status, want)
-		}
+		status, _ := providerdtest.Get(t, ops+name)
+		processtest.Expect(t, status == want, "%s returns %d, want %d", name, status, want)
 	}
 }
 
 // readManual returns a page, or a file, which is compared with the repository's.
 func readManual(t *testing.T, ops, name string) string {
-	t.Helper()
 	status, text := providerdtest.Get(t, ops+name)
 	isWhole := strings.HasPrefix(name, "/pages.") || name == "/openapi.yaml"
 	if path.Ext(name) == ".md" || name == "/manual/" {
@@ -98,13 +90,10 @@ func readManual(t *testing.T, ops, name string) string {
 	} else if !isWhole {
 		isWhole = text == providerdtest.ReadFile(t, "cmd/providerd"+name)
 	}
-	if status != http.StatusOK || !isWhole {
-		t.Errorf("%s returns %d: %s", name, status, text)
-	}
+	processtest.Expect(t, status == http.StatusOK && isWhole, "%s returns %d: %s", name, status, text)
 	return text
 }
 
-// TestEachProblemHasRunbook checks that the list of problems has each problem type of a server, and no other one.
 func TestEachProblemHasRunbook(t *testing.T) {
 	t.Parallel()
 	_, ops := providerdtest.ServeWithOps(t, t.TempDir())
@@ -125,9 +114,7 @@ func TestEachProblemHasRunbook(t *testing.T) {
 	processtest.Equal(t, got, types, "problem types in the runbook")
 	contract := providerdtest.ReadFile(t, "openapi.yaml")
 	for _, match := range regexp.MustCompile(`type: /problems/(\S+)`).FindAllStringSubmatch(contract, -1) {
-		if !slices.Contains(types, match[1]) {
-			t.Errorf("openapi.yaml has the problem type %s, which no metric counts", match[1])
-		}
+		processtest.Expect(t, slices.Contains(types, match[1]), "no metric counts the problem type %s", match[1])
 	}
 }
 
@@ -144,9 +131,8 @@ func TestRunbooksFindLogMessages(t *testing.T) {
 		}
 	}
 	expect := func(before, message string) {
-		if !regexp.MustCompile(before + `"[^"\n]*` + message).MatchString(sources.String()) {
-			t.Errorf("the runbook has the message %q, which the program does not print", message)
-		}
+		processtest.Expect(t, regexp.MustCompile(before+`"[^"\n]*`+message).MatchString(sources.String()),
+			"the runbook has the message %q, which the program does not print", message)
 	}
 	searched := matches(t, `--grep '?([A-Za-z ]+)'?\n`)
 	for _, message := range searched {
@@ -159,9 +145,8 @@ func TestRunbooksFindLogMessages(t *testing.T) {
 	for _, message := range explained {
 		expect("", message)
 	}
-	if len(searched) != 3 || len(explained) < 15 {
-		t.Errorf("the runbook searches for %d messages, want 3, and explains %d, want at least 15", len(searched), len(explained))
-	}
+	processtest.Expect(t, len(searched) == 3 && len(explained) >= 15,
+		"the runbook searches for %d messages, want 3, and explains %d, want at least 15", len(searched), len(explained))
 }
 
 // standIns are shell functions in place of programs that need systemd, PostgreSQL or installed files. They check the
@@ -186,18 +171,16 @@ func TestRunbookCommands(t *testing.T) {
 	for _, page := range []string{runbook, "monitoring.md"} {
 		t.Run(page, func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
-			server, ops := providerdtest.ServeWithOps(t, dir)
+			server, ops := providerdtest.ServeWithOps(t, t.TempDir())
 			server.Create(t, http.DefaultClient)
 			server.ExpectPost(t, http.DefaultClient, http.StatusBadRequest, providerdtest.OAuth2Path, "{}", "")
 			shown := strings.NewReplacer(
 				"http://127.0.0.1:9464", ops, "http://127.0.0.1:8080", server.URL,
 				"sqlite:/var/lib/providerd/", "sqlite:data/",
 			)
-			text := providerdtest.ReadFile(t, "cmd/providerd/manual/"+page)
-			for _, commands := range providerdtest.CodeBlocks(text, "sh") {
+			for _, commands := range providerdtest.CodeBlocks(providerdtest.ReadFile(t, "cmd/providerd/manual/"+page), "sh") {
 				if !strings.HasPrefix(commands, "providerd serve") {
-					providerdtest.RunShell(t, dir, standIns+shown.Replace(commands))
+					providerdtest.RunShell(t, server.Dir, standIns+shown.Replace(commands))
 				}
 			}
 		})

@@ -34,10 +34,7 @@ func bootSystemd(t *testing.T) (pid string) {
 	manager := providerdtest.ListenAsManager(t, filepath.Join(dir, "notify"))
 	start := processtest.Try(processtest.Start(inNamespace(t, "start", dir))).Must(t)
 	t.Cleanup(func() { stopSystemd(t, start, dir) })
-	go func() {
-		_ = start.Wait()
-		_ = manager.Close()
-	}()
+	go func() { _ = start.Wait(); _ = manager.Close() }()
 	processtest.Must(t, manager.SetReadDeadline(time.Now().Add(processtest.Timeout)))
 	for state, message := "", make([]byte, 1024); !strings.Contains(state, "READY=1"); {
 		length, err := manager.Read(message)
@@ -49,8 +46,7 @@ func bootSystemd(t *testing.T) (pid string) {
 	}
 	// Otherwise systemd would wait for a reader.
 	_ = manager.Close()
-	child := processtest.Try(childOf(start.Command.Process.Pid)).Must(t)
-	return strconv.Itoa(child)
+	return strconv.Itoa(processtest.Try(childOf(start.Command.Process.Pid)).Must(t))
 }
 
 // stopSystemd kills process 1, and with it all processes of its namespace. It then removes the control groups.
@@ -60,12 +56,9 @@ func stopSystemd(t *testing.T, start *processtest.Child, dir string) {
 		_ = start.Wait()
 	}
 	_ = start.Kill()
-	if output, err := inNamespace(t, "remove", dir).CombinedOutput(); err != nil {
-		t.Errorf("remove the control groups: %v: %s", err, output)
-	}
+	processtest.Run(t, inNamespace(t, "remove", dir))
 }
 
-// childOf returns the only child of a process.
 func childOf(parent int) (int, error) {
 	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", parent))
 	if err != nil {
@@ -101,8 +94,7 @@ func writeUnits(t *testing.T, dir string) {
 	processtest.Must(t, os.Symlink("../systemd-journald.service", filepath.Join(dir, "sysinit.target.wants/systemd-journald.service")))
 }
 
-// TestServiceUnit checks the unit files with systemd-analyze, and that the exposure level of the server is at most 1.5 of
-// 10.
+// TestServiceUnit checks the unit files with systemd-analyze, and that the exposure level is at most 1.5 of 10.
 func TestServiceUnit(t *testing.T) {
 	t.Parallel()
 	processtest.NeedPrograms(t, "systemd", "systemd-analyze")
@@ -124,8 +116,6 @@ func TestServiceUnit(t *testing.T) {
 		{"security", "--no-pager", "--offline=true", "--threshold=15", unit},
 	} {
 		output := processtest.Run(t, exec.CommandContext(t.Context(), "systemd-analyze", arguments...))
-		if strings.Contains(output, dir) {
-			t.Errorf("systemd-analyze %s: %s", arguments[0], output)
-		}
+		processtest.Expect(t, !strings.Contains(output, dir), "systemd-analyze %s: %s", arguments[0], output)
 	}
 }

@@ -36,7 +36,6 @@ func (s service) command(t *testing.T, text string) *exec.Cmd {
 	return exec.CommandContext(t.Context(), "nsenter", "--target", s.pid, "--all", "--", "bash", "-euc", text)
 }
 
-// run runs commands and returns their output.
 func (s service) run(t *testing.T, commands string) string {
 	t.Helper()
 	output, err := s.command(t, commands).CombinedOutput()
@@ -47,7 +46,6 @@ func (s service) run(t *testing.T, commands string) string {
 	return strings.TrimSpace(string(output))
 }
 
-// property returns a property of the service.
 func (s service) property(t *testing.T, name string) string {
 	t.Helper()
 	return s.run(t, "systemctl show --property "+name+" --value providerd")
@@ -56,7 +54,6 @@ func (s service) property(t *testing.T, name string) string {
 // path returns the path on this host of a file in the namespaces of systemd.
 func (s service) path(path string) string { return "/proc/" + s.pid + "/root" + path }
 
-// process returns the running server.
 func (s service) process(t *testing.T) *providerdtest.Server {
 	t.Helper()
 	const serving = "serving on "
@@ -66,13 +63,11 @@ func (s service) process(t *testing.T) *providerdtest.Server {
 	return &providerdtest.Server{URL: strings.TrimPrefix(s.property(t, "StatusText"), serving), Dir: s.dir}
 }
 
-// expectCreates fails t unless the service creates a provider.
 func (s service) expectCreates(t *testing.T) {
 	t.Helper()
 	s.process(t).Create(t, s.client)
 }
 
-// TestServiceUnderSystemd operates the unit with the documented commands.
 func TestServiceUnderSystemd(t *testing.T) {
 	t.Parallel()
 	first, second := t.TempDir(), t.TempDir()
@@ -105,12 +100,12 @@ func TestServiceUnderSystemd(t *testing.T) {
 	}
 
 	// One provider was in the backup, and three were created after the restore.
-	processtest.Equal(t, s.run(t, databaseOfService+" providerd provider list --output json | grep --count pk"), "4", "stored providers")
+	stored := s.run(t, databaseOfService+" providerd provider list --output json | grep --count pk")
+	processtest.Equal(t, stored, "4", "stored providers")
 	s.expectPrivateFiles(t)
 }
 
-// expectConfined fails t unless the process runs as a dynamic user without privileges, dumps no core, and has a memory
-// limit.
+// expectConfined checks that the process runs as a dynamic user without privileges or core dumps, in limited memory.
 func (s service) expectConfined(t *testing.T) {
 	for name, want := range map[string]string{"LimitCORE": "0", "MemoryMax": "536870912"} {
 		processtest.Equal(t, s.property(t, name), want, "%s", name)
@@ -119,13 +114,11 @@ func (s service) expectConfined(t *testing.T) {
 	for _, line := range []string{
 		`Uid:(\t6[1-5]\d{3}){4}`, `CapPrm:\t0{16}`, `CapEff:\t0{16}`, `CapBnd:\t0{16}`, `CapAmb:\t0{16}`, `NoNewPrivs:\t1`, `Seccomp:\t2`,
 	} {
-		if !regexp.MustCompile(`(?m)^` + line + `$`).MatchString(status) {
-			t.Errorf("the status of the process has no line %s: %s", line, status)
-		}
+		processtest.Expect(t, regexp.MustCompile(`(?m)^`+line+`$`).MatchString(status),
+			"the status of the process has no line %s: %s", line, status)
 	}
 }
 
-// expectBackup starts the unit that backs the database up, and fails t unless the backup can be read.
 func (s service) expectBackup(t *testing.T) {
 	const backup = "cd /var/lib/providerd-backup && grep --quiet '^providerd_backup_success 1$' /run/providerd-backup/providerd-backup.prom && " +
 		"cp providerd-*.db /tmp/copy.db && providerd provider list --database /tmp/copy.db --keyset /var/lib/providerd/keyset.json"
@@ -133,7 +126,6 @@ func (s service) expectBackup(t *testing.T) {
 	processtest.Contains(t, s.run(t, backup), "oauth2")
 }
 
-// expectRestart sends a signal and fails t unless systemd restarts the service and logs the reason.
 func (s service) expectRestart(t *testing.T, signal, reason string) {
 	t.Helper()
 	before := s.property(t, "NRestarts")
@@ -143,8 +135,7 @@ func (s service) expectRestart(t *testing.T, signal, reason string) {
 	processtest.Contains(t, s.run(t, "journalctl --no-pager --output cat"), reason)
 }
 
-// expectDrained restarts the service. While it drains, it must not be ready but must still create. Its drain delay is
-// longer than TimeoutStopSec.
+// expectDrained restarts the service, which must still create while it drains, longer than TimeoutStopSec.
 func (s service) expectDrained(t *testing.T) {
 	server := s.process(t)
 	s.run(t, "systemctl stop --no-block providerd")
@@ -179,15 +170,13 @@ systemctl restart providerd`)
 	processtest.Equal(t, s.property(t, "MainPID"), before, "process")
 }
 
-// expectPrivateFiles fails t unless the directory of the service and all files in it are private to its user.
 func (s service) expectPrivateFiles(t *testing.T) {
 	user := s.run(t, "stat --format=%u "+serviceDir)
 	processtest.Equal(t, s.run(t, "find "+serviceDir+` -printf '%U %y %m\n' | sort --unique`),
 		user+" d 700\n"+user+" f 600", "owners, types and modes")
 }
 
-// checkRunbooks runs the commands of the runbooks for alerts, except those for PostgreSQL, with the real systemctl and
-// journalctl. A command may find nothing, but it must not be refused.
+// checkRunbooks runs the runbooks' commands, except PostgreSQL's, with the real systemctl and journalctl.
 func (s service) checkRunbooks(t *testing.T) {
 	refused := regexp.MustCompile(`(?i)command not found|failed to|invalid option|unrecognized option`)
 	postgres := regexp.MustCompile(`(?m)^psql .*\n`)
@@ -197,16 +186,11 @@ func (s service) checkRunbooks(t *testing.T) {
 		ops := providerdtest.FindOpsURL(s.run(t, "journalctl --unit providerd --output cat --reverse"))
 		commands = strings.ReplaceAll(postgres.ReplaceAllString(commands, ""), "http://127.0.0.1:9464", ops)
 		output := s.run(t, "set +e; cd \"$(mktemp --directory)\"\n"+blocks[0]+commands+"true")
-		if refused.MatchString(output) {
-			t.Errorf("%s: %s", commands, output)
-		}
-		if strings.Contains(commands, "/healthz") && !strings.HasSuffix(output, `{"status":"ok"}`) {
-			t.Errorf("%s: %s", commands, output)
-		}
+		processtest.Expect(t, !refused.MatchString(output), "%s: %s", commands, output)
+		processtest.Expect(t, !strings.Contains(commands, "/healthz") || strings.HasSuffix(output, `{"status":"ok"}`),
+			"%s: %s", commands, output)
 		s.process(t)
 	}
-	if len(blocks) < 18 {
-		t.Errorf("ran %d blocks, want at least 17", len(blocks)-1)
-	}
+	processtest.Expect(t, len(blocks) >= 18, "ran %d blocks, want at least 17", len(blocks)-1)
 	s.process(t).ExpectReadiness(t, "ready")
 }
