@@ -77,7 +77,6 @@ func (f *failover) load() *providerdtest.Load {
 	})
 }
 
-// send sends a create to a replica and reports whether it is stored.
 func (f *failover) send(e *entry, number int) bool {
 	name, pk, err := f.create(e, number)
 	if errors.Is(err, client.ErrClientIDTaken) {
@@ -138,15 +137,13 @@ const (
 	probeTimeout = time.Second
 )
 
-// probe records when the database itself accepts rows. It has a connection to each server, so that none delays it: no
-// client can recover faster.
+// probe records when the database itself accepts rows, over a connection to each server: no client can recover faster.
 type probe struct {
 	mutex sync.Mutex
 	// times are the times at which rows were stored, ascending.
 	times []time.Time
 }
 
-// startProbe probes the database of a URL until the test ends.
 func startProbe(t *testing.T, url string) *probe {
 	config, err := pgx.ParseConfig(url + "&target_session_attrs=read-write")
 	processtest.Must(t, err)
@@ -185,13 +182,9 @@ func (p *probe) start(t *testing.T, config *pgx.ConnConfig) {
 		}
 		return true
 	})
-	t.Cleanup(func() {
-		load.Stop()
-		_ = db.Close()
-	})
+	t.Cleanup(func() { load.Stop(); _ = db.Close() })
 }
 
-// longestPause returns the longest time for which the database accepted no rows.
 func (p *probe) longestPause(begun, ended time.Time) time.Duration {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

@@ -33,7 +33,6 @@ const (
 	maxRefusal = 7 * time.Second
 )
 
-// TestMain lets the test binary run as providerd.
 func TestMain(m *testing.M) { providerdtest.Main(m) }
 
 // site is the group of servers of a database.
@@ -46,7 +45,6 @@ type site interface {
 	current(t *testing.T) string
 }
 
-// fault is a kind of fault.
 type fault struct {
 	title string
 	// strike causes the fault, and returns once a primary can commit.
@@ -153,13 +151,10 @@ func (f *failover) awaitAcknowledged(t *testing.T, kind string) {
 	})
 }
 
-// settle retries the unsettled creates.
 func (f *failover) settle(t *testing.T) {
 	for _, e := range f.journal.open() {
 		for tries := 0; !f.send(e, tries%replicaCount); tries++ {
-			if tries == 10 {
-				t.Fatalf("%s is not settled", e.name)
-			}
+			processtest.Require(t, tries != 10, "%s is not settled", e.name)
 		}
 	}
 }
@@ -185,9 +180,7 @@ func TestFailoverFindsInjectedFaults(t *testing.T) {
 					found += c.count(f.run(t, kind))
 				}
 			}
-			if found == 0 {
-				t.Error("the comparison found nothing")
-			}
+			processtest.Expect(t, found != 0, "the comparison found nothing")
 		})
 	}
 }

@@ -30,7 +30,6 @@ const (
 	byNone
 )
 
-// entry is a create.
 type entry struct {
 	way  way
 	name string
@@ -51,7 +50,6 @@ func (e *entry) secret() string {
 	return "secret of " + e.name
 }
 
-// roundResult is the result of one round.
 type roundResult struct {
 	kind string
 	// acknowledged counts creates, and unknown creates with at least one attempt of unknown outcome.
@@ -82,7 +80,6 @@ func (j *failoverJournal) begin(way way, name string) *entry {
 	return e
 }
 
-// acknowledge records that a replica acknowledged a create.
 func (j *failoverJournal) acknowledge(e *entry, pk int64, replica int) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
@@ -96,14 +93,12 @@ func (j *failoverJournal) noteRefusal(took time.Duration) {
 	j.result.refusal = max(j.result.refusal, took)
 }
 
-// noteFault records a response that must not occur.
 func (j *failoverJournal) noteFault(text string) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
 	j.result.faults = append(j.result.faults, text)
 }
 
-// counts returns how many creates each replica has acknowledged.
 func (j *failoverJournal) counts() (counts [replicaCount]int) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
@@ -133,8 +128,7 @@ func (j *failoverJournal) longestPauses(begun, ended time.Time) (all, slowest ti
 	return longestPause(together, begun, ended), slowest
 }
 
-// longestPause returns the longest interval between consecutive times that overlaps the one from begun to ended. The
-// times are ascending.
+// longestPause returns the longest interval between two of the ascending times that overlaps begun to ended.
 func longestPause(times []time.Time, begun, ended time.Time) time.Duration {
 	last, longest := begun, time.Duration(0)
 	for _, at := range times {
@@ -149,8 +143,7 @@ func longestPause(times []time.Time, begun, ended time.Time) time.Duration {
 	return max(longest, ended.Sub(last))
 }
 
-// check compares the journal with the stored records, and returns the result of the round. A fault is reported once,
-// even if the create is of another round.
+// check compares the journal with the stored records. It reports a fault once, even if the create is of another round.
 func (j *failoverJournal) check(stored []providerdtest.Record, round int) roundResult {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
@@ -197,7 +190,6 @@ func (e *entry) check(rows []providerdtest.Record, result *roundResult) (wrong b
 	return true
 }
 
-// tableHeading begins the table of figures in Markdown.
 const tableHeading = "| fault | rounds | acknowledged | unknown at first | missing | doubled | database stalled, s: median, longest | " +
 	"creates stalled |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n"
 
@@ -206,9 +198,8 @@ func reportFailover(t *testing.T, results []roundResult, rounds int) {
 	var kinds []string
 	ofKind := map[string][]roundResult{}
 	for _, r := range results {
-		if r.missing+r.double+len(r.faults) > 0 || r.creates > r.database+maxDelay || r.refusal > maxRefusal {
-			t.Errorf("%+v", r)
-		}
+		processtest.Expect(t, r.missing+r.double+len(r.faults) == 0 && r.creates <= r.database+maxDelay &&
+			r.refusal <= maxRefusal, "%+v", r)
 		if ofKind[r.kind] == nil {
 			kinds = append(kinds, r.kind)
 		}
@@ -234,8 +225,7 @@ func reportFailover(t *testing.T, results []roundResult, rounds int) {
 		os.WriteFile(svg, []byte(bars.SVG()), 0o600))
 }
 
-// summarize returns a row of the table for some rounds, and how long the database, creates, and creates of the slowest
-// replica stalled at most, in seconds.
+// summarize returns a row of the table, and how long the database, creates and the slowest replica stalled, in s.
 func summarize(title string, rounds []roundResult) (row string, longest []float64) {
 	var sum roundResult
 	stalls := make([][]float64, 3)

@@ -24,12 +24,10 @@ import (
 
 const patroniNodes, patroniDatabase = 3, "postgres"
 
-// managed is a group of PostgreSQL servers that Patroni manages with one etcd, in strict synchronous mode: a commit is
-// acknowledged only once it is on a standby.
+// managed is a group of servers that Patroni manages with one etcd, and that acknowledge commits once on a standby.
 type managed struct{ nodes []*managedNode }
 
-// newManaged starts nodes, one of them the primary and one its synchronous standby. It returns a URL of all nodes. If
-// the test's process is killed, their servers keep running.
+// newManaged starts a primary and its standbys, which outlive a killed test. It returns a URL of all nodes.
 func newManaged(t *testing.T) (site, string) {
 	processtest.NeedPrograms(t, "patroni", "patroni", "etcd")
 	m, etcd, password := managed{}, startEtcd(t), rand.Text()
@@ -42,22 +40,17 @@ func newManaged(t *testing.T) (site, string) {
 	return m, postgrestest.DatabaseURL(password, strings.Join(addresses, ","), patroniDatabase)
 }
 
-// startEtcd starts etcd, and returns its address.
 func startEtcd(t *testing.T) string {
 	etcd, address := postgrestest.NewServer(t), processtest.Local(processtest.FreePort(t))
 	peers := "http://" + processtest.Local(processtest.FreePort(t))
 	etcd.Launch(etcd.Command("etcd", "--data-dir", "data", "--enable-v2",
 		"--listen-client-urls", "http://"+address, "--advertise-client-urls", "http://"+address,
 		"--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers, "--initial-cluster", "default="+peers),
-		func() error {
-			_, err := query(time.Second, http.MethodGet, address, "/health", "")
-			return err
-		})
+		func() error { _, err := query(time.Second, http.MethodGet, address, "/health", ""); return err })
 	return address
 }
 
-// faults returns the faults of nodes managed by Patroni. Unless a fault does so itself, restore thaws frozen nodes and
-// restarts killed ones.
+// faults returns the faults of nodes managed by Patroni, after which restore thaws and restarts them.
 func (m managed) faults(*providerdtest.Fleet) []fault {
 	return []fault{
 		{"Patroni: PostgreSQL killed", func(t *testing.T) { m.primary(t).signalPostgreSQL(syscall.SIGKILL) }},
@@ -122,8 +115,7 @@ func (m managed) switchOver(t *testing.T, primary *managedNode) {
 	})
 }
 
-// restore thaws and starts all nodes, and returns once one is the primary and the others follow it, one of them
-// synchronously.
+// restore thaws and starts all nodes. It returns once one is the primary and the others follow it, one synchronously.
 func (m managed) restore(t *testing.T) {
 	t.Helper()
 	for _, node := range m.nodes {
@@ -152,7 +144,6 @@ func (m managed) restore(t *testing.T) {
 	})
 }
 
-// await calls ready until it returns nil.
 func (m managed) await(t *testing.T, what string, ready func() error) {
 	t.Helper()
 	if err := processtest.Poll(ready); err != nil {
@@ -179,7 +170,6 @@ func (n *managedNode) members() ([]member, error) {
 	return status.Members, err
 }
 
-// query queries a REST API, which must respond with status 200.
 func query(timeout time.Duration, method, address, path, body string) (string, error) {
 	api := &providerdtest.Server{URL: "http://" + address}
 	status, text, err := api.Do(&http.Client{Timeout: timeout}, method, path, "", body, nil)
@@ -232,7 +222,6 @@ postgresql:
   remove_data_directory_on_diverged_timelines: true
 `
 
-// newManagedNode returns a node that is not yet started.
 func newManagedNode(t *testing.T, name, password, etcd string) *managedNode {
 	n := &managedNode{
 		Server: postgrestest.NewServer(t), name: name, password: password,
@@ -271,8 +260,7 @@ func (n *managedNode) Thaw() {
 	n.Server.Thaw()
 }
 
-// signalPostgreSQL sends a signal to all processes of PostgreSQL, which are not children of Patroni. The PID file of a
-// killed server is stale.
+// signalPostgreSQL signals all processes of PostgreSQL, which are not Patroni's children. A killed one's PID is stale.
 func (n *managedNode) signalPostgreSQL(signal syscall.Signal) {
 	pid := n.PIDFile()[0]
 	dir, _ := os.Readlink(filepath.Join("/proc", pid, "cwd"))

@@ -33,7 +33,6 @@ type pair struct {
 	isAsynchronous bool
 }
 
-// newPair starts a pair with an empty database, and returns its URL.
 func newPair(t *testing.T) (site, string) {
 	t.Helper()
 	return pairWith(t, postgrestest.NewCluster(t), false)
@@ -79,23 +78,17 @@ func (p *pair) promote(t *testing.T) {
 	p.toPrimary, p.toStandby = p.toStandby, p.toPrimary
 }
 
-// restore replaces the old primary with a new standby.
 func (p *pair) restore(t *testing.T) {
 	t.Helper()
 	p.standby.Close()
 	p.addStandby(t)
 }
 
-// current returns the URL of the database on the primary.
 func (p *pair) current(*testing.T) string { return p.primary.URL(p.database) }
 
-// faults returns the faults of a pair.
 func (p *pair) faults(fleet *providerdtest.Fleet) []fault {
 	return []fault{
-		{"primary killed", func(t *testing.T) {
-			p.primary.Kill()
-			p.promote(t)
-		}},
+		{"primary killed", func(t *testing.T) { p.primary.Kill(); p.promote(t) }},
 		{"primary frozen, and thawed later", func(t *testing.T) {
 			p.primary.Freeze()
 			<-time.After(noticeTime)
@@ -137,8 +130,7 @@ func (p *pair) faults(fleet *providerdtest.Fleet) []fault {
 	}
 }
 
-// loseCommits ends commits while the standby is stopped, then promotes the standby: what they stored on the primary
-// only is lost, although the primary keeps running.
+// loseCommits ends commits while the standby is stopped, and promotes it, which loses what they stored on the primary.
 func (p *pair) loseCommits(function string) func(t *testing.T) {
 	return func(t *testing.T) {
 		t.Helper()
@@ -187,10 +179,7 @@ func newProxy(t *testing.T) *proxy {
 	t.Helper()
 	listener := processtest.Try(net.Listen("tcp", "127.0.0.1:0")).Must(t)
 	p := &proxy{Listener: listener}
-	t.Cleanup(func() {
-		_ = listener.Close()
-		p.redirect("")
-	})
+	t.Cleanup(func() { _ = listener.Close(); p.redirect("") })
 	go func() {
 		for {
 			client, err := listener.Accept()
@@ -213,7 +202,6 @@ func (p *proxy) redirect(target string) {
 	p.open, p.target = nil, target
 }
 
-// join connects a client to the server.
 func (p *proxy) join(client net.Conn) {
 	server, err := p.dial(client)
 	if err != nil {
@@ -224,7 +212,6 @@ func (p *proxy) join(client net.Conn) {
 	p.copy(client, server)
 }
 
-// dial connects to the server and registers both connections.
 func (p *proxy) dial(client net.Conn) (net.Conn, error) {
 	p.passing.RLock()
 	defer p.passing.RUnlock()
@@ -238,7 +225,6 @@ func (p *proxy) dial(client net.Conn) (net.Conn, error) {
 	return server, nil
 }
 
-// copy forwards data until either connection is closed.
 func (p *proxy) copy(to, from net.Conn) {
 	defer func() { _, _ = to.Close(), from.Close() }()
 	for buffer := make([]byte, 32<<10); ; {

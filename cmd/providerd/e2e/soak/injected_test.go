@@ -6,10 +6,11 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"example.com/providerd/store/storetest/processtest"
 )
 
-// TestSoakFindsInjectedLeaks loads a program that leaks memory, goroutines and descriptors. No measure may be judged
-// flat.
+// TestSoakFindsInjectedLeaks loads a program that leaks memory, goroutines and descriptors. No measure may be flat.
 func TestSoakFindsInjectedLeaks(t *testing.T) {
 	t.Setenv(leakVariable, "1")
 	s := startSoak(t, os.Args[0], time.Second)
@@ -21,8 +22,6 @@ func TestSoakFindsInjectedLeaks(t *testing.T) {
 	for _, m := range soakMeasures() {
 		found := m.judge(s.processes()[0])
 		t.Logf("%s: %+v", m.name, found)
-		if found.isFlat() {
-			t.Errorf("%s: the leak was not found", m.name)
-		}
+		processtest.Expect(t, !found.isFlat(), "%s: the leak was not found", m.name)
 	}
 }

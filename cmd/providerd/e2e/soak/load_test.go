@@ -63,7 +63,6 @@ func (s *soak) load(t *testing.T, trusted *x509.CertPool) *providerdtest.Load {
 	})
 }
 
-// withoutToken removes the token from requests.
 type withoutToken struct{ *http.Client }
 
 // Do sends a request.
@@ -72,7 +71,6 @@ func (w withoutToken) Do(request *http.Request) (*http.Response, error) {
 	return w.Client.Do(request)
 }
 
-// soakCaller is a client that uses the SDK.
 type soakCaller struct {
 	soak        *soak
 	number      int
@@ -83,7 +81,6 @@ type soakCaller struct {
 	last *client.OAuth2Provider
 }
 
-// record counts a response, and reports whether it is the expected one.
 func (c *soakCaller) record(kind, key string, err error) bool {
 	if err != nil {
 		c.soak.Fail(kind+" "+key, err)
@@ -142,7 +139,6 @@ func (c *soakCaller) createDirectory(ctx context.Context, key string) {
 	}
 }
 
-// replay repeats the last create.
 func (c *soakCaller) replay(ctx context.Context) {
 	replayed := false
 	record, err := c.providers.CreateOAuth2(ctx, oauth2Create(c.last.Name),
@@ -153,7 +149,6 @@ func (c *soakCaller) replay(ctx context.Context) {
 	c.record("replays", c.last.Name, err)
 }
 
-// refuse sends a create that must be refused with a type of problem.
 func (c *soakCaller) refuse(
 	ctx context.Context, from *client.Providers, problem error, request client.OAuth2ProviderRequest, key string,
 ) {
@@ -166,7 +161,6 @@ func (c *soakCaller) refuse(
 	c.record("refused as "+strings.TrimPrefix(problem.Error(), "refused: /problems/"), key, err)
 }
 
-// oauth2Create and directoryCreate return requests with only the required fields.
 func oauth2Create(name string) client.OAuth2ProviderRequest {
 	return client.OAuth2ProviderRequest{
 		Name: name, AuthorizationFlow: uuid.MustParse("3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"),

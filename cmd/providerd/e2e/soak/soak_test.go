@@ -55,8 +55,7 @@ func leak() {
 	}
 }
 
-// TestSoak runs a server under steady load through operations and faults. No create may fail, each must be stored once,
-// and no resource of a process may grow with the creates.
+// TestSoak runs a server under load through operations and faults: each create is stored once, and no resource grows.
 func TestSoak(t *testing.T) {
 	t.Parallel()
 	length := time.Duration(processtest.ProofSize(t, "soak", 16)) * time.Second
@@ -171,7 +170,6 @@ func (s *soak) start(t *testing.T) {
 	processtest.Must(t, err, writer.Close())
 }
 
-// stop stops the server, and waits for the end of its log.
 func (s *soak) stop(t *testing.T) {
 	t.Helper()
 	s.process.Stop(t)
@@ -183,9 +181,8 @@ func (s *soak) restart(t *testing.T) {
 	s.stop(t)
 	completed := int(s.requests.Load())
 	s.firstLog = s.log.count
-	if s.log.err != nil || s.firstLog.Requests+s.firstLog.Dropped < completed || s.firstLog.Notes == 0 {
-		t.Errorf("%d requests were completed, and the log has %+v, %v", completed, s.firstLog, s.log.err)
-	}
+	processtest.Expect(t, s.log.err == nil && s.firstLog.Requests+s.firstLog.Dropped >= completed && s.firstLog.Notes != 0,
+		"%d requests were completed, and the log has %+v, %v", completed, s.firstLog, s.log.err)
 	s.start(t)
 	processtest.WaitUntil(t, "the watch samples the new process", func() bool { return s.dropped() == 0 })
 }
@@ -197,19 +194,16 @@ func (s *soak) command(ctx context.Context, words ...string) *exec.Cmd {
 	return command
 }
 
-// operate runs a command, and logs its output.
 func (s *soak) operate(t *testing.T, arguments ...string) {
 	t.Helper()
 	t.Log(processtest.Run(t, s.command(t.Context(), arguments...)))
 }
 
-// awaitDroppedLines waits until some lines of the log are dropped.
 func (s *soak) awaitDroppedLines(t *testing.T) {
 	t.Helper()
 	processtest.WaitUntil(t, "log lines are dropped", func() bool { return s.dropped() >= 100 })
 }
 
-// pipedLog is the log of a server, read from a pipe.
 type pipedLog struct {
 	pipe *os.File
 	// reading is held while reading, or to block the reader.

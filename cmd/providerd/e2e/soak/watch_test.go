@@ -3,9 +3,7 @@
 package soak_test
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -42,7 +40,6 @@ func (s *soak) watch(interval time.Duration) *providerdtest.Load {
 	})
 }
 
-// processes returns the samples by process.
 func (s *soak) processes() (processes [][]soakSample) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -56,7 +53,6 @@ func (s *soak) processes() (processes [][]soakSample) {
 	return processes
 }
 
-// dropped returns how many log lines the current process has dropped.
 func (s *soak) dropped() float64 {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -67,18 +63,12 @@ func (s *soak) dropped() float64 {
 }
 
 func (s *soak) sample() (soakSample, error) {
-	response, err := (&http.Client{Timeout: processtest.Timeout}).Get("http://" + s.ops + "/metrics")
-	if err != nil {
-		return nil, err
+	ops, client := &providerdtest.Server{URL: "http://" + s.ops}, &http.Client{Timeout: processtest.Timeout}
+	status, text, err := ops.Do(client, http.MethodGet, "/metrics", "", "", nil)
+	if err != nil || status != http.StatusOK {
+		return nil, fmt.Errorf("status is %d, %w", status, err)
 	}
-	text, err := io.ReadAll(response.Body)
-	if err := errors.Join(err, response.Body.Close()); err != nil {
-		return nil, err
-	}
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("status is %d", response.StatusCode)
-	}
-	values, err := providerdtest.ParseSeries(string(text))
+	values, err := providerdtest.ParseSeries(text)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +81,6 @@ func (s *soak) sample() (soakSample, error) {
 	return values, nil
 }
 
-// sizeOf returns the size of a file, or 0 if it does not exist.
 func (s *soak) sizeOf(name string) float64 {
 	info, err := os.Stat(filepath.Join(s.dir, name))
 	if err != nil {
@@ -150,33 +139,27 @@ func valuesOf(samples []soakSample, value string) (values []float64) {
 	return values
 }
 
-// minJudgedTime is how many seconds a process must run to be judged. In an ordinary run, that is only the first process:
-// after the restart, callers need seconds to reconnect.
+// minJudgedTime is how many seconds a process must run to be judged: after the restart, callers need time to reconnect.
 const minJudgedTime = 10
 
 // report checks that nothing grew, and writes the resources that the server used in a whole run.
 func (s *soak) report(t *testing.T, isWhole bool) {
 	processes, processor, requests := s.processes(), 0.0, 0.0
-	if len(processes) != 2 {
-		t.Fatalf("sampled %d processes, want 2", len(processes))
-	}
+	processtest.Require(t, len(processes) == 2, "sampled %d processes, want 2", len(processes))
 	for i, samples := range processes {
 		first, last := samples[0], samples[len(samples)-1]
 		processor += last[processorSeries] - first[processorSeries]
 		requests += last["requests"] - first["requests"]
 		// Memory always grows until the first garbage collection under load.
 		const collections = "go_gc_duration_seconds_count"
-		warm := slices.IndexFunc(samples, func(sample soakSample) bool {
-			return sample[collections] > first[collections]
-		})
+		warm := slices.IndexFunc(samples, func(sample soakSample) bool { return sample[collections] > first[collections] })
 		samples = samples[max(warm, 0):]
 		if last["seconds"]-samples[0]["seconds"] < minJudgedTime {
 			continue
 		}
 		for _, m := range soakMeasures() {
-			if found := m.judge(samples); !found.isFlat() {
-				t.Errorf("process %d: %s: %+v", i+1, m.name, found)
-			}
+			found := m.judge(samples)
+			processtest.Expect(t, found.isFlat(), "process %d: %s: %+v", i+1, m.name, found)
 		}
 	}
 	all, database, stored := slices.Concat(processes...), s.sizeOf("data/providerd.db"), len(s.Creates)
