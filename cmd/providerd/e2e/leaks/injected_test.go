@@ -32,12 +32,10 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
-// TestGateFindsInjectedLeaks searches the program with all injected leaks or, in the proof "leaks", with one at a time.
-// The gate must find every leak in its place.
+// TestGateFindsInjectedLeaks injects all leaks at once or, in the proof "leaks", each alone. The gate must find them.
 func TestGateFindsInjectedLeaks(t *testing.T) {
 	t.Parallel()
-	size := processtest.ProofSize(t, "leaks", len(leaks()))
-	for injected := range slices.Chunk(leaks(), size) {
+	for injected := range slices.Chunk(leaks(), processtest.ProofSize(t, "leaks", len(leaks()))) {
 		t.Run(injected[0].finding, func(t *testing.T) {
 			t.Parallel()
 			s := newSearch(t)
@@ -51,9 +49,8 @@ func TestGateFindsInjectedLeaks(t *testing.T) {
 			s.overSQLite()
 			for _, leak := range leaks() {
 				isFound := slices.ContainsFunc(s.leaks, regexp.MustCompile(leak.finding).MatchString)
-				if isInjected := strings.Contains(variable, leak.finding+"\n"); isFound != isInjected {
-					t.Errorf("%s: found is %v, injected is %v", leak.finding, isFound, isInjected)
-				}
+				isInjected := strings.Contains(variable, leak.finding+"\n")
+				processtest.Expect(t, isFound == isInjected, "%s: found is %v, injected is %v", leak.finding, isFound, isInjected)
 			}
 			t.Logf("found %d injected leaks in %d places", len(injected), s.places)
 		})
@@ -129,8 +126,8 @@ func query(o *occasion) string { return o.request.URL.RawQuery }
 func state(o *occasion) string { return o.request.Header.Get("Tracestate") }
 
 func digest(o *occasion) string {
-	sum := sha256.Sum256([]byte(o.input))
-	return string(sum[:])
+	digest := sha256.Sum256([]byte(o.input))
+	return string(digest[:])
 }
 
 func masterKey(*occasion) string { return string(must(os.ReadFile("data/keyset.json"))) }
@@ -195,7 +192,6 @@ func toEveryone(*occasion, string) { check(os.Chmod("backup.db", 0o644)) }
 // leaksVariable has the findings of the leaks that a program has, each followed by a line feed.
 const leaksVariable = "INJECTED_LEAKS"
 
-// leaking is the leaks of a program.
 type leaking []leak
 
 // runLeaking runs the program with the leaks that the variable names.

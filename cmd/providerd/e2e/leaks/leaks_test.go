@@ -40,8 +40,7 @@ func TestNothingLeaks(t *testing.T) {
 	s.report()
 }
 
-// TestNothingLeaksOverPostgreSQL also scans the files and the log of the database server, and the process list. It
-// uses the other log format, since formats do not depend on the database.
+// TestNothingLeaksOverPostgreSQL also scans the database server's files and log, and the list of processes.
 func TestNothingLeaksOverPostgreSQL(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
@@ -59,8 +58,7 @@ func TestNothingLeaksOverPostgreSQL(t *testing.T) {
 	s.report()
 }
 
-// search exercises everything that a program does, with canaries as secrets, and searches for them in what leaves the
-// program or reaches the disk.
+// search uses all of a program, with canaries as secrets, and searches what leaves the program or reaches the disk.
 type search struct {
 	// traces are the plain and encoded forms of canaries by name.
 	traces map[string][][]byte
@@ -98,8 +96,7 @@ func (s *search) report() {
 	s.t.Logf("scanned %d places for %d secrets, %d hits", s.places, len(s.traces), len(s.leaks))
 }
 
-// overSQLite searches everything over the default database, a backup and what is restored from it. Only the owner may be
-// able to read these.
+// overSQLite searches everything over the default database, a backup and a restored one, which are the owner's only.
 func (s *search) overSQLite() {
 	s.keyset = filepath.Join(s.dir, "data", "keyset.json")
 	s.session("text")
@@ -147,8 +144,7 @@ func (s *search) scanWritten() {
 	s.scanFiles(s.dir)
 }
 
-// learn adds the tokens and keys that the program generated as canaries, and scans what every user of the machine can
-// see of the server.
+// learn adds generated tokens and keys as canaries, and scans what every user of the machine can see of the server.
 func (s *search) learn() {
 	if _, err := os.Stat(filepath.Join(s.dir, "data", "initial-token")); err == nil {
 		s.initial = providerdtest.Token(s.t, s.dir)
@@ -163,17 +159,14 @@ func (s *search) learn() {
 	}
 }
 
-// fresh returns a new canary.
 func (s *search) fresh(name string) string {
 	text := "canary" + rand.Text()
 	s.canary(name, text)
 	return text
 }
 
-// run runs a command and returns its output.
 func (s *search) run(arguments ...string) string { return s.runWithInput("", arguments...) }
 
-// runWithInput is run with standard input.
 func (s *search) runWithInput(input string, arguments ...string) string {
 	command := providerdtest.Command(s.t.Context(), s.dir, slices.Concat([]string{
 		"PROVIDERD_TOKEN=" + s.initial, "PROVIDERD_KEYSET=" + s.keyset, "PROVIDERD_FROM=sqlite:data/providerd.db",
@@ -206,7 +199,6 @@ func (s *search) expect(what, text, want string) {
 // anyStatus is a status that is not checked.
 const anyStatus = 0
 
-// post sends a create, whose response must have a status.
 func (s *search) post(status int, path, token, body string, header ...string) {
 	s.send(status, http.MethodPost, path, token, body, header...)
 }
@@ -272,8 +264,7 @@ func (s *search) scan(place string, content []byte, allowed ...string) {
 	}
 }
 
-// scanFiles scans the files below a directory and their names. The token file may hold its token, and the keyset file
-// master keys.
+// scanFiles scans files and their names. The token file may hold its token, and the keyset file master keys.
 func (s *search) scanFiles(dir string) {
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {

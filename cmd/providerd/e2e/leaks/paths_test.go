@@ -19,7 +19,6 @@ import (
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// oauth2Body returns a create with a canary as its secret.
 func (s *search) oauth2Body(name, clientID string) string {
 	return s.body(map[string]any{
 		"name": name, "authorization_flow": "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01", "client_id": clientID,
@@ -47,8 +46,7 @@ func (s *search) body(members map[string]any) string {
 	return string(text)
 }
 
-// creates sends secrets in creates with every outcome: created, replayed, refused for the key, and refused for the
-// client_id. Before each, it validates the create.
+// creates sends secrets in creates with every outcome, each validated first.
 func (s *search) creates() {
 	run := rand.Text()[:10]
 	// The first record has pk 1 and a kind that an application can be linked to.
@@ -74,7 +72,6 @@ func (s *search) creates() {
 	}
 }
 
-// refusals sends secrets that are refused for every reason.
 func (s *search) refusals() {
 	secret := s.fresh("refused secret")
 	q := strconv.Quote(secret)
@@ -111,8 +108,7 @@ func (s *search) refusals() {
 		"Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "Tracestate", "x="+secret)
 }
 
-// wrongTokens sends valid tokens in wrong places and invalid tokens in the right place, until the address is rate
-// limited.
+// wrongTokens sends valid tokens in wrong places, and invalid ones in the right place until the rate limit.
 func (s *search) wrongTokens() {
 	s.post(401, providerdtest.OAuth2Path+"?access_token="+s.initial, "", "{}")
 	s.post(400, providerdtest.OAuth2Path+"?access_token="+s.initial, s.initial, "{}")
@@ -127,7 +123,6 @@ func (s *search) wrongTokens() {
 	s.post(429, providerdtest.OAuth2Path, mistyped, "{}")
 }
 
-// pages fetches everything that is served without a token, and the ops listener.
 func (s *search) pages() {
 	for _, path := range []string{
 		"/healthz", "/readyz", "/openapi.json", "/openapi.yaml", "/problems/unauthorized", "/problems/validation-failed",
@@ -270,7 +265,6 @@ func (s *search) applies() {
 	s.expect("a plan", s.stderr, "1 updated")
 }
 
-// newToken creates a token that allows operations.
 func (s *search) newToken(name string, operations ...string) string {
 	arguments := []string{"token", "create", "--name", name}
 	for _, operation := range operations {
@@ -281,7 +275,6 @@ func (s *search) newToken(name string, operations ...string) string {
 	return text
 }
 
-// learnKeys adds the master keys and the data keys.
 func (s *search) learnKeys() {
 	driver, source := "sqlite3", filepath.Join(s.dir, "data", "providerd.db")
 	if s.databaseURL != "" {

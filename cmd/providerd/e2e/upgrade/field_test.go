@@ -20,7 +20,6 @@ import (
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// TestMain also runs the test binary as providerd.
 func TestMain(m *testing.M) { providerdtest.Main(m) }
 
 // furtherMigration returns the files of a migration with a statement, by path.
@@ -48,20 +47,16 @@ func build(t *testing.T, files map[string]string) string {
 	processtest.Must(t, err, os.WriteFile(file, overlay, 0o600))
 	newer := providerdtest.Build(t, "-overlay", file)
 	versions := processtest.Run(t, as(newer, providerdtest.Command(t.Context(), "", "version")))
-	if !strings.Contains(versions, "schema version 99999 (SQLite), 99999 (PostgreSQL)") {
-		t.Fatalf("the newer program has %s", versions)
-	}
+	processtest.Contains(t, versions, "schema version 99999 (SQLite), 99999 (PostgreSQL)")
 	return newer
 }
 
-// as returns a command that a program runs.
 func as(program string, command *exec.Cmd) *exec.Cmd {
 	command.Path = program
 	return command
 }
 
-// buildWithField returns a program with a further field, "later" of an OAuth2 provider, with the default "always". It is
-// added as the README of the server says.
+// buildWithField returns a program with a further OAuth2 field, "later", added as the README of the server says.
 func buildWithField(t *testing.T) string {
 	files := furtherMigration("SELECT 1")
 	files["store/postgres/migrations/99999_later.sql"] += "UPDATE schema_support SET oldest_level = 99999;\n"
@@ -70,9 +65,7 @@ func buildWithField(t *testing.T) string {
 		if !isChanged {
 			text = providerdtest.ReadFile(t, path)
 		}
-		if !strings.Contains(text, before) {
-			t.Fatalf("%s does not contain %q", path, before)
-		}
+		processtest.Require(t, strings.Contains(text, before), "%s does not contain %q", path, before)
 		files[path] = strings.ReplaceAll(text, before, line+before)
 	}
 	insert("openapi.yaml", "        later: {type: string, pattern: '^[^\\x00]*$'}\n", "        issuer_mode:\n")
@@ -91,8 +84,7 @@ func buildWithField(t *testing.T) string {
 			"-o", generated, document)
 		command.Dir = providerdtest.Path(t, ".")
 		processtest.Run(t, command)
-		text := processtest.Try(os.ReadFile(generated)).Must(t)
-		files["gen/"+name+"/"+name+".gen.go"] = string(text)
+		files["gen/"+name+"/"+name+".gen.go"] = string(processtest.Try(os.ReadFile(generated)).Must(t))
 	}
 	files["gen/contract/openapi.gen.yaml"] = files["openapi.yaml"]
 	return build(t, files)
@@ -156,7 +148,7 @@ func testRecordsBeforeAField(t *testing.T, newer, url string) {
 		if create.path == providerdtest.OAuth2Path {
 			create.record["later"] = "always"
 		}
-		processtest.Equal(t, post(http.StatusCreated, create.path, create.body, create.key), create.record, "record of a retry")
+		processtest.Equal(t, post(http.StatusCreated, create.path, create.body, create.key), create.record, "retry")
 	}
 	post(http.StatusCreated, providerdtest.OAuth2Path, always+required+`}`, "a")
 	post(http.StatusUnprocessableEntity, providerdtest.OAuth2Path, strings.Replace(always, "always", "once", 1)+required+`}`, "a")

@@ -91,7 +91,6 @@ func applyEach(t *testing.T, db *sql.DB, provider *goose.Provider, dialect goose
 	return ""
 }
 
-// insertOld inserts a keyset and a record, at a time.
 func insertOld(t *testing.T, db *sql.DB, at string) {
 	for _, statement := range []string{
 		"INSERT INTO keyset (pk, version, database_id, secret_keys, digest_key) VALUES (1, $1, $1, $1, $1)",

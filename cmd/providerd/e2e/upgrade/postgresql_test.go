@@ -96,7 +96,6 @@ func TestMovedPostgreSQL(t *testing.T) {
 	}
 }
 
-// database returns the name of the database.
 func (m *moved) database() string { return path.Base(strings.Split(m.URL, "?")[0]) }
 
 // refusal is what serve and doctor say of a database that was not copied as the manual says.
@@ -104,8 +103,7 @@ func refusal(sign string) string {
 	return sign + ": the database was not copied completely; follow the manual's page on upgrading, with an empty database"
 }
 
-// TestWrongMoves copies a database in ways that the manual does not describe. Each fails whole, or the servers and
-// doctor refuse what it has left.
+// TestWrongMoves copies a database in undocumented ways. Each fails whole, or servers and doctor refuse the result.
 func TestWrongMoves(t *testing.T) {
 	t.Parallel()
 	primary, m := newMoved(t)
@@ -152,7 +150,6 @@ func TestWrongMoves(t *testing.T) {
 	}
 }
 
-// upgradingPage is the page of the manual about upgrades.
 const upgradingPage = "upgrading.md"
 
 // newerPrograms returns the directory of the programs of the newest PostgreSQL that providerd is tested with.
@@ -163,7 +160,6 @@ func newerPrograms(t *testing.T) string {
 	return programs
 }
 
-// moved is a database that is moved to another server, with its replicas.
 type moved struct {
 	*providerdtest.Fleet
 	journal *providerdtest.Journal
@@ -171,7 +167,6 @@ type moved struct {
 	last int64
 }
 
-// follow appends the new lines of the log to a file.
 func (m *moved) follow(t *testing.T) (file string) {
 	t.Helper()
 	file = filepath.Join(m.Dir, "followed.jsonl")
@@ -205,8 +200,7 @@ func (m *moved) shell(t *testing.T, commands, url string) {
 	}
 }
 
-// check checks that the database has exactly the acknowledged records, no pk of the old one is assigned again, and the
-// log, from the first line on, agrees with it.
+// check checks that exactly the acknowledged records are stored, no pk is assigned again, and the log agrees.
 func (m *moved) check(t *testing.T) {
 	t.Helper()
 	file := m.follow(t)
@@ -216,15 +210,13 @@ func (m *moved) check(t *testing.T) {
 	m.journal.Compare(t, m.Stored(t, m.URL))
 	owners := map[int64]string{m.last: "a deleted provider"}
 	for name, record := range m.journal.Creates {
-		if owner, isTaken := owners[record.PK]; isTaken {
-			t.Errorf("pk %d is that of %s and %s", record.PK, owner, name)
-		}
+		owner, isTaken := owners[record.PK]
+		processtest.Expect(t, !isTaken, "pk %d is that of %s and %s", record.PK, owner, name)
 		owners[record.PK] = name
 	}
 }
 
-// TestReplicatedUpgrade moves a database by logical replication, as the manual says, while callers repeat their creates
-// until they are acknowledged.
+// TestReplicatedUpgrade moves a database by logical replication, as the manual says, while callers send creates.
 func TestReplicatedUpgrade(t *testing.T) {
 	t.Parallel()
 	for version, programs := range map[string]string{"same": postgrestest.Programs(t), "newer": newerPrograms(t)} {

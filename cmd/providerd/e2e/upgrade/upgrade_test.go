@@ -21,8 +21,7 @@ import (
 // headings is how many lines a list has before its records.
 const headings = 1
 
-// buildNewer returns a program of this tree with a further migration. Over PostgreSQL, either build can use the
-// database of the other.
+// buildNewer returns a program with a further migration. Over PostgreSQL, either build can use the other's database.
 func buildNewer(t *testing.T) string {
 	t.Helper()
 	return build(t, furtherMigration("CREATE TABLE later (pk integer PRIMARY KEY)"))
@@ -110,8 +109,7 @@ func TestChangesDuringUpgrade(t *testing.T) {
 	f := providerdtest.StartFleet(t, postgrestest.NewCluster(t).CreateDatabase(t), 2)
 	created := map[string]providerdtest.Record{}
 	for _, name := range []string{"updated", "deleted"} {
-		record := processtest.Try(providerdtest.ErrorUnlessCreated(f.Create(0, name, ""))).Must(t)
-		created[name] = record
+		created[name] = processtest.Try(providerdtest.ErrorUnlessCreated(f.Create(0, name, ""))).Must(t)
 	}
 	command := func(words ...string) *exec.Cmd { return f.Command(t.Context(), words...) }
 	runNewer := func(words ...string) string { return processtest.Run(t, as(newer, command(words...))) }
@@ -126,9 +124,7 @@ func TestChangesDuringUpgrade(t *testing.T) {
 		}
 	}
 	again, err := providerdtest.ErrorUnlessCreated(f.Create(1, "deleted", ""))
-	if err != nil || again.PK == created["deleted"].PK {
-		t.Errorf("created again as %v, %v", again, err)
-	}
+	processtest.Expect(t, err == nil && again.PK != created["deleted"].PK, "created again as %v, %v", again, err)
 	processtest.Contains(t, f.RunCommand(t, "provider", "show", fmt.Sprint(created["updated"].PK)), "/callback")
 	f.RunCommand(t, "audit")
 	runNewer("provider", "delete", fmt.Sprint(again.PK), "--yes")
