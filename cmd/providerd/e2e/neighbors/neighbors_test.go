@@ -39,7 +39,7 @@ type counts struct{ acknowledged, lost, doubled, refused int }
 
 // TestNeighbors tries each neighbor, one after the other, and replaces its row of the manual.
 func TestNeighbors(t *testing.T) {
-	for _, of := range [][]neighbor{replicators(), proxies(t.TempDir()), readers(), copiers(), poolers(), authorizers(), managers()} {
+	for _, of := range [][]neighbor{replicators(), proxies(t.TempDir()), readers(), copiers(), poolers(), collectors(), authorizers(), managers()} {
 		for _, n := range of {
 			t.Run(n.name, func(t *testing.T) {
 				version, c := n.try(t)
@@ -73,6 +73,8 @@ type load struct {
 	*providerdtest.Journal
 	*providerdtest.Load
 	refused atomic.Int64
+	// slowest is how long the slowest create of each caller took.
+	slowest [callers]time.Duration
 }
 
 const callers = 16
@@ -82,7 +84,8 @@ func start(t *testing.T, of func(caller int) *providerdtest.Server) *load {
 	t.Helper()
 	l, client := &load{Journal: providerdtest.NewJournal()}, newClient(t)
 	l.Load = providerdtest.StartLoad(callers, func(caller, n int) bool {
-		name := fmt.Sprintf("%d-%d", caller, n)
+		name, begun := fmt.Sprintf("%d-%d", caller, n), time.Now()
+		defer func() { l.slowest[caller] = max(l.slowest[caller], time.Since(begun)) }()
 		if caller%2 == 0 {
 			l.sendOnce(client, of(caller), name)
 			return true
