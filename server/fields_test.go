@@ -235,9 +235,8 @@ func nameField() field {
 	return textField(field{
 		name: "name", required: true,
 		accepts: []any{"a", " a ", "\n.", strings.Repeat("é", 5000), "\u00a0a", "\ufeff.", "\u200b\u0301", "\u2764\ufe0f", "👩\u200d💻"},
-		refuses: slices.Concat(refused("empty", ""), refused("nul", " \x00", "\u200b\x00"), refused("blank",
-			" ", "\t\n\f\r \v\u0085\u00a0", "\u2003", "\ufeff", "\u200b \u200d", "\u00ad", "\u2060\u202e", "\u3164", "\u2800", "\ufe0f", "\U000e0041",
-			"\x7f", "\x1b")),
+		refuses: slices.Concat(refused("empty", ""), refused("nul", " \x00", "\u200b\x00"), refused("blank", " ", "\x7f",
+			"\x1b", "\t\n\f\r \v\u0085\u00a0", "\u2003", "\ufeff", "\u200b \u200d", "\u00ad", "\u2060\u202e", "\u3164", "\u2800", "\ufe0f", "\U000e0041")),
 	})
 }
 
@@ -281,10 +280,8 @@ func enumField(name string, values ...string) field {
 }
 
 func booleanField(name string, byDefault bool) field {
-	return field{
-		name: name, absent: byDefault, accepts: []any{true, false},
-		refuses: append(wrongTypes("boolean"), refused("type", "true", 1)...),
-	}
+	refuses := append(wrongTypes("boolean"), refused("type", "true", 1)...)
+	return field{name: name, absent: byDefault, accepts: []any{true, false}, refuses: refuses}
 }
 
 func durationField(name, byDefault string) field {

@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -285,29 +284,5 @@ func TestBlocksOfTheREADMEAreRun(t *testing.T) {
 	}
 	if !regexp.MustCompile("```text\n1 \\w{40} \\*{8}\n```").Match(readme) || len(blocks) < 3 {
 		t.Error("the README lacks the output of its first block, or the other blocks")
-	}
-}
-
-// The constants match the server's index of problems.
-func TestProblemTypesMatchServer(t *testing.T) {
-	t.Parallel()
-	source, err := os.ReadFile("refusal.go")
-	processtest.Must(t, err)
-	baseURL, _ := startServer(t)
-	response, err := http.Get(baseURL + "/problems/")
-	processtest.Must(t, err)
-	defer func() { _ = response.Body.Close() }()
-	page, err := io.ReadAll(response.Body)
-	processtest.Must(t, err)
-	types := func(pattern string, text []byte) (found []string) {
-		for _, match := range regexp.MustCompile(pattern).FindAllSubmatch(text, -1) {
-			found = append(found, string(match[1]))
-		}
-		slices.Sort(found)
-		return found
-	}
-	declared, served := types(`"(/problems/[^"]+)"`, source), types(`href="(/problems/[^"]+)"`, page)
-	if !slices.Equal(declared, served) {
-		t.Errorf("the server has the problems %q, the SDK %q", served, declared)
 	}
 }

@@ -5,8 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -165,5 +170,29 @@ func TestSecretsAreMarshaledUnmasked(t *testing.T) {
 		if err == nil || strings.Contains(err.Error(), secretText) || strings.Contains(err.Error(), "12345") {
 			t.Errorf("%s: error is %v", text, err)
 		}
+	}
+}
+
+// The constants match the server's index of problems.
+func TestProblemTypesMatchServer(t *testing.T) {
+	t.Parallel()
+	source, err := os.ReadFile("refusal.go")
+	processtest.Must(t, err)
+	baseURL, _ := startServer(t)
+	response, err := http.Get(baseURL + "/problems/")
+	processtest.Must(t, err)
+	defer func() { _ = response.Body.Close() }()
+	page, err := io.ReadAll(response.Body)
+	processtest.Must(t, err)
+	types := func(pattern string, text []byte) (found []string) {
+		for _, match := range regexp.MustCompile(pattern).FindAllSubmatch(text, -1) {
+			found = append(found, string(match[1]))
+		}
+		slices.Sort(found)
+		return found
+	}
+	declared, served := types(`"(/problems/[^"]+)"`, source), types(`href="(/problems/[^"]+)"`, page)
+	if !slices.Equal(declared, served) {
+		t.Errorf("the server has the problems %q, the SDK %q", served, declared)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -14,7 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"gorm.io/gorm"
 
@@ -281,33 +279,4 @@ func TestRestoreRechecksBeforeReplacing(t *testing.T) {
 		t.Errorf("found %v, want %v", got, want)
 	}
 	opened.close(t)
-}
-
-// Statements that no connection has prepared yet wait for a connection only, in transactions and outside of them.
-func TestReadsDoNotWaitForEachOther(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	ended := make(chan error)
-	const callers, rounds = 16, 200
-	for round := range rounds {
-		text := fmt.Sprintf("SELECT count(*) + %d FROM entries", round)
-		for caller := range callers {
-			go func() {
-				if caller%2 == 0 {
-					ended <- r.Reader().WithContext(t.Context()).Exec(text).Error
-				} else {
-					ended <- r.Read(t.Context(), executing(text))
-				}
-			}()
-		}
-		for range callers {
-			select {
-			case err := <-ended:
-				processtest.Must(t, err)
-			case <-time.After(processtest.Timeout):
-				t.Fatalf("round %d: a read has not ended", round)
-			}
-		}
-	}
-	r.close(t)
 }

@@ -19,8 +19,8 @@ import (
 // ApplicationID is the application_id in the header of providerd's databases ("pvdd" in ASCII).
 const ApplicationID = 0x70766464
 
-// Header is what a database file shows without SQLite: whether there is nothing in it, and whether it has no second page,
-// and so no tables.
+// Header is what a database file shows without SQLite: whether there is nothing in it, and whether it has one page, and
+// so no tables.
 type Header struct{ IsBlank, IsOnePage bool }
 
 // ReadHeader reads the header of a database file, and so changes nothing. It returns database.ErrForeign for a database
