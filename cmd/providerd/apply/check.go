@@ -94,8 +94,10 @@ func remedyInYAML(entry manifest.Entry, pointer string) string {
 	text, isText := value.(string)
 	_, isNumber := value.(float64)
 	remedy := map[string]string{
-		"/pk":     " The server chooses it; `id` identifies the entry.",
-		"/scopes": " Write all scopes as one string, such as users.write groups.write.",
+		"/pk":            " The server chooses it; `id` identifies the entry.",
+		"/scopes":        " Write all scopes as one string, such as users.write groups.write.",
+		"/redirect_uris": " Write a list of URIs.",
+		"/client_secret": " Quote it, or write a reference such as ${NAME} or ${file:PATH}.",
 	}[pointer]
 	isForeign := slices.Contains([]string{"/secret", "/redirectURIs", "/public"}, pointer)
 	switch {
