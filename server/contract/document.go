@@ -112,10 +112,10 @@ func Parse(ctx context.Context, yaml []byte) (*Document, error) {
 const visible = `^[^\x00]*[^\pZ\p{Cc}\p{Cf}\x{34F}\x{115F}\x{1160}\x{17B4}\x{17B5}\x{180B}-\x{180F}\x{2065}\x{2800}` +
 	`\x{3164}\x{FE00}-\x{FE0F}\x{FFA0}\x{E0000}-\x{E0FFF}][^\x00]*$`
 
-// addRefusals adds the rules that extensions state: x-visible, and that no line of a text begins with one of
-// x-refused-schemes. Several consumers can read neither "not" nor such a pattern.
+// addRefusals adds the rules that extensions state: x-visible, which extends a pattern to all of Unicode, and that no
+// line of a text begins with one of x-refused-schemes. Several consumers can read neither "not" nor such a pattern.
 func addRefusals(schema *openapi3.Schema) {
-	if schema.Extensions["x-visible"] == true {
+	if schema.Pattern != "" && schema.Extensions["x-visible"] == true {
 		schema.Pattern = visible
 	}
 	schemes, _ := schema.Extensions["x-refused-schemes"].([]any)
