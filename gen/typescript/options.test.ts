@@ -107,7 +107,7 @@ test.each([null, "hunter2", 1, [], new Map([["idempotencyKey", "hunter2"]])])("s
 
 const uris = "redirect_uris is not a string with one URI on each line; pass each URI as an argument of redirectUris\\(\\)";
 const secret = (fault: string) => `client_secret is ${fault}; pass its value, or omit it`;
-const foreign = "bytes, a promise or otherwise not JSON; convert or omit it";
+const foreign = "not JSON, but bytes, a promise or the like; parse or await it";
 const nested = "a value in credentials or a list";
 const copied: unknown = JSON.parse(JSON.stringify(new Secret("hunter2")));
 

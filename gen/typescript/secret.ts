@@ -42,7 +42,7 @@ export function encode(request: unknown, unchecked: boolean): string {
       const fault = (isUnset && "undefined") || (isEmpty && "empty") || (sent === mask && !unchecked && "the mask of a secret");
       const name = isField ? key : "a value in credentials or a list";
       check(!fault, `${name} is ${fault}; pass its value, or omit it`);
-      check(!isForeign(own) && !isForeign(sent), `${name} is bytes, a promise or otherwise not JSON; convert or omit it`);
+      check(!isForeign(own) && !isForeign(sent), `${name} is not JSON, but bytes, a promise or the like; parse or await it`);
       return sent;
     });
   } catch (error) {

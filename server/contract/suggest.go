@@ -23,7 +23,7 @@ func (o *Operation) suggestField(name string) string {
 		return "is not a field of this request; " + remedy
 	}
 	if path, ok := o.elsewhere[plainName(name)]; ok {
-		return fmt.Sprintf("is a field of POST %s, not of this request; omit it", path)
+		return fmt.Sprintf("is a field of POST %s, not of this request; omit it, or send the request there", path)
 	}
 	if meant := otherSystems(plainName(name)); o.body.Properties[meant] != nil {
 		if values := allowedValues(o.body.Properties[meant].Value); values != "" {

@@ -262,7 +262,7 @@ func (c *Command) readToken() error {
 	if err != nil {
 		return fmt.Errorf("--token-file: %w", err)
 	}
-	if c.token = strings.TrimSpace(string(text)); c.token == "" {
+	if c.token = strings.TrimSpace(files.Text(text)); c.token == "" {
 		return fmt.Errorf("--token-file: %s is empty; write an access token into it", c.TokenFile)
 	}
 	return nil

@@ -93,7 +93,7 @@ func remedyInYAML(entry manifest.Entry, pointer string) string {
 	value := fieldOf(entry, pointer)
 	text, isText := value.(string)
 	_, isNumber := value.(float64)
-	remedy := map[string]string{
+	remedy := map[string]string{ //nolint:gosec // It has no secret.
 		"/pk":            " The server chooses it; `id` identifies the entry.",
 		"/scopes":        " Write all scopes as one string, such as users.write groups.write.",
 		"/redirect_uris": " Write a list of URIs.",

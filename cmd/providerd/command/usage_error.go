@@ -48,7 +48,7 @@ func describeUsageError(err error) string {
 		{`: expected .* \(short flag\); perhaps try (--[\w-]+)=.*$`, ": write a value that begins with a hyphen as $1=VALUE"},
 		{`expected duration but got (".*"): time: .*$`, "$1 is not a duration such as 5s"},
 		{`expected a valid 64 bit int but got (".*")$`, "$1 is not a whole number"},
-		{`^(<id>: .* whole number .*)$`, `$1; "providerd token list" shows the id of each token`},
+		{`^(<id>: .* whole number .*)$`, `$1; pass one id; "providerd token list" shows that of each token`},
 		{`^(unknown flag -[^-]), did you mean .*$`, "$1"},
 		{`, did you mean "--yes"\?$`, ""},
 		{`, did you mean`, "; did you mean"},
@@ -156,7 +156,7 @@ func meantFlag(command *kong.Node, unknown string) string {
 	}
 	switch takes := usageOf(command); {
 	case strings.Contains(takes, "<item>"):
-		return "; write fields without hyphens, as name=Wiki"
+		return "; the usage is: " + takes + "; write fields without hyphens, as name=Wiki"
 	case unknown == "sort":
 		return "; lists are ordered by pk, id or slug"
 	case len(command.Positional) > 0:

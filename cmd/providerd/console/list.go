@@ -22,8 +22,8 @@ type List[T any] struct {
 	Value func(element T) any
 	// Color returns the color of the first cell of a row; nil for none.
 	Color func(element T) Color
-	// Filter has the texts by which elements are selected.
-	Filter FilterText
+	// None says why there may be no elements; "" if nothing does.
+	None string
 }
 
 // Print prints a list, element by element, so that memory does not limit their number. It reports damaged elements and
@@ -59,11 +59,7 @@ func (l List[T]) Print(out *Output, messages *Messages, format string, elements 
 		return err
 	}
 	if format != FormatJSON && separator == "[" {
-		none := "none"
-		if l.Filter != "" {
-			none += ": a filter selects the whole value, in the same letter case"
-		}
-		messages.Note("%s", none)
+		messages.Note("none%s", l.None)
 	}
 	return SkippedError(damaged)
 }

@@ -46,7 +46,7 @@ func Explain(err error) error {
 		{fs.ErrNotExist, "correct the path"},
 		{syscall.ENOTDIR, "correct the path"},
 		{syscall.EISDIR, "pass the path of a file"},
-		{fs.ErrPermission, "run the command as the owner, or give this user read and write permission"},
+		{fs.ErrPermission, "run the command as the owner, or give this user access to it and its directory"},
 		{syscall.EROFS, "mount the file system read-write, or use another path"},
 		{ErrCertificate, "pass a certificate chain and its key, both in PEM"},
 	} {

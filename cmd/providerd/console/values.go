@@ -179,6 +179,14 @@ func (f *FilterText) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// WhenNone returns why the text may select nothing, after "none"; "" if there is no text.
+func (f FilterText) WhenNone() string {
+	if f == "" {
+		return ""
+	}
+	return ": a filter selects the whole value, in the same letter case"
+}
+
 // ProviderPK is the pk of a provider; 0 if the flag is absent.
 type ProviderPK int64
 

@@ -39,7 +39,7 @@ class OpenSecrets {
       try {
         output.println(open(masterKeys, row.split("\\|")));
       } catch (GeneralSecurityException | RuntimeException error) {
-        fail("row " + number + " is incomplete, or has values of several rows");
+        fail("row " + number + " is incomplete, or has values of several rows; print rows with psql --no-align --tuples-only");
       }
     }
   }

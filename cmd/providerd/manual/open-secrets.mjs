@@ -77,6 +77,6 @@ for (const [index, row] of rows.entries()) {
   try {
     console.log(open(masterKeys, row));
   } catch {
-    fail(`row ${index + 1} is incomplete, or has values of several rows`);
+    fail(`row ${index + 1} is incomplete, or has values of several rows; print rows with psql --no-align --tuples-only`);
   }
 }

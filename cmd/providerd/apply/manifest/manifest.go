@@ -205,8 +205,7 @@ func (r *reader) readDocument(root *yaml.Node) {
 		return
 	}
 	if other := otherFormat(root); other != "" {
-		r.report(root, other+"; write a file such as oauth2: [{name: Wiki, authorization_flow: "+
-			"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01, redirect_uris: [https://wiki.example.com/callback]}]")
+		r.report(root, other)
 		return
 	}
 	seen := map[string]bool{}

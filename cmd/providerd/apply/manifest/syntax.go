@@ -29,6 +29,9 @@ func (r *reader) reportSyntax(err error) {
 	if strings.Contains(wrong.Message, "Unicode character escape") {
 		detail += "; write the character itself"
 	}
+	if strings.Contains(wrong.Message, "UTF-8") {
+		detail += "; save the file as UTF-8"
+	}
 	if strings.Contains(wrong.Message, "cannot start any token") {
 		detail += "; quote a value that begins with @ or `"
 	}
@@ -79,15 +82,19 @@ func (r *reader) line(number int) string {
 
 // otherFormat describes a document of another system; "" if it is none.
 func otherFormat(root *yaml.Node) string {
+	const sample = "; write a file such as oauth2: [{name: Wiki, authorization_flow: " +
+		"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01, redirect_uris: [https://wiki.example.com/callback]}]"
 	names := map[string]bool{}
 	for pair := range slices.Chunk(root.Content, 2) {
 		names[pair[0].Value] = true
 	}
 	switch {
 	case names["apiVersion"] && names["kind"]:
-		return "is a Kubernetes object"
+		return "is a Kubernetes object" + sample
 	case names["entries"]:
-		return "is a blueprint"
+		return "is a blueprint" + sample
+	case names["sops"]:
+		return "is encrypted; decrypt it with sops"
 	default:
 		return ""
 	}

@@ -60,6 +60,10 @@ func (*listCommand) Help() string {
 		"earlier events. With --cursor-file, a run continues where the last one ended."
 }
 
+func (c *listCommand) isOfLastDay() bool {
+	return c.Since == nil && c.Output != formatJSONL && c.PK == 0 && c.Request == "" && c.After == 0
+}
+
 func (c *listCommand) filter() event.Filter {
 	filter := event.Filter{
 		Kind: string(c.Kind), PK: int64(c.PK), By: string(c.By), RequestID: string(c.Request),
@@ -67,7 +71,7 @@ func (c *listCommand) filter() event.Filter {
 	switch {
 	case c.Since != nil:
 		filter.Since = time.Time(*c.Since)
-	case c.Output != formatJSONL && c.PK == 0 && c.Request == "" && c.After == 0:
+	case c.isOfLastDay():
 		filter.Since = time.Now().Add(-console.Day)
 	}
 	return filter
@@ -76,7 +80,10 @@ func (c *listCommand) filter() event.Filter {
 // Run prints the events.
 func (c *listCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	events := console.List[event.Event]{Headings: "ID,TIME,EVENT,SUBJECT,FIELDS,BY,REQUEST,FROM", Rows: rowsOfEvent}
-	events.Filter = c.By + c.Request
+	events.None = (c.By + c.Request).WhenNone()
+	if c.isOfLastDay() {
+		events.None += "; without --since, only the last day is listed"
+	}
 	return c.WithStore(ctx, func(database *store.Store) error {
 		if c.Output == formatJSONL {
 			log := eventLog{listCommand: c, out: out, messages: messages, after: audit.Cursor{ID: int64(c.After)}}

@@ -31,14 +31,14 @@ func (Restore) Help() string {
 		"the directory."
 }
 
-// AfterApply refuses a PostgreSQL database.
+// AfterApply refuses a PostgreSQL database, and the database as its own backup.
 func (c *Restore) AfterApply(*kong.Context) error {
 	if c.Database.Path == "" {
 		return errors.New("use PostgreSQL's own tools to restore a PostgreSQL database: start a server on the " +
 			"pg_basebackup files and the archived WAL, or run pg_restore on the pg_dump file; restore the keyset file from " +
 			"its own copy")
 	}
-	return nil
+	return console.CheckDistinctPaths(c.Database, c.Keyset, c.File)
 }
 
 // Run restores the backup.

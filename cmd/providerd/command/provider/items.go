@@ -102,7 +102,7 @@ func readItem(name, path string, isSecret, isJSON bool) (string, error) {
 	text := files.Text(content)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !isSecret:
-		return "", fmt.Errorf(`%w; write %s:='"@TEXT"' for a string that begins with @`, err, name)
+		return "", fmt.Errorf(`%s; correct the path, or write %s:='"@TEXT"' for the string "@TEXT"`, err.Error(), name)
 	case err != nil:
 		return "", err
 	case text == "":

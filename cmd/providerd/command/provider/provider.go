@@ -45,7 +45,7 @@ func (c *listCommand) Run(ctx context.Context, out *console.Output, messages *co
 		Headings: "PK,KIND,NAME,CLIENT ID OR SUBJECT,SECRET,APPLICATION,BACKCHANNEL,BY,CREATED",
 		Rows:     c.rows,
 		Value:    func(record records.Record) any { return contract.ToAPI(record, c.Reveal) },
-		Filter:   c.Name + c.ClientID + c.CreatedBy,
+		None:     (c.Name + c.ClientID + c.CreatedBy).WhenNone(),
 	}
 	return c.WithStore(ctx, func(database *store.Store) error {
 		records := c.records(ctx, database, messages)

@@ -134,6 +134,9 @@ func (c *renewCommand) Run(ctx context.Context, out *console.Output, messages *c
 		state := string(old.State(time.Now()))
 		if state == string(token.Active) {
 			state = "valid until " + console.Timestamp(old.ExpiresAt.Time)
+			if time.Until(old.ExpiresAt.Time) < time.Duration(c.Overlap)-time.Minute {
+				state += ", when it expires anyway"
+			}
 		}
 		if failure != nil {
 			messages.Warn("token %d of %s is %s, and was not replaced; create another with \"providerd token create\"",

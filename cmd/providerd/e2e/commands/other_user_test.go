@@ -131,7 +131,7 @@ func TestDoctorWithoutPermission(t *testing.T) {
 	dir := newOtherUserDir(t)
 	serveAsOtherUser(t, dir)
 	examined := setUp{dir: dir, user: servingUser + 1}
-	const denied = ".*: permission denied; run the command as the owner, or give this user read and write permission"
+	const denied = ".*: permission denied; run the command as the owner, or give this user access to it and its directory"
 	expectOnly(t, examined,
 		warns("directory", "data belongs to user 1234, but this is user 1235; run the doctor as the server's user, or, if that is this one, chown -R 1235 data"),
 		fails("database file", denied),

@@ -143,13 +143,14 @@ func TestManualOpensSecrets(t *testing.T) {
 			" example-keyset.json <example-secrets.txt"
 		copyFromManual(t, p.Dir, "example-keyset.json", "example-secrets.txt")
 		processtest.Equal(t, strings.Count(providerdtest.RunShell(t, p.Dir, example), "|example-secret\n"), 1, "secrets printed by %s", example)
+		const incomplete = "row 1 is incomplete, or has values of several rows; print rows with psql --no-align --tuples-only\n"
 		for mistake, want := range map[string]string{
 			"PROGRAM </dev/null":                                            "usage: " + program + " KEYSET-FILE <ROWS\n",
 			"PROGRAM nowhere.json </dev/null":                               "nowhere.json is not a keyset file: ",
 			"PROGRAM keyset.json <example-secrets.txt":                      "no key has the id ",
-			"head -c 60 example-secrets.txt | PROGRAM example-keyset.json":  "row 1 is incomplete, or has values of several rows\n",
-			"head -c 150 example-secrets.txt | PROGRAM example-keyset.json": "row 1 is incomplete, or has values of several rows\n",
-			"tr -d 0-3 <example-secrets.txt | PROGRAM example-keyset.json":  "row 1 is incomplete, or has values of several rows\n",
+			"head -c 60 example-secrets.txt | PROGRAM example-keyset.json":  incomplete,
+			"head -c 150 example-secrets.txt | PROGRAM example-keyset.json": incomplete,
+			"tr -d 0-3 <example-secrets.txt | PROGRAM example-keyset.json":  incomplete,
 		} {
 			output, err := providerdtest.ShellCommand(t, p.Dir, strings.ReplaceAll(mistake, "PROGRAM", program)).CombinedOutput()
 			if err == nil || !strings.HasPrefix(string(output), want) || strings.Count(string(output), "\n") != 1 {
