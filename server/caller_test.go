@@ -41,6 +41,7 @@ func TestCallerMustShowAValidToken(t *testing.T) {
 		`Bearer "` + h.token + `"`:                  {"unknown", " It is in quotation marks;"},
 		"Bearer " + h.token[:43]:                    {"unknown", " It is not a whole token,"},
 		"Bearer x" + h.token[1:]:                    {"unknown", " It is not a whole token,"},
+		`Bearer {"token":"` + h.token + `"}`:        {"unknown", " It is JSON;"},
 		"Bearer x":                                  {"unknown", " It is not a whole token,"},
 		"Bearer " + h.token + " x":                  {"unknown", " It is not a whole token,"},
 		mistypedToken:                               {"unknown", " Ask the operator"},
@@ -61,7 +62,7 @@ func TestCallerMustShowAValidToken(t *testing.T) {
 		}
 	}
 	// Only the log tells a mistyped token from an unknown one.
-	processtest.Equal(t, strings.Count(h.log.String(), "not a token, or mistyped"), 7, "lines of it in %s", h.log)
+	processtest.Equal(t, strings.Count(h.log.String(), "not a token, or mistyped"), 8, "lines of it in %s", h.log)
 	h.post(t, oauth2Path+"?access_token="+h.token, body, set("Authorization")).
 		problem(t, http.StatusUnauthorized, "unauthorized")
 	h.post(t, oauth2Path, body, set("Authorization", "bearer  "+h.token)).record(t)

@@ -113,6 +113,8 @@ func mistypedHint(text string) string {
 	switch {
 	case strings.EqualFold(first, bearer):
 		return "The Authorization header has the word Bearer twice; send it once."
+	case strings.HasPrefix(text, "{"):
+		return "It is JSON; send only the value of its member token."
 	case strings.ContainsAny(text, "\"'"):
 		return "It is in quotation marks; remove them."
 	case len(text) != tokenLength || !strings.HasPrefix(text, tokenPrefix):

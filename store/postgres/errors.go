@@ -189,6 +189,10 @@ func isSilence(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded)
 }
 
+// startPrimary is the remedy if every server refuses writes.
+const startPrimary = "start the primary, or list all servers in the URL; a primary needs " +
+	"default_transaction_read_only = off"
+
 // diagnose returns how far an attempt to connect got, and what to do about it: a server that was reached says more than
 // one that was not, and what follows without TLS more than that there is none.
 func diagnose(err error) (distance int, remedy string) {
@@ -216,7 +220,7 @@ func diagnose(err error) (distance int, remedy string) {
 			"turn ssl on in the server, or set sslmode=disable in the URL if the network is safe",
 		},
 		{isName, unreached, "correct the host in the URL"},
-		{errors.Is(err, pgconn.ErrReadOnlyConnection), reached, "start the primary, or list all servers in the URL"},
+		{errors.Is(err, pgconn.ErrReadOnlyConnection), reached, startPrimary},
 		{isSilence(err), unreached, "start the primary, or allow connections to it through the firewall"},
 		{isErrno, unreached, "start the primary, or correct the host and port in the URL"},
 	} {
@@ -255,7 +259,7 @@ func remedyOf(err *pgconn.PgError) string {
 		"42P05":           pooler,
 		sequenceLimit:     "its MAXVALUE was changed; use ALTER SEQUENCE to restore the value that the migrations set",
 		idleInTransaction: "set idle_in_transaction_session_timeout of the role to 0, or to 10s",
-		readOnly:          "start the primary, or list all servers in the URL",
+		readOnly:          startPrimary,
 		lockNotAvailable:  "end the transaction that holds the lock: see pg_blocking_pids",
 		"53100":           "free space on the disk of the server",
 	}[err.Code]

@@ -117,7 +117,7 @@ func TestMistakes(t *testing.T) {
 	expect("pooler in statement mode", postgrestest.NewPgBouncer(t, cluster, "pool_mode = statement")(name),
 		unavailable+"FATAL: transaction blocks not allowed in statement pooling mode (SQLSTATE 08P01); set pool_mode of the pooler to transaction or session")
 	expect("read-only server", with(url, "default_transaction_read_only=on"),
-		noConnection+"SERVER: read only connection; start the primary, or list all servers in the URL")
+		noConnection+"SERVER: read only connection; start the primary, or list all servers in the URL; a primary needs default_transaction_read_only = off")
 }
 
 // fake returns the address of a server that sends one response, nil for none, to every caller.

@@ -72,6 +72,9 @@ func run(ctx context.Context, arguments []string) int {
 			messages.Warn("%s", warning)
 		}
 	}
+	if err == nil {
+		err = checkRepeated(command)
+	}
 	if err != nil {
 		return printUsageError(err)
 	}
@@ -111,6 +114,23 @@ func runCommand(ctx context.Context, command *kong.Context, out *console.Output)
 func printError(err error, status int) int {
 	(&console.Messages{File: os.Stderr}).Error(err)
 	return status
+}
+
+// checkRepeated refuses a flag that takes one value and is passed twice: the first would be ignored. Of a flag that a
+// variable can set, the last one counts, so that wrappers can append theirs.
+func checkRepeated(command *kong.Context) error {
+	seen := map[*kong.Flag]bool{}
+	for _, path := range command.Path {
+		flag := path.Flag
+		if flag == nil || flag.IsCumulative() || flag.IsBool() || len(flag.Envs) > 0 {
+			continue
+		}
+		if seen[flag] {
+			return fmt.Errorf("--%s appears twice; pass it once", flag.Name)
+		}
+		seen[flag] = true
+	}
+	return nil
 }
 
 // checkUTF8 refuses arguments that the parser would change: it replaces invalid UTF-8 by U+FFFD, which would make two

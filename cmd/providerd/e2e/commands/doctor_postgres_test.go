@@ -52,7 +52,7 @@ func TestDoctorOverPostgreSQL(t *testing.T) {
 	} {
 		value, wanted := "off", slices.Concat(standby, archive, noToken, fails("settings", says))
 		if says == "" {
-			value, wanted = "on", fails("database", `connect to the database: storage is unavailable: no connection: 127\.0\.0\.1:[0-9]+: read only connection; start the primary, or list all servers in the URL`)
+			value, wanted = "on", fails("database", `connect to the database: storage is unavailable: no connection: 127\.0\.0\.1:[0-9]+: read only connection; start the primary, or list all servers in the URL; a primary needs default_transaction_read_only = off`)
 		}
 		cluster.Set(t, setting, value)
 		expectOnly(t, examined, wanted)
