@@ -135,7 +135,7 @@ func WithValidateOnly() CreateOption { return func(c *create) { c.params.Validat
 func WithAdvice(advice *[]Advice) CreateOption { return func(c *create) { c.advice = advice } }
 
 // WithUnchecked sends what is an error without it, because it is probably a mistake: the nil UUID as an authorization
-// flow, a client secret that is empty, the mask of another or not UTF-8, or two redirect URIs on a line.
+// flow, an empty or masked client secret, a name or client secret that is not UTF-8, or two redirect URIs on a line.
 func WithUnchecked() CreateOption { return func(c *create) { c.isUnchecked = true } }
 
 func newCreate(options []CreateOption) create {

@@ -61,11 +61,12 @@ func (e *Error) Violations() []Violation {
 // Violation returns the first violation of the value at a JSON pointer, such as "/redirect_uris", and whether there is
 // one.
 func (e *Error) Violation(pointer string) (violation Violation, ok bool) {
-	i := slices.IndexFunc(e.Violations(), func(v Violation) bool { return v.Pointer == pointer })
+	violations := e.Violations()
+	i := slices.IndexFunc(violations, func(v Violation) bool { return v.Pointer == pointer })
 	if i < 0 {
 		return Violation{}, false
 	}
-	return e.Violations()[i], true
+	return violations[i], true
 }
 
 // newError returns the refusal in a problem document. If the response is something else, only its status is known.

@@ -98,7 +98,8 @@ export function createClient(baseUrl: string, token: string, options: ClientOpti
   checkOptions(options, clientTypes);
   const { fetch: send = fetch, retries = 4, tryTimeoutSeconds = 30 } = options;
   // fetch rejects a URL with a user name.
-  const isUrl = typeof baseUrl === "string" && /^https?:\/\/(?!.*\/api\/v3\/providers)[^/?#@\s]+(\/[^?#\s]*)?$/.test(baseUrl) && URL.canParse(baseUrl);
+  const form = /^https?:\/\/(?!.*\/api\/v3\/providers)[^/?#@\s]+(\/[^?#\s]*)?$/;
+  const isUrl = typeof baseUrl === "string" && form.test(baseUrl) && URL.canParse(baseUrl);
   check(isUrl, "the base URL is not a string of the form http://HOST:PORT or https://HOST");
   const isToken = typeof token === "string" && /^[\x21-\x7e]+$/.test(token);
   check(isToken, "the access token is not a string of visible ASCII characters without white space");

@@ -109,7 +109,7 @@ func (c *Command) Validate() error {
 func (c *Command) checkFlags() error {
 	var broken []string
 	isAsOnly := c.Prune != 0 || c.Adopt || c.Yes
-	isPath := func(text string) bool { return console.CheckPath(text) == nil }
+	isNoPath := func(text string) bool { return console.CheckPath(text) != nil }
 	isUnseen := c.Output == console.FormatJSON && !c.Yes && !c.DryRun
 	for _, rule := range []struct {
 		isBroken bool
@@ -120,7 +120,7 @@ func (c *Command) checkFlags() error {
 		{c.lacks(c.token), TokenVariable + " is not set or empty: set it to an access token, or pass --token-file"},
 		{c.hasPathAsToken(), TokenVariable + " is the path of a file; set " + TokenVariable + "_FILE instead"},
 		{slices.Contains(c.Files, ""), "--file must not be empty"},
-		{len(slices.DeleteFunc(slices.Clone(c.Files), isPath)) > 0, "--file must be a path in full, not what is in a file"},
+		{slices.ContainsFunc(c.Files, isNoPath), "--file must be a path in full, not what is in a file"},
 		{strings.Contains(strings.Join(c.Files, "\n"), "://"), `--file takes paths, not URLs; run "curl --fail URL | ` +
 			`providerd apply --file -"`},
 		{c.As == nil && isAsOnly, "--prune, --adopt and --yes require --as, the name of the tokens used to apply the " +

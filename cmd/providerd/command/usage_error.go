@@ -48,7 +48,6 @@ func describeUsageError(err error) string {
 		{`: expected .* \(short flag\); perhaps try (--[\w-]+)=.*$`, ": write a value that begins with a hyphen as $1=VALUE"},
 		{`expected duration but got (".*"): time: .*$`, "$1 is not a duration such as 5s"},
 		{`expected a valid 64 bit int but got (".*")$`, "$1 is not a whole number"},
-		{`^(<id>: .* whole number .*)$`, `$1; pass one id; "providerd token list" shows that of each token`},
 		{`^(unknown flag -[^-]), did you mean .*$`, "$1"},
 		{`, did you mean "--yes"\?$`, ""},
 		{`, did you mean`, "; did you mean"},
@@ -71,7 +70,10 @@ func mask(repeated string) string {
 	if !regexp.MustCompile(`[={}\n]|\\n|pvd_|[0-9A-Za-z+]{12}\d|\d[0-9A-Za-z+]{12}`).MatchString(repeated) {
 		return repeated
 	}
-	return shown + "…" + regexp.MustCompile(`"?$`).FindString(shown[:1])
+	if strings.HasPrefix(shown, `"`) {
+		return shown + `…"`
+	}
+	return shown + "…"
 }
 
 // withRemedy adds which variable to correct, if an error is about a flag that is not on the command line, or what to

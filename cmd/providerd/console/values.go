@@ -179,7 +179,7 @@ func (f *FilterText) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// WhenNone returns why the text may select nothing, after "none"; "" if there is no text.
+// WhenNone returns what follows "none" if the text selects nothing; "" if it is empty.
 func (f FilterText) WhenNone() string {
 	if f == "" {
 		return ""

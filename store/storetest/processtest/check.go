@@ -39,6 +39,22 @@ func CheckAs(t failing, err error, what string, arguments ...any) {
 	}
 }
 
+// Expect fails the test, which continues, unless a condition holds.
+func Expect(t failing, holds bool, message string, arguments ...any) {
+	t.Helper()
+	if !holds {
+		t.Errorf(message, arguments...)
+	}
+}
+
+// Require is Expect, but the test ends.
+func Require(t failing, holds bool, message string, arguments ...any) {
+	t.Helper()
+	if !holds {
+		t.Fatal(fmt.Sprintf(message, arguments...))
+	}
+}
+
 // Equal fails the test, which continues, unless a value is deeply equal to the wanted one.
 func Equal[T any](t failing, got, want T, what string, arguments ...any) {
 	t.Helper()

@@ -109,11 +109,13 @@ func readItem(name, path string, isSecret, isJSON bool) (string, error) {
 		return "", fmt.Errorf("%s is empty; write the value into it", path)
 	case !utf8.ValidString(text):
 		return "", fmt.Errorf("%s is not UTF-8", path)
-	case isJSON && contract.CheckJSON([]byte(text)) != nil:
-		return "", fmt.Errorf("%s is not JSON: %w", path, contract.CheckJSON([]byte(text)))
-	default:
+	case !isJSON:
 		return text, nil
 	}
+	if err := contract.CheckJSON([]byte(text)); err != nil {
+		return "", fmt.Errorf("%s is not JSON: %w", path, err)
+	}
+	return text, nil
 }
 
 func memberOf(value string, isJSON bool) (json.RawMessage, error) {

@@ -113,7 +113,7 @@ func revokeUnprinted(ctx context.Context, database *store.Store, id int64, cause
 
 type renewCommand struct {
 	console.DatabaseFlags
-	ID      console.Positive `arg:"" help:"id of the token, from \"providerd token list\"."`
+	ID      tokenID          `arg:"" help:"id of the token, from \"providerd token list\"."`
 	Overlap console.Duration `default:"24h" placeholder:"TIME" help:"How long the old token stays valid, at most until it expires; 0s revokes it immediately (default ${default})."`
 	tokenFlags
 }
@@ -150,10 +150,21 @@ func (c *renewCommand) Run(ctx context.Context, out *console.Output, messages *c
 
 const listOfTokens = `"providerd token list"`
 
+// tokenID is the id of a token; 0 if the argument is absent.
+type tokenID int64
+
+// UnmarshalText parses an id.
+func (t *tokenID) UnmarshalText(text []byte) error {
+	if err := (*console.Positive)(t).UnmarshalText(text); err != nil {
+		return fmt.Errorf("%w; pass one id; %s shows that of each token", err, listOfTokens)
+	}
+	return nil
+}
+
 type revokeCommand struct {
 	console.DatabaseFlags
-	ID   console.Positive `arg:"" optional:"" help:"id of the token, from \"providerd token list\"."`
-	Name console.Label    `placeholder:"NAME" help:"Revoke all tokens of this caller instead."`
+	ID   tokenID       `arg:"" optional:"" help:"id of the token, from \"providerd token list\"."`
+	Name console.Label `placeholder:"NAME" help:"Revoke all tokens of this caller instead."`
 }
 
 // Validate requires either an id or a name.

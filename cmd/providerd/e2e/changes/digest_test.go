@@ -103,7 +103,7 @@ func TestDigestsInTheManual(t *testing.T) {
 	t.Parallel()
 	page := providerdtest.ReadFile(t, "cmd/providerd/manual/audit.md")
 	found := regexp.MustCompile("key `([0-9a-f]{64})` with\\s+the id\\s+`([0-9]+)`").FindStringSubmatch(page)
-	processtest.Require(t, found != nil, "there is no key")
+	processtest.Require(t, found != nil, "the file has no key")
 	var key providerdtest.ClearKey
 	processtest.Try(fmt.Sscanf(found[1]+" "+found[2], "%x %d", &key.Key, &key.ID)).Must(t)
 	rows := providerdtest.CodeBlocks(page, "json")
