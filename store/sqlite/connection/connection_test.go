@@ -3,6 +3,8 @@ package connection_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 
 	"example.com/providerd/store/database"
@@ -39,6 +41,8 @@ func TestReadHeader(t *testing.T) {
 	processtest.Must(t, os.WriteFile(text, []byte("no database"), 0o600))
 	_, err := readHeader(t, text)
 	processtest.IsError(t, err, database.ErrCorrupt)
+	_, err = connection.SizeOf(strings.Repeat("n", 256))
+	processtest.IsError(t, err, syscall.ENAMETOOLONG)
 }
 
 func readHeader(t *testing.T, path string) (connection.Header, error) {

@@ -19,8 +19,7 @@ import (
 // ApplicationID is the application_id in the header of providerd's databases ("pvdd" in ASCII).
 const ApplicationID = 0x70766464
 
-// Header is what a database file shows without SQLite: whether there is nothing in it, and whether it has one page, and
-// so no tables.
+// Header is what a database file shows without SQLite: whether it is empty, or has one page and so no tables.
 type Header struct{ IsBlank, IsOnePage bool }
 
 // ReadHeader reads the header of a database file, and so changes nothing. It returns database.ErrForeign for a database
@@ -103,9 +102,8 @@ func CreateFile(path string) error {
 	return database.Wrap("open or create the database", err)
 }
 
-// CheckNoOrphanWAL returns ErrUnavailable if the database is missing but its WAL exists: SQLite would delete the WAL
-// when it creates the database. It checks the WAL first, because SQLite writes to a new database before it writes to
-// the WAL.
+// CheckNoOrphanWAL returns ErrUnavailable if the database is missing but its WAL exists, which SQLite would delete. It
+// checks the WAL first, because SQLite writes to a new database before the WAL.
 func CheckNoOrphanWAL(path string) error {
 	if wal, err := os.Stat(path + "-wal"); err != nil || wal.Size() == 0 {
 		return nil //nolint:nilerr // There is no WAL.
@@ -120,10 +118,14 @@ func CheckNoOrphanWAL(path string) error {
 // SizeOf returns the size of a file in bytes, or -1 if it does not exist.
 func SizeOf(path string) (int64, error) {
 	info, err := os.Stat(path)
-	if errors.Is(err, os.ErrNotExist) {
+	switch {
+	case err == nil:
+		return info.Size(), nil
+	case errors.Is(err, os.ErrNotExist):
 		return -1, nil
+	default:
+		return 0, fmt.Errorf("inspect the database files: %w", err)
 	}
-	return info.Size(), database.Wrap("inspect the database files", err)
 }
 
 // MinFreeBytes is what the largest create takes in the WAL and, after the next checkpoint, in the database.
