@@ -18,8 +18,7 @@ import (
 )
 
 var (
-	// ErrUnavailable means that the database cannot be used at the moment: it is unreachable, locked, damaged or out of
-	// space. Nothing was stored.
+	// ErrUnavailable means that the database is unreachable, locked, damaged or out of space. Nothing was stored.
 	ErrUnavailable = errors.New("storage is unavailable")
 	// ErrCorrupt means that the database file is damaged or is not a database. It wraps ErrUnavailable.
 	ErrCorrupt = fmt.Errorf("%w: database file is damaged", ErrUnavailable)
@@ -31,8 +30,7 @@ var (
 	ErrFull = fmt.Errorf("%w: no space left", ErrUnavailable)
 	// ErrNoConnection means that no server was reached or accepted the login. It wraps ErrUnavailable.
 	ErrNoConnection = fmt.Errorf("%w: no connection", ErrUnavailable)
-	// ErrUnsafe means that the settings of the server could lose acknowledged commits, or refuse or change values. It
-	// wraps ErrUnavailable.
+	// ErrUnsafe means that the server's settings could lose commits or change values. It wraps ErrUnavailable.
 	ErrUnsafe = fmt.Errorf("%w: unsafe server", ErrUnavailable)
 	// ErrOutcomeUnknown means that a commit was sent but its result is not known.
 	ErrOutcomeUnknown = errors.New("outcome of the commit is unknown")
@@ -77,15 +75,13 @@ type Readable interface {
 // ErrUnavailable; Write and Load also return ErrOutcomeUnknown.
 type Database interface {
 	Readable
-	// IsShared reports whether replicas of this program use the database concurrently, which also makes concurrent
-	// inserts worthwhile.
+	// IsShared reports whether replicas of this program use the database, so that concurrent inserts are worthwhile.
 	IsShared() bool
 	// Read runs read statements in one transaction, which sees one state of the database. It returns nil only if what they
 	// have read will survive the loss of the server. They may run again.
 	Read(ctx context.Context, statements func(tx *gorm.DB) error) error
 	// Write runs statements in one transaction. If it returns nil, they are on disk; if it returns any error except
-	// ErrOutcomeUnknown, none of them is. The statements may be rolled back and run again. Calls are serialized across
-	// processes: none sees half of another.
+	// ErrOutcomeUnknown, none of them is. They may be rolled back and run again. Processes take turns.
 	Write(ctx context.Context, statements func(tx *gorm.DB) error) error
 	// Load is like Write, but runs the statements once, however long they take, need not take turns, and advances the keys
 	// after them.
@@ -109,8 +105,7 @@ type Database interface {
 	// Find reports which unique values records have, which will survive the loss of the server. It returns ErrUnavailable,
 	// also if creates cannot be stored now, unless the idempotency key is taken.
 	Find(ctx context.Context, values Unique) (Taken, error)
-	// CheckSchema returns ErrUnavailable and ErrNewer if a later program has migrated the database, so that this one must
-	// not use it.
+	// CheckSchema returns ErrUnavailable and ErrNewer if a later program has migrated the database.
 	CheckSchema(tx *gorm.DB) error
 	// Instance identifies the server that runs a transaction. Another one, which takes over, may lack what was committed.
 	Instance(tx *gorm.DB) (string, error)
@@ -138,8 +133,8 @@ type LogEnd struct {
 type Insertion struct {
 	Table   string
 	Columns []string
-	// Rows are values in the order of the columns: string (also for JSON), int64, bool, time.Time in UTC, uuid.UUID,
-	// []byte or nil. The first column is uid.
+	// Rows are values in the order of the columns, of which the first is uid: string (also for JSON), int64, bool,
+	// time.Time in UTC, uuid.UUID, []byte or nil.
 	Rows [][]any
 	// KeysetVersion is the version of the keys that have sealed the rows.
 	KeysetVersion []byte
@@ -178,18 +173,15 @@ type WALStats struct {
 // View is a database opened for inspection, whatever its state. It creates and changes nothing, and blocks no one.
 type View interface {
 	Readable
-	// Schema returns the schema version of the database. It returns ErrNoDatabase if there are no tables, ErrForeign or
-	// ErrUnavailable.
+	// Schema returns the schema version. It returns ErrNoDatabase if there are no tables, ErrForeign or ErrUnavailable.
 	Schema(ctx context.Context) (Schema, error)
-	// Check reports whether Prepare has keys to advance, and returns its errors. The database must have this program's
-	// schema version.
+	// Check reports whether Prepare has keys to advance, and its errors, in a database of this program's schema version.
 	Check(ctx context.Context) (isBehind bool, err error)
 	// Close releases the database.
 	Close() error
 }
 
-// Time is a time in UTC in whole microseconds. It is an integer of microseconds since 1970 in SQLite, and a timestamptz
-// in PostgreSQL.
+// Time is a time in UTC in whole microseconds: an integer since 1970 in SQLite, and a timestamptz in PostgreSQL.
 type Time struct{ time.Time }
 
 // TimeOf returns a time in UTC in whole microseconds.

@@ -69,8 +69,7 @@ func (s Schema) Check() error {
 	return nil
 }
 
-// CheckKnown is Check, but accepts older versions. It still returns ErrOlder if the creation of the database was
-// interrupted.
+// CheckKnown is Check, but accepts older versions, unless the creation of the database was interrupted.
 func (s Schema) CheckKnown() error {
 	switch {
 	case s.Version == 0:
@@ -129,32 +128,29 @@ type Pool struct {
 	GORM *gorm.DB
 }
 
+// Reader returns the GORM handle, as Readable.
+func (p Pool) Reader() *gorm.DB { return p.GORM }
+
 // ClosePools closes the pools that were opened, and waits for their running statements.
 func ClosePools(pools ...Pool) error {
 	var errs []error
 	for _, pool := range pools {
-		if pool.DB == nil {
-			continue
-		}
-		if err := pool.Close(); err != nil {
-			errs = append(errs, fmt.Errorf("close connections: %w", err))
+		if pool.DB != nil {
+			errs = append(errs, Wrap("close connections", pool.Close()))
 		}
 	}
 	return errors.Join(errs...)
 }
 
 // OpenGORM returns a GORM handle for the connections of a dialector. Its errors come from the driver, translated by
-// the dialector and then by classify. Only drivers keep
-// prepared statements: GORM's wait, under one lock, for connections that belong to transactions, which wait for it.
+// the dialector and then by classify. Only drivers keep prepared statements: GORM's wait, under one lock, for
+// connections that belong to transactions, which wait for it.
 func OpenGORM(dialector gorm.Dialector, classify func(error) error) (*gorm.DB, error) {
 	db, err := gorm.Open(translator{dialector, classify}, &gorm.Config{
 		// A log of statements would contain their values.
 		Logger: logger.Discard, SkipDefaultTransaction: true, TranslateError: true, DisableAutomaticPing: true,
 	})
-	if err != nil {
-		return nil, fmt.Errorf("open database: %w", classify(err))
-	}
-	return db, nil
+	return db, Wrap("open database", classify(err))
 }
 
 // translator is a dialector that translates errors into errors of this package.
@@ -182,8 +178,5 @@ func (t translator) Initialize(db *gorm.DB) error {
 			db.Error = t.Translate(db.Error)
 		})
 	}
-	if err != nil {
-		return fmt.Errorf("initialize GORM: %w", err)
-	}
-	return nil
+	return Wrap("initialize GORM", err)
 }

@@ -26,30 +26,23 @@ const (
 	walSizeLimit = 128 << 20
 )
 
-// makeRoom runs no checkpoint for retryPause after one has failed: it would copy the same frames again, up to the one
-// for which the database has no space.
+// makeRoom runs no checkpoint for retryPause after a failed one, because it would copy the same frames again.
 const retryPause = 30 * time.Second
 
 // passes is how often frames are copied before the rest is left to the writer. Each pass is shorter than the last,
 // because fewer frames were appended during the previous one.
 const passes = 2
 
-// checkpointer copies frames from the WAL into the database concurrently with the writer, which would otherwise stall.
-// The writer copies only the few frames that were appended in the meantime. Once all are copied, the next transaction
-// resets the WAL.
+// checkpointer copies frames from the WAL into the database while the writer runs, which would otherwise stall. The
+// writer copies only the last few. Once all are copied, the next transaction resets the WAL.
 type checkpointer struct {
 	conn *sql.Conn
 	// writer is the connection that inserts.
-	writer *sql.Conn
-	files  *guard.Guard
-	// file is the database file.
-	file   *guard.File
-	logger *slog.Logger
-	counts *checkpointCounts
+	writer   *sql.Conn
+	database *Database
 	// transactions is the number of commits since the last checkpoint.
 	transactions int
-	// remaining is the number of frames in the WAL after the last checkpoint. It is large if a reader of an old snapshot
-	// keeps the WAL from being reset.
+	// remaining is the number of frames left in the WAL by the last checkpoint, many if a reader keeps an old snapshot.
 	remaining uint32
 	// copied is closed when the concurrent passes complete; nil if none are running.
 	copied chan struct{}
@@ -62,10 +55,7 @@ func newCheckpointer(ctx context.Context, writer *sql.Conn, database *Database) 
 	if err != nil {
 		return nil, fmt.Errorf("connect the checkpointer: %w", connection.Classify(err))
 	}
-	return &checkpointer{
-		conn: conn, writer: writer, files: database.files, file: database.file, logger: database.logger,
-		counts: &database.checkpoints,
-	}, nil
+	return &checkpointer{conn: conn, writer: writer, database: database}, nil
 }
 
 // committed counts a transaction that left the WAL in this state, and runs the checkpoint that is due, if any.
@@ -77,8 +67,7 @@ func (c *checkpointer) committed(ctx context.Context, index guard.WALIndex) {
 	c.advance(ctx, c.transactions >= walTransactions || index.Frames >= c.remaining+maxWALFrames)
 }
 
-// idle runs a due checkpoint while no creates arrive: other programs may have written, or a reader may have released
-// the WAL.
+// idle runs a due checkpoint while no creates arrive: others may have written, or a reader released the WAL.
 func (c *checkpointer) idle(ctx context.Context, index guard.WALIndex) {
 	c.advance(ctx, index.Frames >= maxWALFrames)
 }
@@ -119,7 +108,7 @@ func (c *checkpointer) complete(ctx context.Context) {
 		c.fail(err)
 		return
 	}
-	c.counts.done.Add(1)
+	c.database.checkpoints.done.Add(1)
 }
 
 func (c *checkpointer) copy(ctx context.Context) {
@@ -129,7 +118,7 @@ func (c *checkpointer) copy(ctx context.Context) {
 		if err == nil {
 			// SQLite syncs the database only after a pass that leaves no frames, which is the writer's. Syncing here leaves that
 			// pass little to wait for; it syncs again and so notices an error itself.
-			err = c.file.Sync()
+			err = c.database.file.Sync()
 		}
 		if err != nil {
 			c.fail(err)
@@ -140,8 +129,8 @@ func (c *checkpointer) copy(ctx context.Context) {
 
 func (c *checkpointer) fail(err error) {
 	c.failedAt = time.Now()
-	c.counts.failed.Add(1)
-	c.logger.Error("checkpoint failed", slog.String("error", err.Error()))
+	c.database.checkpoints.failed.Add(1)
+	c.database.logger.Error("checkpoint failed", slog.String("error", err.Error()))
 }
 
 // copyRest copies the frames appended since, while the writer waits.
@@ -150,23 +139,22 @@ func (c *checkpointer) copyRest(ctx context.Context) error {
 	if err := c.checkpoint(ctx, c.writer); err != nil {
 		return err
 	}
-	index, err := c.files.Inspect()
+	index, err := c.database.files.Inspect()
 	if err != nil {
 		return err
 	}
 	grown := index.Frames >= c.remaining+maxWALFrames
 	if c.remaining = index.Frames; grown && index.Frames > index.Backfilled {
-		c.logger.Warn("WAL cannot be reset while another program reads an old snapshot",
-			slog.Int64("bytes", int64(index.Frames)*index.PageSize), slog.String("path", c.file.Name()+"-wal"))
+		c.database.logger.Warn("WAL cannot be reset while another program reads an old snapshot",
+			slog.Int64("bytes", int64(index.Frames)*index.PageSize), slog.String("path", c.database.file.Name()+"-wal"))
 	}
 	return nil
 }
 
-// checkpoint copies what it can without waiting for other connections. If it fails, nothing is lost: the frames stay in
-// the WAL.
+// checkpoint copies what it can without waiting for others. If it fails, the frames stay in the WAL.
 func (c *checkpointer) checkpoint(ctx context.Context, conn *sql.Conn) error {
 	// If the database file was replaced, copying frames into it would corrupt it.
-	if err := c.files.Check(); err != nil {
+	if err := c.database.files.Check(); err != nil {
 		return err
 	}
 	_, err := connection.CopyWAL(ctx, conn, "PASSIVE")

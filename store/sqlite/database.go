@@ -128,8 +128,7 @@ func (d *Database) Read(ctx context.Context, statements func(tx *gorm.DB) error)
 	return cmp.Or(d.files.Check(), err) //nolint:wrapcheck // They are wrapped already.
 }
 
-// selectKey selects whether a record has an idempotency key, and selectTaken also whether one has a client_id, and the
-// schema version.
+// selectKey selects whether a record has a key, selectTaken also whether one has a client_id, and the schema version.
 const (
 	selectKey   = `SELECT EXISTS (SELECT 1 FROM providers WHERE created_by = ? AND kind = ? AND idempotency_key = ?)`
 	selectTaken = selectKey + `, EXISTS (SELECT 1 FROM providers WHERE client_id = ?), (` + selectSchemaVersion + `)`
@@ -177,8 +176,7 @@ func (d *Database) find(ctx context.Context, text string, values ...string) (row
 	return row, connection.Classify(err)
 }
 
-// SettledEvent returns the last event: transactions that write take turns, and their rows are on disk before they are
-// visible.
+// SettledEvent returns the last event: writes take turns, and are on disk before they are visible.
 func (d *Database) SettledEvent(ctx context.Context, _ func(transaction string)) (end database.LogEnd, err error) {
 	if err := d.files.Check(); err != nil {
 		return end, err
@@ -190,8 +188,7 @@ func (d *Database) SettledEvent(ctx context.Context, _ func(transaction string))
 // Instance returns "", because no other server can take over.
 func (*Database) Instance(*gorm.DB) (string, error) { return "", nil }
 
-// Check checks the files and the schema's version, at times the schema and the last keys, and after a batch has failed
-// that the database can be written.
+// Check checks the files and the schema version, at times the schema and last keys, and after a failure, writes.
 func (d *Database) Check(ctx context.Context) error {
 	_, err := d.Find(ctx, database.Unique{})
 	return err
@@ -235,21 +232,17 @@ func (d *Database) close() error {
 	return err
 }
 
-// CheckSchema returns database.ErrNewer if this program does not know the schema version. It runs in each transaction,
-// because a newer version of this program may have migrated the database since it was opened. That version might not be
-// able to read what this program writes.
+// CheckSchema returns database.ErrNewer if this program does not know the schema version. Each transaction calls it: a
+// newer program may have migrated the open database, and be unable to read what this one writes.
 func (d *Database) CheckSchema(tx *gorm.DB) error {
 	var version int64
 	err := tx.Raw(selectSchemaVersion).Scan(&version).Error
 	if err != nil && tx.Statement.Context.Err() == nil {
 		err = fmt.Errorf("%w: %w", database.ErrUnavailable, err)
 	}
-	if err != nil {
-		return fmt.Errorf("read the schema version: %w", err)
-	}
 	if version > d.schemaVersion {
 		return fmt.Errorf("%w: %w: its schema version is %d, newer than this program's %d; use a newer providerd",
 			database.ErrUnavailable, database.ErrNewer, version, d.schemaVersion)
 	}
-	return nil
+	return database.Wrap("read the schema version", err)
 }

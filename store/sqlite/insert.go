@@ -22,8 +22,7 @@ import (
 // idleInterval is how often a database without creates is maintained.
 const idleInterval = 5 * time.Second
 
-// inserter inserts rows on a connection of its own and runs checkpoints between inserts. One goroutine uses it at a
-// time.
+// inserter inserts rows on a connection of its own, with checkpoints in between, in one goroutine at a time.
 type inserter struct {
 	database    *Database
 	statements  connection.Statements
@@ -36,9 +35,8 @@ type inserter struct {
 	ended  chan struct{}
 }
 
-// Insert inserts rows in one durable transaction, and checks the files before, in and after it. It waits no longer
-// than the busy timeout, regardless of the context: with one that can end, the driver starts a goroutine for each
-// statement.
+// Insert inserts rows in one durable transaction, and checks the files before, in and after it. It waits for the busy
+// timeout at most, but ignores the context: with one that can end, the driver starts a goroutine for each statement.
 func (d *Database) Insert(ctx context.Context, rows database.Insertion) (pks map[uuid.UUID]int64, err error) {
 	ctx = context.WithoutCancel(ctx)
 	d.inserting.Lock()
@@ -243,8 +241,7 @@ func (i *inserter) close() error {
 	return errors.Join(i.checkpoints.close(), i.statements.Close())
 }
 
-// Snapshot runs statements in a read transaction on a read-only connection. While they run, the WAL
-// grows, because it cannot be reset.
+// Snapshot runs statements in a read transaction, during which the WAL cannot be reset and grows.
 func (d *Database) Snapshot(ctx context.Context, statements func(tx *gorm.DB) error) error {
 	if err := d.files.Check(); err != nil {
 		return err

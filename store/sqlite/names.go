@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -33,11 +34,8 @@ const replaced = "replaced"
 // leaves one if it is killed before the backup has its name. It returns a file system error.
 func LeftoverLinks(path string) (links []string, err error) {
 	entries, err := os.ReadDir(filepath.Dir(path))
-	if err != nil {
-		return nil, fmt.Errorf("find hard links to the database: %w", err)
-	}
-	own, err := os.Lstat(path)
-	if err != nil {
+	own, ownErr := os.Lstat(path)
+	if err := cmp.Or(err, ownErr); err != nil {
 		return nil, fmt.Errorf("find hard links to the database: %w", err)
 	}
 	for _, entry := range entries {
@@ -52,8 +50,7 @@ func LeftoverLinks(path string) (links []string, err error) {
 	return links, nil
 }
 
-// removeLeftovers removes what killed restores left next to the database at path: hard links to it, and drafts other
-// than the caller's.
+// removeLeftovers removes what killed restores left: hard links to the database at path, and drafts of others.
 func removeLeftovers(path, draft string) error {
 	names, err := LeftoverLinks(path)
 	if err != nil {

@@ -51,8 +51,7 @@ func identify(ctx context.Context, db *sql.DB) error {
 // prepareFunc migrates a database or returns an error if this program cannot use it.
 type prepareFunc func(ctx context.Context, db *sql.DB, path string) error
 
-// checkSchema returns a function that reads the schema version and passes it to check. It returns the errors of
-// readSchema and check.
+// checkSchema returns a function that reads the schema version and checks it. It returns the errors of both.
 func checkSchema(check func(database.Schema) error) prepareFunc {
 	return func(ctx context.Context, db *sql.DB, path string) error {
 		schema, err := readSchema(ctx, db, path)

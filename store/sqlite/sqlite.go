@@ -35,8 +35,7 @@ func LibraryVersion() string {
 	return version
 }
 
-// Path returns the path in a URL of the form sqlite:PATH. The error for any other URL does not quote it, because it may
-// contain a password.
+// Path returns the path in a URL of the form sqlite:PATH. Its error does not quote the URL, which may have a password.
 func Path(url string) (string, error) {
 	path, ok := strings.CutPrefix(url, Scheme)
 	if !ok || path == "" {

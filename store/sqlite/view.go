@@ -86,8 +86,7 @@ func (v *View) open(ctx context.Context) (err error) {
 	return v.file.CheckGeneration(func() (uint32, error) { return connection.ReadGeneration(ctx, v.reader) })
 }
 
-// hasWAL reports whether there is a WAL to read. It returns ErrUnavailable if its wal-index is missing, which only a
-// program that writes can rebuild.
+// hasWAL reports whether there is a WAL to read, or returns ErrUnavailable if a writer must rebuild its wal-index.
 func (v *View) hasWAL() (bool, error) {
 	wal, err := connection.SizeOf(v.file.Name() + "-wal")
 	if err != nil || wal < 0 {
@@ -128,12 +127,6 @@ func (v *View) Close() error {
 	return errors.Join(database.ClosePools(v.reader), v.file.Close())
 }
 
-// backupFile is a complete database file that no program changes.
-type backupFile struct{ pool database.Pool }
-
-// Reader returns a handle whose connections cannot write.
-func (f backupFile) Reader() *gorm.DB { return f.pool.GORM }
-
 // Check inspects a copy before it is linked to its name. If it returns an error, the copy is discarded.
 type Check func(copied database.Readable) error
 
@@ -161,7 +154,7 @@ func verify(ctx context.Context, path, name string, rows map[string]int64, check
 				database.ErrUnavailable, name, found, rows)
 		}
 	}
-	return check(backupFile{pool})
+	return check(pool)
 }
 
 // checkIntegrity makes SQLite check every page, row and index.

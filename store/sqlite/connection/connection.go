@@ -104,19 +104,16 @@ func poolOf(opened *sql.DB, connections int) (pool database.Pool, err error) {
 // an older copy of the file can be distinguished from the current one.
 func ReadGeneration(ctx context.Context, db gorm.ConnPool) (uint32, error) {
 	var version int32
-	if err := db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
-		return 0, fmt.Errorf("read the generation of the database: %w", Classify(err))
-	}
-	return uint32(version), nil //nolint:gosec // Only the bits matter.
+	err := db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version)
+	//nolint:gosec // Only the bits matter.
+	return uint32(version), database.Wrap("read the generation of the database", Classify(err))
 }
 
 // SetGeneration writes the generation. SQLite reads and writes user_version as a signed number.
 func SetGeneration(ctx context.Context, db gorm.ConnPool, generation uint32) error {
 	//nolint:gosec // Only the bits matter.
-	if _, err := db.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", int32(generation))); err != nil {
-		return fmt.Errorf("write the generation of the database: %w", Classify(err))
-	}
-	return nil
+	_, err := db.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", int32(generation)))
+	return database.Wrap("write the generation of the database", Classify(err))
 }
 
 // IncrementGeneration increments the generation. It must be called before the transaction writes anything else.
@@ -217,8 +214,7 @@ func CommitError(err error) error {
 	return Classify(err)
 }
 
-// InsertError classifies the error of an INSERT. If the error is due to a row, such as one that violates a constraint,
-// it is database.ErrInsertApart.
+// InsertError classifies the error of an INSERT: database.ErrInsertApart if a row caused it, as by a constraint.
 func InsertError(err error) error {
 	if native, ok := errors.AsType[sqlite3.Error](err); ok &&
 		slices.Contains([]sqlite3.ErrNo{sqlite3.ErrConstraint, sqlite3.ErrTooBig, sqlite3.ErrMismatch}, native.Code) {
@@ -231,8 +227,5 @@ func InsertError(err error) error {
 func CopyWAL(ctx context.Context, conn gorm.ConnPool, mode string) (isBusy bool, err error) {
 	var frames, copied int
 	err = conn.QueryRowContext(ctx, "PRAGMA wal_checkpoint("+mode+")").Scan(&isBusy, &frames, &copied)
-	if err != nil {
-		return false, fmt.Errorf("checkpoint: %w", Classify(err))
-	}
-	return isBusy, nil
+	return isBusy, database.Wrap("checkpoint", Classify(err))
 }

@@ -15,16 +15,14 @@ import (
 // Magic is what every SQLite database begins with (https://sqlite.org/fileformat.html, section 1.3).
 const Magic = "SQLite format 3\x00"
 
-// File is an open file that its path must still refer to. It stays open as long as SQLite has it open: closing
-// it would release the locks of SQLite.
+// File is an open file that its path must still refer to. Closing it would release the locks of SQLite.
 type File struct {
 	*os.File
 	// Opened describes the file as it was opened.
 	Opened fs.FileInfo
 }
 
-// Open opens a database file for reading. It returns ErrUnavailable if it is not a regular file, or a file
-// system error.
+// Open opens a database file for reading. It returns ErrUnavailable if it is not regular, or a file system error.
 func Open(path string) (*File, error) {
 	// Do not wait for the writer of a FIFO.
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
@@ -114,8 +112,7 @@ func (f *File) CheckGeneration(read func() (uint32, error)) error {
 	return inconsistentError(f)
 }
 
-// generation reads the generation, which is SQLite's user_version, from the header of the database, and checks that the
-// file is a database.
+// generation reads the generation, SQLite's user_version, and checks that the file is a database.
 func (f *File) generation() (uint32, error) {
 	const userVersion = 60
 	var header [userVersion + 4]byte

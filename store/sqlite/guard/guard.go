@@ -34,8 +34,7 @@ type Guard struct {
 	changed error
 }
 
-// Watch guards the files of a database that SQLite has open. It returns a file system error, or ErrUnavailable if one
-// of them is not a regular file.
+// Watch guards the files of an open database. It returns ErrUnavailable if one is not regular, or a file system error.
 func Watch(file *File) (*Guard, error) {
 	wal, err := Open(file.Name() + "-wal")
 	if err != nil {
@@ -48,19 +47,16 @@ func Watch(file *File) (*Guard, error) {
 	return &Guard{database: file, wal: wal, index: index}, nil
 }
 
-// Check returns ErrUnavailable if a file was removed, replaced or changed. What is read counts only
-// if the files are checked after it.
+// Check returns ErrUnavailable if a file was removed, replaced or changed. What was read before does not count then.
 func (g *Guard) Check() error {
 	_, err := g.Inspect()
 	return err
 }
 
-// recent is how old a check may be to count before a transaction. Under load, it is the check after the previous
-// commit.
+// recent is how old a check before a transaction may be. Under load, it is the one after the previous commit.
 const recent = 10 * time.Millisecond
 
-// CheckUnlessRecent is Check, unless the files were checked very recently. It is for use before a transaction that
-// checks them before it commits.
+// CheckUnlessRecent is Check, unless a check is recent, for transactions that check again before they commit.
 func (g *Guard) CheckUnlessRecent() error {
 	g.mutex.Lock()
 	isRecent := time.Since(g.checked) < recent
@@ -88,8 +84,7 @@ func (g *Guard) checkBeforeCommit() error {
 type Transaction struct {
 	// Begin begins it with the write lock.
 	Begin func() error
-	// Run runs its statements. If resets is true, the first that it writes must be another generation, because this
-	// transaction resets the WAL.
+	// Run runs its statements. If resets is set, the transaction resets the WAL, and must write another generation first.
 	Run func(resets bool) error
 	// Commit commits it. Its error says whether the outcome is unknown.
 	Commit func() error

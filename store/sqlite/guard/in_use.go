@@ -72,23 +72,20 @@ const (
 func (f *File) IsInUse() (bool, error) { return isLocked(f.File, sharedBytes, sharedBytesCount) }
 
 func isIndexLocked(path string) (bool, error) {
-	// Do not wait for the writer of a FIFO.
-	index, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	index, err := Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("inspect the database files: %w", err)
+		return false, err
 	}
-	locked, err := isLocked(index, deadMansSwitch, 1)
+	locked, err := isLocked(index.File, deadMansSwitch, 1)
 	return locked, errors.Join(err, index.Close())
 }
 
 // isLocked reports whether another process holds a lock on a byte range of a file.
 func isLocked(file *os.File, start, length int64) (bool, error) {
 	lock := syscall.Flock_t{Type: syscall.F_WRLCK, Whence: io.SeekStart, Start: start, Len: length}
-	if err := syscall.FcntlFlock(file.Fd(), syscall.F_GETLK, &lock); err != nil {
-		return false, fmt.Errorf("query the locks on %s: %w", file.Name(), err)
-	}
-	return lock.Type != syscall.F_UNLCK, nil
+	err := syscall.FcntlFlock(file.Fd(), syscall.F_GETLK, &lock)
+	return lock.Type != syscall.F_UNLCK, database.Wrap("query the locks on "+file.Name(), err)
 }
