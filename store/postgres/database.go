@@ -203,8 +203,7 @@ func (d *Database) prove(ctx context.Context, tx *transaction) error {
 	return nil
 }
 
-// fail rolls a transaction back. It avoids a server that accepts no writes or did not respond in time, unless the
-// caller's context had expired.
+// fail rolls back, and avoids a server that is read-only or silent, unless the caller's context had expired.
 func (d *Database) fail(ctx context.Context, tx *transaction, err error) {
 	isSilent := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil
 	if isSilent || errors.Is(err, errReadOnly) || hasCode(err, readOnly) {

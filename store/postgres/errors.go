@@ -40,15 +40,15 @@ var errReadOnly = fmt.Errorf("%w: the server is read-only", database.ErrUnavaila
 // classify wraps an error of the driver in the matching error of package database. It leaves other errors unchanged:
 // they are due to a statement or its values, such as a violated constraint, or are bugs of this program.
 func classify(err error) error {
-	if err == nil || !isUnavailable(err) {
-		return err
+	if isUnavailable(err) {
+		return unavailable(err)
 	}
-	return unavailable(err)
+	return err
 }
 
-// unavailable wraps an error that can only mean that the database is unavailable.
+// unavailable wraps an error that can only mean that the database is unavailable; nil stays nil.
 func unavailable(err error) error {
-	if errors.Is(err, database.ErrUnavailable) {
+	if err == nil || errors.Is(err, database.ErrUnavailable) {
 		return err
 	}
 	sentinel := database.ErrUnavailable

@@ -21,8 +21,7 @@ const (
 	insertTimeout = 1500 * time.Millisecond
 	// apartTimeout limits the wait for the lock of a row in a part of a split batch.
 	apartTimeout = 10 * time.Millisecond
-	// leastInsertTime is the part of insertTimeout that remains after a wait for a lock, so that the wait does not make
-	// the outcome unknown.
+	// leastInsertTime is what a wait for a lock leaves of insertTimeout, so that it does not make the outcome unknown.
 	leastInsertTime = 500 * time.Millisecond
 )
 
@@ -98,9 +97,8 @@ func takesUsedID(err error) bool {
 	return ok && native.Code == uniqueViolation && native.TableName == "events"
 }
 
-// insertError classifies the error of an INSERT that stored nothing. It is database.ErrInsertApart unless any INSERT
-// would fail. The server says where it was if it waited for the unique value of a row: in an index, and not in the
-// trigger that adds an event.
+// insertError classifies the error of an INSERT that stored nothing: database.ErrInsertApart unless any INSERT would
+// fail. The server says whether it waited for a row's unique value: in an index, not in the trigger that adds an event.
 func insertError(err error) error {
 	native, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {

@@ -126,10 +126,8 @@ func readSchema(ctx context.Context, db *sql.DB) (schema database.Schema, err er
 	}
 	const versions = `SELECT (SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied),
 		coalesce(max(oldest_level), 0) FROM schema_support`
-	if err := db.QueryRowContext(ctx, versions).Scan(&schema.Version, &schema.MinProgram); err != nil {
-		return schema, fmt.Errorf("read the schema version: %w", unavailable(err))
-	}
-	return schema, nil
+	err = db.QueryRowContext(ctx, versions).Scan(&schema.Version, &schema.MinProgram)
+	return schema, database.Wrap("read the schema version", unavailable(err))
 }
 
 // selectUncopied selects a sign that another program has copied only some of the rows, or still copies them; "" if

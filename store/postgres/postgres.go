@@ -53,8 +53,7 @@ func Open(ctx context.Context, url link.URL, logger *slog.Logger) (*Database, er
 	return open(ctx, url, logger, checkSchema)
 }
 
-// CreateAlone is Create, except that it also returns ErrForeign if a database without providerd's tables has any other
-// table.
+// CreateAlone is Create, but returns ErrForeign for a database that has tables, but not providerd's.
 func CreateAlone(ctx context.Context, url link.URL, logger *slog.Logger) (*Database, error) {
 	return open(ctx, url, logger, migrateAlone)
 }

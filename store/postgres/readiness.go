@@ -95,10 +95,7 @@ func (d *Database) probeInserts(ctx context.Context, tx *transaction) error {
 		statement{insertProbe, [][]byte{secret}})
 	d.isInsertFailing.Store(err != nil)
 	tx.rollBack(ctx)
-	if err != nil {
-		return fmt.Errorf("insert rows: %w", unavailable(err))
-	}
-	return nil
+	return database.Wrap("insert rows", unavailable(err))
 }
 
 // selectSequences selects the sequences that are behind the keys in use, or at their end. Logical replication and COPY
@@ -239,8 +236,7 @@ const selectFaults = `WITH migration (text) AS (SELECT regexp_replace(@migration
 	SELECT fault FROM faults
 	WHERE (SELECT max(version_id) FROM goose_db_version WHERE is_applied) = @version LIMIT 5`
 
-// check returns the sequences that are behind. It returns database.ErrUnavailable if the schema has faults, or a
-// sequence is at its end.
+// check returns the sequences that are behind, or database.ErrUnavailable for a faulty schema or an ended sequence.
 func check(tx *gorm.DB) (behind []sequence, err error) {
 	version, err := SchemaVersion()
 	if err != nil {

@@ -131,8 +131,7 @@ func (d *Database) CheckUnserved(ctx context.Context) error {
 	return nil
 }
 
-// Snapshot runs statements in a read-only transaction. Until it ends, the server cannot vacuum rows that are visible
-// to it.
+// Snapshot runs statements in a read-only transaction, during which the server cannot vacuum rows visible to it.
 func (d *Database) Snapshot(ctx context.Context, statements func(tx *gorm.DB) error) error {
 	return classify(d.Reader().WithContext(ctx).Transaction(func(tx *gorm.DB) error {
 		const withoutTimeouts = "SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0"
@@ -159,15 +158,12 @@ const selectInstance = "extract(epoch FROM pg_postmaster_start_time())::text"
 
 // Instance returns when the server started, which no other server shares.
 func (d *Database) Instance(tx *gorm.DB) (start string, err error) {
-	if err = tx.Raw("SELECT " + selectInstance).Scan(&start).Error; err != nil {
-		err = fmt.Errorf("identify the server: %w", err)
-	}
-	return start, err
+	err = tx.Raw("SELECT " + selectInstance).Scan(&start).Error
+	return start, database.Wrap("identify the server", err)
 }
 
-// SettledEvent reads the last event, and then waits until every transaction that has an id has ended. All transactions
-// that add events have an id before: see secureStatement and secureInsert. A commit is late if the server waits for a
-// standby.
+// SettledEvent reads the last event, and waits until every transaction with an id has ended: those that add events have
+// one before (secureStatement, secureInsert). A commit is late if the server waits for a standby.
 func (d *Database) SettledEvent(ctx context.Context, waiting func(transaction string)) (database.LogEnd, error) {
 	reader := d.readers.GORM.WithContext(ctx)
 	var start struct {

@@ -21,8 +21,7 @@ import (
 )
 
 const (
-	// beginTimeout limits how long a server may take to begin a transaction, to roll it back, or to commit one without
-	// rows. A frozen one takes forever.
+	// beginTimeout limits how long a server may take to begin, to roll back, or to commit without rows.
 	beginTimeout = time.Second
 	// readTimeout limits the statements of a transaction that reads, one of which may wait for a lock.
 	readTimeout = lockTimeout + 500*time.Millisecond
@@ -30,8 +29,7 @@ const (
 	lockTimeout = 2 * time.Second
 	// commitTimeout limits a commit, which hangs if a synchronous standby is unavailable.
 	commitTimeout = time.Second
-	// abandonTimeout is how long a commit without a response keeps its connection after its callers received an error that
-	// its outcome is unknown.
+	// abandonTimeout is how long a commit without a response keeps its connection once it was reported as unknown.
 	abandonTimeout = 30 * time.Second
 )
 
@@ -118,8 +116,7 @@ func (d *Database) checkLevel(lowest int64) error {
 		database.ErrUnavailable, database.ErrNewer, lowest, d.schemaVersion)
 }
 
-// run runs the statements. It returns a panic in them as an error, so that one caller's panic does not fail the whole
-// program.
+// run runs the statements. A panic in them becomes an error, so that one caller's does not end the program.
 func (t *transaction) run(
 	ctx context.Context, db *gorm.DB, limit time.Duration, statements func(tx *gorm.DB) error,
 ) (err error) {

@@ -19,15 +19,12 @@ type View struct {
 
 var _ database.View = (*View)(nil)
 
-// OpenReadOnly opens the database of a URL for reading, regardless of its server's settings. It returns
-// database.ErrUnavailable.
+// OpenReadOnly opens a database for reading, regardless of its server's settings. It returns database.ErrUnavailable.
 func OpenReadOnly(ctx context.Context, url link.URL) (*View, error) {
 	accept := func(context.Context, *pgx.Conn) error { return nil }
 	view := &View{pool: database.Pool{DB: new(link.Servers).Open(url, 1, accept)}}
-	err := view.pool.PingContext(ctx)
-	if err != nil {
-		err = fmt.Errorf("connect to the database: %w", unavailable(err))
-	} else {
+	err := database.Wrap("connect to the database", unavailable(view.pool.PingContext(ctx)))
+	if err == nil {
 		view.pool.GORM, err = openGORM(view.pool.DB)
 	}
 	if err != nil {
@@ -70,11 +67,9 @@ type Safeguards struct {
 	HasArchive bool
 	// IsArchiveFailing reports whether the last attempt to archive a WAL file failed.
 	IsArchiveFailing bool
-	// MaxConnections is how many connections the role of the URL may have at a time. Each replica opens up to
-	// MaxConnectionsPerReplica.
+	// MaxConnections is how many connections the role may have; each replica opens up to MaxConnectionsPerReplica.
 	MaxConnections int
-	// AgingDatabase is the database of the server whose transaction ids run out first, if autovacuum is far behind; "" if
-	// there is none.
+	// AgingDatabase is the database whose transaction ids run out first, if autovacuum is far behind; "" if none.
 	AgingDatabase string
 }
 
@@ -98,10 +93,8 @@ const selectSafeguards = `SELECT current_setting('synchronous_standby_names') AS
 
 // Safeguards reads the settings of the server. It returns database.ErrUnavailable if that fails.
 func (v *View) Safeguards(ctx context.Context) (safeguards Safeguards, err error) {
-	if err := v.Reader().WithContext(ctx).Raw(selectSafeguards).Scan(&safeguards).Error; err != nil {
-		return safeguards, fmt.Errorf("read the settings of the database: %w", unavailable(err))
-	}
-	return safeguards, nil
+	err = v.Reader().WithContext(ctx).Raw(selectSafeguards).Scan(&safeguards).Error
+	return safeguards, database.Wrap("read the settings of the database", unavailable(err))
 }
 
 // Close closes the connection.

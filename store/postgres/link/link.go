@@ -27,9 +27,8 @@ import (
 // maxIdleTime is how long an idle connection stays open. It is short because other replicas may need the connection.
 const maxIdleTime = 10 * time.Second
 
-// Servers orders the hosts of the URL: the one that committed last is tried first, and one whose COMMIT got no response
-// last, until another commits. An old primary that lost its standbys accepts statements but never commits. The order
-// begins with that of the URL.
+// Servers orders the hosts of the URL: the one that committed last comes first, and one whose COMMIT got no response
+// last until another commits, as an old primary without standbys never does. At first, the URL's order holds.
 type Servers struct {
 	mutex sync.Mutex
 	// ranks order the hosts. Those without a rank have the order of the URL.
@@ -98,8 +97,7 @@ func (s *Servers) check(_ context.Context, conn *pgx.Conn) error {
 // IsStale reports whether a host was avoided since the connection was opened.
 func (s *Servers) IsStale(l *Link) bool { return l.dialer.avoided != s.avoided.Load() }
 
-// configure makes a new connection try the hosts in order. Unless the URL has a timeout of its own, a silent host is
-// left for the next one.
+// configure makes a new connection try the hosts in order, and leave silent ones unless the URL has a timeout.
 func (s *Servers) configure(config *pgx.ConnConfig, isPatient bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -132,8 +130,7 @@ type dialer struct {
 	// last is the host that is tried last, and isPatient is set if hosts may be silent until the connect timeout.
 	last      string
 	isPatient bool
-	// prepared is nil if the URL forbids to prepare statements: behind a pooler, each transaction may have another
-	// connection.
+	// prepared is nil if the URL forbids prepared statements: behind a pooler, each transaction may change connections.
 	prepared map[string]string
 	// putLast is called for a silent host.
 	putLast func(host string)

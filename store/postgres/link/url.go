@@ -102,8 +102,7 @@ var errNotEscaped = errors.New("parse the database URL: not of the form " +
 	"postgres://USER:PASSWORD@HOST:PORT/DATABASE?PARAMETER=VALUE; escape special characters in each part, such as / as " +
 	"%2F, @ as %40 and % as %25")
 
-// reasonOf returns the reason why pgx rejects a URL, without the URL and without anything that may be part of an
-// unescaped password.
+// reasonOf returns the reason why pgx rejects a URL, without the URL or any part of an unescaped password.
 func reasonOf(err error, place string) error {
 	text := err.Error()
 	const afterURL = "`: "
@@ -122,8 +121,7 @@ func reasonOf(err error, place string) error {
 	return fmt.Errorf("parse the database URL: %s; %s", reason, remedy)
 }
 
-// HasPassword reports whether the URL itself contains the password. As a flag, every user of the machine could read it
-// in the process list.
+// HasPassword reports whether the URL itself contains the password, which any user could read in the process list.
 func (u URL) HasPassword() bool { return u.hasPassword }
 
 // String returns the URL with servers and database only, without user and password.
@@ -148,8 +146,7 @@ func hostOf(attempt *pgconn.FallbackConfig) string {
 	return fmt.Sprintf("%s:%d", attempt.Host, attempt.Port)
 }
 
-// splitLogin splits the part after the scheme as libpq does: user and password end at the first @, unless a / precedes
-// it.
+// splitLogin splits what follows the scheme as libpq does: the login ends at the first @, unless a / precedes it.
 func splitLogin(rest string) (login, place string) {
 	if at := strings.IndexAny(rest, "@/"); at >= 0 && rest[at] == '@' {
 		return rest[:at], rest[at+1:]
@@ -157,8 +154,7 @@ func splitLogin(rest string) (login, place string) {
 	return "", rest
 }
 
-// hasPassword checks the places where libpq finds a password. It does not use net/url, which cannot parse several
-// hosts.
+// hasPassword checks where libpq finds a password. It does not use net/url, which cannot parse several hosts.
 func hasPassword(login, place string) bool {
 	if _, password, _ := strings.Cut(login, ":"); password != "" {
 		return true
@@ -177,8 +173,7 @@ func hasPassword(login, place string) bool {
 // passwordFile is the path of a password file that can be read again; "" if there is none.
 type passwordFile string
 
-// findPasswordFile returns the file that libpq reads. It refuses one that is named but is missing, or that others can
-// read: libpq ignores both silently.
+// findPasswordFile returns the file that libpq reads. It refuses one that libpq would ignore: missing or not private.
 func findPasswordFile(place string) (passwordFile, error) {
 	_, query, _ := strings.Cut(place, "?")
 	parameters, _ := url.ParseQuery(query)
