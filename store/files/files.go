@@ -42,8 +42,7 @@ type Draft struct {
 	path string
 }
 
-// CreateDraft creates the draft of a file that will be at path. It returns fs.ErrExist if there is anything, or another
-// file system error.
+// CreateDraft creates the draft of a new file. It returns fs.ErrExist if the path is taken, or a file system error.
 func CreateDraft(path string) (*Draft, error) {
 	if strings.HasSuffix(path, "/") {
 		return nil, fmt.Errorf("%s is a directory; add the name of a file", path)
@@ -68,8 +67,7 @@ func CreateDraftOver(path string) (*Draft, error) {
 	return &Draft{pending, path}, nil
 }
 
-// Publish syncs the file and gives it its final name. It returns fs.ErrExist if that name is taken, or a file system
-// error.
+// Publish syncs the file and gives it its name. It returns fs.ErrExist if that is taken, or a file system error.
 func (d *Draft) Publish() error {
 	if err := d.Sync(); err != nil {
 		return fmt.Errorf("write %s: %w", d.path, err)
@@ -105,8 +103,7 @@ func link(path, name string) error {
 	return syncName(name)
 }
 
-// isOwn reports whether a file belongs to the user that runs the program, or to anyone if that is root. Linux can
-// refuse links to those of other users.
+// isOwn reports whether this user owns a file, or is root. Linux can refuse links to files of other users.
 func isOwn(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && (os.Geteuid() == 0 || OwnerOf(info).user == os.Geteuid())
@@ -176,8 +173,7 @@ func OpenOrCreate(path string, flags int) (*os.File, error) {
 // maxSmall limits the size, in bytes, of files such as keysets and certificate chains.
 const maxSmall = 1 << 20
 
-// ReadSmall returns the content of a regular file of at most 1 MiB. It does not block if the path is a FIFO. Its errors
-// are of type *fs.PathError.
+// ReadSmall reads a regular file of at most 1 MiB. It does not block on a FIFO. Its errors are of type *fs.PathError.
 func ReadSmall(path string) ([]byte, error) { return readSmall(path, 0) }
 
 // ReadInput is ReadSmall, and also reads pipes, such as <(pass show NAME) of a shell. A FIFO without a writer is empty.
@@ -190,13 +186,12 @@ func readSmall(path string, other fs.FileMode) (text []byte, err error) {
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	info, err := file.Stat()
-	if err != nil {
-		return nil, err //nolint:wrapcheck // The error names the file.
+	if err == nil && !info.Mode().IsRegular() && info.Mode().Type() != other {
+		err = &fs.PathError{Op: "read", Path: path, Err: errors.New("not a regular file")}
 	}
-	if !info.Mode().IsRegular() && info.Mode().Type() != other {
-		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("not a regular file")}
+	if err == nil {
+		text, err = io.ReadAll(io.LimitReader(file, maxSmall+1))
 	}
-	text, err = io.ReadAll(io.LimitReader(file, maxSmall+1))
 	if err == nil && len(text) > maxSmall {
 		err = &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("more than %d bytes", maxSmall)}
 	}

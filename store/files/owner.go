@@ -52,8 +52,7 @@ func OwnerFor(path string) (Owner, error) {
 	return owner, nil
 }
 
-// Chown changes the owner of a file that root has created. If another user runs the program, it does nothing. It
-// returns a file system error.
+// Chown changes the owner of a file if root runs the program. It returns a file system error.
 func Chown(file *os.File, to Owner) error {
 	if to == (Owner{}) || os.Geteuid() != 0 {
 		return nil

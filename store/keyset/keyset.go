@@ -43,8 +43,7 @@ type Loaded struct {
 	at         time.Time
 }
 
-// maxAge is how long keys are used without reading the keyset file: what is sealed while the file is lost can never
-// be opened after a restart.
+// maxAge is how long keys serve without reading the keyset file: what is sealed while it is lost is lost at a restart.
 const maxAge = 5 * time.Second
 
 // Load reads the keys from the database and the keyset file. It returns ErrUnavailable.
@@ -127,8 +126,7 @@ func randomBytes() []byte {
 	return value
 }
 
-// Find returns the keyset of a database. It returns database.ErrOlder if it has none, ErrCorrupt if it has lost
-// it.
+// Find returns the keyset of a database. It returns database.ErrOlder if there is none, ErrCorrupt if it was lost.
 func Find(tx *gorm.DB) (row Row, err error) {
 	db := tx.Session(&gorm.Session{NewDB: true})
 	var sealed []int64
@@ -153,15 +151,18 @@ func Find(tx *gorm.DB) (row Row, err error) {
 //
 // It returns database.ErrOlder if the database has no keyset, seal.ErrNoKeyset or ErrKeysetUnusable, or ErrUnavailable.
 func Open(ctx context.Context, db database.Readable, path string) (*seal.Keys, error) {
-	row, err := Find(db.Reader().WithContext(ctx))
-	if err != nil {
-		return nil, err
-	}
-	keys, _, err := row.openWith(path)
+	_, keys, _, err := openIn(db.Reader().WithContext(ctx), path)
 	return keys, err
 }
 
-// openWith decrypts the data keys with the master keys in the file at path.
+// openIn finds the keyset of a database, and decrypts the data keys with the master keys in the file at path.
+func openIn(tx *gorm.DB, path string) (row Row, keys *seal.Keys, master *seal.MasterKeys, err error) {
+	if row, err = Find(tx); err == nil {
+		keys, master, err = row.openWith(path)
+	}
+	return row, keys, master, err
+}
+
 func (r Row) openWith(path string) (*seal.Keys, *seal.MasterKeys, error) {
 	master, err := seal.ReadMasterKeys(path)
 	if err != nil {
@@ -207,11 +208,7 @@ func Create(ctx context.Context, db database.Database, path string) error {
 // CopyOf returns the keyset for a copy of a database: the same data keys for another database id, encrypted by the
 // primary master key in the file at path. It returns the errors of Open.
 func CopyOf(source *gorm.DB, path string) (Row, error) {
-	row, err := Find(source)
-	if err != nil {
-		return row, err
-	}
-	keys, master, err := row.openWith(path)
+	row, keys, master, err := openIn(source, path)
 	if err != nil {
 		return row, err
 	}

@@ -37,8 +37,7 @@ func (k *Keys) Reseal(ctx context.Context, progress func(done, total int64)) (re
 var (
 	// ErrInUse means that transactions that may seal with older keys did not end in time.
 	ErrInUse = errors.New("other transactions are reading the keyset of the database")
-	// errStartOver means that the keyset was changed after a run began, or that another server became the primary. It may
-	// lack what the run has resealed.
+	// errStartOver means that the keyset changed during a run, or that a new primary may lack what was resealed.
 	errStartOver = errors.New("keys changed, or another server became the primary")
 )
 
@@ -151,8 +150,7 @@ func outdated(tx *gorm.DB, keys *Loaded) *gorm.DB {
 	return tx.Model(&records.Provider{}).Where("substr(secret, 1, 5) <> ?", seal.Prefix(keys.PrimaryID()))
 }
 
-// page reads secrets, at least one, and reseals those that have not changed since. It returns how many, and why some do
-// not open.
+// page reads secrets, at least one, and reseals those still unchanged. It returns how many, and which do not open.
 func (r *resealing) page(tx *gorm.DB, rows []records.Provider) (read int, resealed int64, damaged []error, err error) {
 	begun := time.Now()
 	if err := r.check(tx); err != nil {

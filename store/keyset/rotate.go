@@ -16,8 +16,7 @@ import (
 	"example.com/providerd/store/seal"
 )
 
-// Rotate adds a data key, which seals new secrets from then on, and returns its id. It returns ErrUnavailable or
-// ErrOutcomeUnknown.
+// Rotate adds a data key, which seals new secrets, and returns its id. It returns ErrUnavailable or ErrOutcomeUnknown.
 func (k *Keys) Rotate(ctx context.Context) (id uint32, err error) {
 	err = k.database.Write(ctx, func(tx *gorm.DB) error {
 		return k.change(tx, func(c *change) error {
@@ -59,11 +58,7 @@ type change struct {
 
 // change changes the keyset of the database in a transaction that writes.
 func (k *Keys) change(tx *gorm.DB, do func(c *change) error) error {
-	row, err := Find(tx)
-	if err != nil {
-		return err
-	}
-	keys, master, err := row.openWith(k.path)
+	row, keys, master, err := openIn(tx, k.path)
 	if err != nil {
 		return err
 	}
@@ -92,15 +87,10 @@ type Key struct {
 	InUse bool `json:"in_use"`
 }
 
-// List lists the data keys and the master keys in the keyset file, each oldest first. It returns ErrUnavailable,
-// seal.ErrNoKeyset or ErrKeysetUnusable.
+// List lists the data keys, and the master keys of the keyset file, each oldest first. It returns the errors of Open.
 func (k *Keys) List(ctx context.Context) (list []Key, err error) {
 	reader := k.database.Reader().WithContext(ctx)
-	row, err := Find(reader)
-	if err != nil {
-		return nil, err
-	}
-	keys, master, err := row.openWith(k.path)
+	row, keys, master, err := openIn(reader, k.path)
 	if err != nil {
 		return nil, err
 	}
@@ -151,8 +141,7 @@ func countUses(reader *gorm.DB) (map[uint32]int64, error) {
 	return uses, nil
 }
 
-// NewestCreated returns when the data key that seals was created; the zero value if that is not recorded. It returns
-// ErrUnavailable.
+// NewestCreated returns when the key that seals was created, zero if that is not recorded, or ErrUnavailable.
 func (k *Keys) NewestCreated(ctx context.Context) (time.Time, error) {
 	keys, err := k.Current(k.database.Reader().WithContext(ctx))
 	if err != nil {

@@ -17,8 +17,7 @@ import (
 var (
 	// ErrNoKeyset means that there is no keyset file.
 	ErrNoKeyset = errors.New("no keyset file")
-	// ErrKeysetUnusable means that the keyset file cannot be read, can be read by others, or lacks the master key of the
-	// database.
+	// ErrKeysetUnusable means that the keyset file is unreadable, open to others or lacks the database's master key.
 	ErrKeysetUnusable = errors.New("keyset cannot be used")
 	// ErrDamaged means that a sealed secret was moved, truncated or altered, or that its key is gone.
 	ErrDamaged = errors.New("sealed secret is damaged, or its key is missing")
@@ -80,8 +79,7 @@ func (k *Keys) Unseal(sealed []byte, at Place) (Secret, error) {
 	return Secret{}, fmt.Errorf("%s: %w", at, ErrDamaged)
 }
 
-// Digest returns a MAC of a secret, which does not depend on the key that seals secrets. Without the keys, no one can
-// test guesses of the secret against it.
+// Digest returns a MAC of a secret, whichever key seals it. Without the keys, no one can test guesses against it.
 func (k *Keys) Digest(secret Secret) ([]byte, error) {
 	digest, err := k.mac.ComputeMAC([]byte(secret.Reveal()))
 	if err != nil {
@@ -124,8 +122,7 @@ func KeyID(sealed []byte) (id uint32, ok bool) {
 	return binary.BigEndian.Uint32(sealed[1:prefixSize]), true
 }
 
-// Wrapped is the data keys of a database as Tink keysets that a master key has encrypted. Their associated data is the
-// id of the database.
+// Wrapped is the data keys of a database as encrypted Tink keysets, with the database's id as associated data.
 type Wrapped struct {
 	// SecretKeys seal secrets.
 	SecretKeys []byte

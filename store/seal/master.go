@@ -53,8 +53,7 @@ func ReadMasterKeys(path string) (*MasterKeys, error) {
 	return &MasterKeys{ring}, nil
 }
 
-// Create writes the keys to a new file, which only its owner can read. It returns fs.ErrExist if there is anything at
-// path, or another file system error.
+// Create writes the keys to a new file that only its owner can read, or returns fs.ErrExist or a file system error.
 func (m *MasterKeys) Create(path string, owner files.Owner) error {
 	return files.Create(path, owner, func(to io.Writer) error {
 		return insecurecleartextkeyset.Write(m.handle, keyset.NewJSONWriter(to))

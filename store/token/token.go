@@ -53,8 +53,7 @@ func (t Token) State(at time.Time) State {
 	}
 }
 
-// The text of a token: a prefix that secret scanners can search for, random characters, and a checksum that detects
-// mistyped tokens without a query.
+// The text of a token: a prefix for secret scanners, random characters, and a checksum that detects typing errors.
 const (
 	prefix         = "pvd_"
 	randomLength   = 34

@@ -47,8 +47,7 @@ type Grant struct {
 	ExpiresIn time.Duration
 }
 
-// Create creates a token and returns its text, which is not stored, and the stored record. It returns
-// ErrUnavailable.
+// Create creates a token and returns its text, which is not stored, and its record, or ErrUnavailable.
 func (t *Tokens) Create(ctx context.Context, grant Grant) (string, Token, error) {
 	text := newText()
 	var token Token
@@ -62,9 +61,8 @@ func (t *Tokens) Create(ctx context.Context, grant Grant) (string, Token, error)
 	return text, token, nil
 }
 
-// CreateFirst creates a token in a database that has none. It calls keep with the text before the commit, so
-// that the next call starts over if keep fails or the process dies. It returns ErrExist, ErrUnavailable or the
-// error of keep.
+// CreateFirst creates a token in a database that has none. It calls keep with the text before the commit, so that a
+// failure starts over. It returns ErrExist, ErrUnavailable or the error of keep.
 func (t *Tokens) CreateFirst(ctx context.Context, grant Grant, keep func(text string) error) error {
 	err := t.database.Write(ctx, func(tx *gorm.DB) error {
 		if exists, err := anyOf(tx); err != nil {
@@ -130,8 +128,7 @@ func (t *Tokens) Find(ctx context.Context, text string) (Token, error) {
 	return tokens[0].Value, nil
 }
 
-// unknown returns ErrNotFound, or ErrUnavailable if the files of an embedded database were changed: what is read
-// from them then means nothing.
+// unknown returns ErrNotFound, or ErrUnavailable if files were changed, from which what was read means nothing.
 func (t *Tokens) unknown(ctx context.Context) error {
 	if !t.database.IsShared() {
 		if err := t.database.Read(ctx, func(*gorm.DB) error { return nil }); err != nil {
@@ -151,8 +148,7 @@ func Read(query *gorm.DB) ([]rows.Row[Token], error) {
 	})
 }
 
-// List returns the records of all tokens, oldest first. For a damaged one it yields ErrDamaged and continues. On
-// ErrUnavailable the sequence ends.
+// List returns the records of all tokens, oldest first, ErrDamaged for a damaged one. It ends on ErrUnavailable.
 func (t *Tokens) List(ctx context.Context) iter.Seq2[Token, error] {
 	key := func(row rows.Row[Token]) int64 { return row.Value.ID }
 	return rows.Values(rows.Pages(t.database.Reader().WithContext(ctx), "id", 0, key, Read))
@@ -191,8 +187,7 @@ func (t *Tokens) Renew(
 	return text, renewed, old, nil
 }
 
-// RevokeAll revokes the tokens of a name that are not revoked, expired ones too, and returns how many. It returns
-// ErrUnavailable.
+// RevokeAll revokes the tokens of a name, expired ones too, and returns how many were not, or ErrUnavailable.
 func (t *Tokens) RevokeAll(ctx context.Context, name string) (revoked int64, err error) {
 	revoked, _, err = t.revoke(ctx, "name = ?", name)
 	return revoked, database.Wrap("revoke tokens of "+name, err)
@@ -207,8 +202,7 @@ func (t *Tokens) Revoke(ctx context.Context, id int64) error {
 	return database.Wrap(fmt.Sprintf("revoke token %d", id), err)
 }
 
-// revoke revokes the tokens that a condition selects and that are not revoked. It returns how many, and whether any
-// token is selected.
+// revoke revokes tokens that a condition selects. It returns how many were not revoked, and whether it selects any.
 func (t *Tokens) revoke(ctx context.Context, condition string, value any) (revoked int64, exists bool, err error) {
 	err = t.database.Write(ctx, func(tx *gorm.DB) error {
 		var tokens []Token
@@ -216,20 +210,18 @@ func (t *Tokens) revoke(ctx context.Context, condition string, value any) (revok
 		if err != nil {
 			return err
 		}
-		revoked, exists = 0, len(tokens) > 0
+		var events []event.Event
 		for _, token := range tokens {
 			if token.RevokedAt != nil {
 				continue
 			}
-			revoked++
 			if err := tx.Model(&token).Update("revoked_at", database.Now()).Error; err != nil {
 				return err
 			}
-			if err := event.Add(tx, eventOf(event.TokenRevoked, token)); err != nil {
-				return err
-			}
+			events = append(events, eventOf(event.TokenRevoked, token))
 		}
-		return nil
+		revoked, exists = int64(len(events)), len(tokens) > 0
+		return event.Add(tx, events...)
 	})
 	return revoked, exists, err
 }
