@@ -22,8 +22,7 @@ const (
 	fewWaiting     = 8
 	// maxBatch is the maximum number of creates in a batch.
 	maxBatch = 256
-	// sharedLanes is the number of concurrent batches on a shared database: the next batch is sent while one waits for its
-	// commit.
+	// sharedLanes is the number of concurrent batches on a shared database: one is sent while another commits.
 	sharedLanes = 2
 )
 
@@ -46,8 +45,7 @@ type batcher struct {
 	queue chan *create
 	// wake receives a value when a create is queued, to wake a waiting lane.
 	wake chan struct{}
-	// mutex guards closed, so that nothing is sent to a closed queue, and waiting, which counts the creates in the queue
-	// by caller.
+	// mutex guards closed, so that nothing is sent to a closed queue, and waiting, the creates in the queue by caller.
 	mutex   sync.Mutex
 	closed  bool
 	waiting map[string]int

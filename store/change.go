@@ -17,18 +17,11 @@ import (
 	"example.com/providerd/store/rows"
 )
 
-// ErrChanged means that a provider was changed or deleted since the change was planned.
-var ErrChanged = errors.New("provider was changed or deleted in the meantime")
-
-// ErrKeyTaken means that another record of the caller has the idempotency key.
-var ErrKeyTaken = errors.New("idempotency key is taken by another provider")
-
 // Change is a create, an update or a delete of a provider by an operator.
 type Change struct {
 	// Planned is the opened record that the change was planned with; nil for a create.
 	Planned records.Record
-	// Requested has the name, the caller, the idempotency key, what the server chose and the settings that the record
-	// gets; nil deletes it.
+	// Requested has the name, caller, idempotency key, generated values and settings to write; nil deletes the record.
 	Requested records.Record
 	// Fields are the names of the fields that differ, for the log of events.
 	Fields []string
@@ -44,8 +37,7 @@ func (c Change) replacesClientID() bool {
 	return text(c.Planned.UniqueClientID()) != text(c.Requested.UniqueClientID())
 }
 
-// ChangePlanned makes changes of different stored providers as Change does. It returns ErrChanged if one is not the
-// planned one.
+// ChangePlanned makes changes of different stored providers as Change does, or returns ErrChanged if one has changed.
 func (p *Providers) ChangePlanned(ctx context.Context, changes []Change) error {
 	_, err := p.Change(ctx, func(in Reader) ([]Change, error) {
 		for _, change := range changes {
@@ -93,8 +85,7 @@ type changing struct {
 	inserter
 }
 
-// apply deletes before it writes, and frees unique values before it assigns them, so that each can pass to another
-// provider.
+// apply deletes before it writes, and frees unique values before it assigns them, so that providers can swap them.
 func (c changing) apply(changes []Change) ([]int64, error) {
 	pks := make([]int64, len(changes))
 	var deleted []int64
@@ -153,8 +144,7 @@ func (c changing) set(column string, value any, pks []int64) error {
 	return nil
 }
 
-// write writes the rows of some changes, which are all updates or all creates, with one statement, and sets the pks of
-// creates.
+// write writes the rows of changes, all updates or all creates, with one statement, and sets the pks of creates.
 func (c changing) write(changes []Change, chunk []int, pks []int64) error {
 	isUpdate, at := changes[chunk[0]].Planned != nil, database.Now()
 	if !isUpdate {

@@ -23,8 +23,7 @@ type CreateRequest struct {
 	CreatedBy string
 	// RequestID is the X-Request-Id of the HTTP request.
 	RequestID string
-	// IdempotencyKey lets a retry find the record of the first attempt; nil for none. It is scoped to the caller and the
-	// kind of provider.
+	// IdempotencyKey lets a retry find the first attempt's record; nil for none. It belongs to the caller and the kind.
 	IdempotencyKey *string
 	// RemoteAddress is the IP address of the client.
 	RemoteAddress string
@@ -55,8 +54,7 @@ func (e *KeyReusedError) Error() string {
 // outcome but stores nothing; a record that would be created has no pk.
 //
 // It returns ErrClientIDTaken, a KeyReusedError, ErrOverloaded, ErrUnavailable, the error of Reserve, or ErrDamaged if
-// the record of the key cannot be read; nothing is stored then. It returns ErrOutcomeUnknown if the record may have
-// been stored.
+// the record of the key cannot be read; nothing is stored then. It may be with ErrOutcomeUnknown.
 func (p *Providers) CreateOAuth2(
 	ctx context.Context, request CreateRequest, settings records.OAuth2Settings,
 ) (record records.OAuth2Provider, replayed bool, err error) {
@@ -64,8 +62,7 @@ func (p *Providers) CreateOAuth2(
 	return createAs(ctx, p, request, &requested, &requested.Provider)
 }
 
-// CreateWorkspaceDirectory is like CreateOAuth2. It never returns ErrClientIDTaken, because this kind has no unique
-// field.
+// CreateWorkspaceDirectory is CreateOAuth2 for the other kind, which has no client_id that could be taken.
 func (p *Providers) CreateWorkspaceDirectory(
 	ctx context.Context, request CreateRequest, settings records.WorkspaceDirectorySettings,
 ) (record records.WorkspaceDirectoryProvider, replayed bool, err error) {
@@ -126,8 +123,7 @@ func (p *Providers) create(
 		ErrUnavailable)
 }
 
-// replay returns the record that the idempotency key of a request already created, or nil. It returns a KeyReusedError
-// if the request differs from it.
+// replay returns the record that the request's idempotency key created, or nil, or a KeyReusedError if they differ.
 func (p *Providers) replay(
 	ctx context.Context, requested records.Record, request CreateRequest,
 ) (record records.Record, err error) {
@@ -138,7 +134,7 @@ func (p *Providers) replay(
 		if err := request.reserve(tx.Where(ofKey, key...), requested); err != nil {
 			return err
 		}
-		record, err = p.openedIn(tx.Where(ofKey, key...))
+		record, err = p.openedIn(tx.Where(ofKey, key...), "record")
 		return err
 	})
 	if errors.Is(err, ErrNotFound) {

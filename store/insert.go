@@ -171,7 +171,7 @@ func (i inserter) isLate(c *create) bool {
 
 // unsettled returns the creates that have no outcome yet. It refuses those that are late, so that a deadline does not
 // cut a statement short and the creates behind do not wait. The error of an earlier statement, which says more, stays.
-func (i inserter) unsettled(creates []*create) (left []*create) {
+func (i inserter) unsettled(creates []*create) []*create {
 	for _, c := range creates {
 		if !isSettled(c) && i.isLate(c) {
 			c.fail(cmp.Or(c.err, fmt.Errorf("%w: no time left for a transaction", ErrUnavailable)))
@@ -180,12 +180,7 @@ func (i inserter) unsettled(creates []*create) (left []*create) {
 	if !slices.ContainsFunc(creates, isSettled) {
 		return creates
 	}
-	for _, c := range creates {
-		if !isSettled(c) {
-			left = append(left, c)
-		}
-	}
-	return left
+	return slices.DeleteFunc(slices.Clone(creates), isSettled)
 }
 
 // untilDeadline returns a context that ends at the earliest deadline.

@@ -27,23 +27,20 @@ type Reader struct {
 	transaction *gorm.DB
 }
 
-// open returns the record with its secret. If the secret does not open, it reads the record and the keys again: the
-// secret may have been sealed with a key that is newer than those in memory, or resealed and its key removed in the
-// meantime.
+// open returns the record with its secret. If that does not open, it reads the record and the keys again: the key may
+// be newer than those in memory, or removed after a reseal.
 func (r Reader) open(ctx context.Context, record records.Record) (records.Record, error) {
-	reader := r.reader(ctx)
-	keys, err := r.keys.Current(reader)
+	keys, err := r.keys.Current(r.reader(ctx))
 	if err != nil {
 		return nil, err
 	}
 	if opened, err := records.Unseal(keys.Keys, record); err == nil {
 		return opened, nil
 	}
-	return r.openedIn(reader.Where("pk = ?", record.Common().PK))
+	return r.Get(ctx, record.Common().PK)
 }
 
-// Opened returns records with their secrets. For one that does not open it yields ErrDamaged. It can also yield
-// ErrUnavailable.
+// Opened returns records with their secrets. It yields ErrDamaged for one that does not open, and ErrUnavailable.
 func (r Reader) Opened(
 	ctx context.Context, sealed iter.Seq2[records.Record, error],
 ) iter.Seq2[records.Record, error] {
@@ -68,20 +65,13 @@ func (r Reader) List(ctx context.Context, filter Filter, after int64) iter.Seq2[
 
 // Get returns the provider with this pk, with its secret. It returns ErrNotFound, ErrDamaged or ErrUnavailable.
 func (r Reader) Get(ctx context.Context, pk int64) (records.Record, error) {
-	record, err := r.openedIn(r.reader(ctx).Where("pk = ?", pk))
-	if errors.Is(err, ErrNotFound) {
-		return nil, fmt.Errorf("provider %d: %w", pk, err)
-	}
-	return record, err
+	return r.openedIn(r.reader(ctx).Where("pk = ?", pk), fmt.Sprint("provider ", pk))
 }
 
 // ByClientID returns the OAuth2 provider with exactly this client_id. It returns the errors of Get.
 func (r Reader) ByClientID(ctx context.Context, clientID string) (records.Record, error) {
-	record, err := r.openedIn(r.reader(ctx).Where("client_id = ?", clientID))
-	if errors.Is(err, ErrNotFound) {
-		return nil, fmt.Errorf("provider with client_id %q: %w", clientID, err)
-	}
-	return record, err
+	query := r.reader(ctx).Where("client_id = ?", clientID)
+	return r.openedIn(query, fmt.Sprintf("provider with client_id %q", clientID))
 }
 
 // Identity is what identifies a provider.
@@ -92,19 +82,15 @@ type Identity struct {
 	IdempotencyKey, ClientID *string
 }
 
-// Identities returns the identities of the providers that the filter selects, in any order, and at most limit. It
-// returns ErrUnavailable.
+// Identities returns the identities of selected providers, in any order and at most limit, or ErrUnavailable.
 func (r Reader) Identities(ctx context.Context, filter Filter, limit int) (list []Identity, err error) {
 	query := filter.where(r.reader(ctx).Table(records.Table)).Limit(limit)
 	query = query.Select("pk, kind, name, created_by, idempotency_key, client_id")
-	if err := query.Scan(&list).Error; err != nil {
-		return nil, fmt.Errorf("read providers: %w", err)
-	}
-	return list, nil
+	err = query.Scan(&list).Error
+	return list, database.Wrap("read providers", err)
 }
 
-// Versions returns the versions of providers by pk. A version changes when a provider does, or is resealed. It returns
-// ErrUnavailable.
+// Versions returns versions of providers by pk, which change with the provider and its seal, or ErrUnavailable.
 func (r Reader) Versions(ctx context.Context, pks []int64) (map[int64]string, error) {
 	versions := make(map[int64]string, len(pks))
 	for chunk := range slices.Chunk(pks, rows.PageSize) {
@@ -168,9 +154,9 @@ func addVersions(query *gorm.DB, versions map[int64]string) error {
 }
 
 // openedIn returns the record that a query selects, with its secret. If the secret does not open, it reads record and
-// keys again: a reseal can end between the two statements, but hardly twice in a row. It returns ErrNotFound,
-// ErrDamaged or ErrUnavailable.
-func (r Reader) openedIn(query *gorm.DB) (records.Record, error) {
+// keys again: a reseal can end between the two statements, but hardly twice in a row. It returns ErrNotFound, with a
+// name of the record, ErrDamaged or ErrUnavailable.
+func (r Reader) openedIn(query *gorm.DB, name string) (records.Record, error) {
 	newest := r.keys.Current
 	for try := 0; ; try++ {
 		found, err := records.Read(query.Session(&gorm.Session{}).Limit(1))
@@ -178,7 +164,7 @@ func (r Reader) openedIn(query *gorm.DB) (records.Record, error) {
 		case err != nil:
 			return nil, err
 		case len(found) == 0:
-			return nil, ErrNotFound
+			return nil, fmt.Errorf("%s: %w", name, ErrNotFound)
 		case found[0].Damaged != nil:
 			return nil, found[0].Damaged
 		}

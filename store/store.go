@@ -43,8 +43,7 @@ type Store struct {
 type Providers struct {
 	Reader
 	batcher *batcher
-	// normalizing bounds the records that are brought into the same form to be compared with requests to 1, because the
-	// most expensive credentials take 47 MB.
+	// normalizing makes comparisons that normalize records take turns, because the most expensive takes 47 MB.
 	normalizing *semaphore.Weighted
 }
 
@@ -93,8 +92,7 @@ func (s *Store) Ready(ctx context.Context) error {
 	return err
 }
 
-// Close stores waiting creates, waits for running statements and closes the database. It returns ErrUnavailable if the
-// database cannot be closed cleanly.
+// Close stores waiting creates and closes the database. It returns ErrUnavailable if that cannot be done cleanly.
 func (s *Store) Close() error {
 	s.Providers.batcher.close()
 	return s.database.Close()

@@ -232,8 +232,6 @@ func deleteApplication(tx *gorm.DB, slug string) error {
 
 func applicationNamed(tx *gorm.DB, slug string) (records.Application, error) {
 	var application records.Application
-	if err := withBackchannels(tx).Where("slug = ?", slug).Take(&application).Error; err != nil {
-		return records.Application{}, fmt.Errorf("application %s: %w", slug, err)
-	}
-	return application, nil
+	err := withBackchannels(tx).Where("slug = ?", slug).Take(&application).Error
+	return application, database.Wrap("application "+slug, err)
 }

@@ -90,8 +90,7 @@ const isCurrent = `NOT EXISTS (SELECT 1 FROM events AS later WHERE later.event I
 	AND later.subject = events.subject AND later.id > events.id AND (later.kind = '') = (events.kind = '')
 	AND later.event <> 'provider created')`
 
-// Unlisted returns the number of stored records that no event from one ID to another is about. It returns
-// ErrUnavailable.
+// Unlisted returns how many stored records no event from one ID to another is about, or ErrUnavailable.
 func (l *Log) Unlisted(ctx context.Context, first, last int64) (total int64, err error) {
 	for _, a := range auditedRecords() {
 		var count int64
@@ -113,8 +112,7 @@ type Contradiction struct {
 	Detail string
 }
 
-// Contradictions returns records that were inserted, removed or stored again without an event. On ErrUnavailable the
-// sequence ends.
+// Contradictions returns records inserted, removed or stored again without an event. It ends on ErrUnavailable.
 func (l *Log) Contradictions(ctx context.Context) iter.Seq2[Contradiction, error] {
 	return func(yield func(Contradiction, error) bool) {
 		for _, a := range auditedRecords() {
@@ -147,9 +145,8 @@ func (l *Log) Contradictions(ctx context.Context) iter.Seq2[Contradiction, error
 // digestVersion is the version of digests. It changes if the text that they are made of does.
 const digestVersion = "v1"
 
-// digestOf returns the digest of a record that was read: a MAC of its columns except those that are NULL or have their
-// defaults, and of the secret in plain text. Rotating keys, resealing, copying and new columns leave it unchanged. It
-// returns ErrDamaged.
+// digestOf returns the digest of a record that was read, or ErrDamaged: a MAC of its columns except those that are NULL
+// or have their defaults, and of the secret. Rotating keys, resealing, copying and new columns leave it unchanged.
 func digestOf(keys *keyset.Loaded, row rows.Row[records.Record]) (*string, error) {
 	if row.Damaged != nil {
 		return nil, row.Damaged

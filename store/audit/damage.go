@@ -40,9 +40,8 @@ func (e *DamagedError) Error() string {
 // Unwrap returns ErrDamaged.
 func (*DamagedError) Unwrap() error { return seal.ErrDamaged }
 
-// CheckProviders reads every provider of a database, with its secret, calls progress after each page, and returns how
-// many there are. The schema must be one that this program can read. It returns a DamagedError or the errors of
-// keyset.Open.
+// CheckProviders reads every provider of a database with its secret, calls progress after each page, and returns their
+// number. This program must know the schema. It returns a DamagedError or the errors of keyset.Open.
 func CheckProviders(
 	ctx context.Context, db database.Readable, keysetPath string, progress func(done, total int64),
 ) (total int64, err error) {

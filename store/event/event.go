@@ -42,8 +42,7 @@ const (
 	DatabaseRestored Type = "database restored"
 )
 
-// Event is what happened to a provider, a token, a key or the database. It is written in the transaction that did it,
-// and has no value of a field.
+// Event is what happened to a provider, token, key or the database, in the transaction that did it, without values.
 type Event struct {
 	// ID is the position in the log. Gaps are allowed.
 	ID int64 `gorm:"primaryKey" json:"id"`
@@ -58,8 +57,7 @@ type Event struct {
 	Name string `json:"name,omitempty"`
 	// Fields are the names of the fields that an update changed, or the kind of link.
 	Fields FieldNames `json:"fields,omitempty"`
-	// Caller is the name of the token that was used, RequestID the X-Request-Id, and RemoteAddress the IP address of the
-	// client. They are "" for commands.
+	// Caller is the name of the token, RequestID the X-Request-Id, and RemoteAddress the IP address; "" for commands.
 	Caller        string `json:"caller,omitempty"`
 	RequestID     string `json:"request_id,omitempty"`
 	RemoteAddress string `json:"remote_address,omitempty"`

@@ -11,9 +11,8 @@ import (
 	"example.com/providerd/store/seal"
 )
 
-// Differing returns the names of the fields that differ in meaning between a record and a request for one. A value that
-// the request lets the server choose also equals one that the server chose. Both records have their secrets. It returns
-// ErrDamaged.
+// Differing returns the names of the fields that differ in meaning between a record and a request, both opened. A value
+// that the server chose equals one that the request lets it choose. It returns ErrDamaged.
 func Differing(stored, requested Record) (fields []string, err error) {
 	chosen := stored.Common().Generated & requested.Common().Generated
 	if stored.Common().Name != requested.Common().Name {
@@ -70,8 +69,7 @@ func isSameJSON(a, b Record) (bool, error) {
 	return bytes.Equal(texts[0], texts[1]), nil
 }
 
-// IsSame reports whether two opened records are equal, regardless of links and of the keys that seal their
-// secrets.
+// IsSame reports whether two opened records are equal, regardless of links and of sealing keys.
 func IsSame(a, b Record) bool {
 	plain := func(record Record) Record {
 		common := record.Common()

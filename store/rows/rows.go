@@ -65,9 +65,8 @@ func Read[T any](query *gorm.DB, scan func(into func(model any) error) (T, error
 // PageSize is the number of rows in memory while a whole table is read.
 const PageSize = 500
 
-// Pages yields the rows that a query selects with keys above one, in the order of the keys, which are in a column, page
-// by page. Each page is a separate statement: a transaction held open while a person reads the output would keep the
-// WAL from being reset.
+// Pages yields the rows that a query selects, with keys after one, in the order of the keys in a column, page by page:
+// a transaction held open while a person reads the output would keep the WAL from being reset.
 func Pages[Row any](
 	query *gorm.DB, column string, after int64, key func(Row) int64, read func(page *gorm.DB) ([]Row, error),
 ) iter.Seq2[Row, error] {
