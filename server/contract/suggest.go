@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -69,30 +70,20 @@ func MisplacedParameter(name string) (parameter, remedy string) {
 
 // otherSystems returns what a word, or the plain name of a field, of another system is here; "" if it is not known.
 func otherSystems(name string) string {
-	const clientType = "client_type"
-	return map[string]string{
-		"allowpublicclient":       clientType,
-		"applicationtype":         clientType,
-		"apptype":                 clientType,
-		"callback":                "redirect",
-		"callbacks":               "redirect",
-		"clientname":              "name",
-		"clientauthmethod":        clientType,
-		"confidential":            clientType,
-		"confidentialclient":      clientType,
-		"displayname":             "name",
-		"isconfidential":          clientType,
-		"isfallbackpublicclient":  clientType,
-		"ispublic":                clientType,
-		"jwtfederationsources":    "jwks_sources",
-		"public":                  clientType,
-		"publicclient":            clientType,
-		"spa":                     "redirect_uris",
-		"tokenendpointauthmethod": clientType,
-		"web":                     "redirect_uris",
-		"url":                     "uri",
-		"urls":                    "uri",
-	}[name]
+	for here, names := range map[string]string{
+		"client_type": "allowpublicclient applicationtype apptype clientauthmethod confidential confidentialclient " +
+			"isconfidential isfallbackpublicclient ispublic public publicclient tokenendpointauthmethod",
+		"jwks_sources":  "jwtfederationsources",
+		"name":          "clientname displayname",
+		"redirect":      "callback callbacks",
+		"redirect_uris": "spa web",
+		"uri":           "url urls",
+	} {
+		if slices.Contains(strings.Fields(names), name) {
+			return here
+		}
+	}
+	return ""
 }
 
 var (
@@ -146,8 +137,7 @@ const (
 	maxEdits = 2
 )
 
-// MostSimilar returns the known name that is most similar to a name; "" if none is similar. Letter case and
-// separators of words are ignored.
+// MostSimilar returns the known name most similar to a name, in any letter case and with any separators; "" if none is.
 func MostSimilar(name string, known []string) string {
 	if len(name) > maxSimilarLength {
 		return ""
@@ -173,8 +163,7 @@ func plainName(name string) string {
 	}, name)
 }
 
-// isWithin reports whether some insertions, deletions, replacements and swaps of adjacent bytes turn one text into the
-// other (optimal string alignment).
+// isWithin reports whether so many edits turn one text into the other, swaps included (optimal string alignment).
 func isWithin(edits int, a, b string) bool {
 	for a != "" && strings.HasPrefix(b, a[:1]) {
 		a, b = a[1:], b[1:]
