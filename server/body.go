@@ -46,7 +46,7 @@ func accept(c echo.Context, op *contract.Operation, reserved *bodyReservation) e
 		if err != nil {
 			return err
 		}
-		lenient := isLenient(request.Header)
+		lenient := exchangeOf(request.Context()).lenient
 		if lenient {
 			c.Response().Header().Set(preferenceAppliedHeader, handlingLenient)
 		}
@@ -77,14 +77,12 @@ func (binder) Bind(into any, c echo.Context) error {
 
 // Sizes are in bytes. Costs were measured with the most expensive bodies, and rounded up.
 const (
-	// smallBody is the maximum size of a small body: larger than most bodies, but small enough that the limit on
-	// connections alone bounds the memory of all small bodies.
+	// smallBody is the most of a small body, so little that the limit on connections bounds the memory of all of them.
 	smallBody = 4 << 10
 	// firstRead is the size of the buffer before any of the body has arrived.
 	firstRead = 512
 
-	// parsingCost is the memory per byte of a body while it is parsed and validated; maxParsingCost is the most that any
-	// body takes.
+	// parsingCost is the memory per byte of a body that is parsed and validated; maxParsingCost is the most of any body.
 	parsingCost    = 132
 	maxParsingCost = 34 << 20
 	// recordCost is the memory per byte of a record from the parsed body to the rendered response, and writingCost that
@@ -104,8 +102,7 @@ type bodies struct {
 	// large holds large bodies from the arrival of their first bytes until the response is written. A caller decides how
 	// long that takes, so what does not fit is refused instead of queued.
 	large *room
-	// The semaphores bound the memory for parsing and validation. Those only need the processor and finish soon, so
-	// bodies wait for them.
+	// The semaphores bound the memory for parsing and validation, which finish soon, so that bodies can wait for them.
 	smallParsing, largeParsing *semaphore.Weighted
 }
 
@@ -117,7 +114,6 @@ func newBodies() *bodies {
 	}
 }
 
-// bodyReservation is the memory of one body.
 type bodyReservation struct {
 	reservation
 	bodies *bodies
@@ -127,15 +123,13 @@ type bodyReservation struct {
 	writing int64
 }
 
-// reserve returns an empty reservation for a body.
 func (b *bodies) reserve(ctx context.Context) bodyReservation {
 	return bodyReservation{bodies: b, reservation: reservation{
 		room: b.large, caller: exchangeOf(ctx).token.Name, connection: listener.FromContext(ctx),
 	}}
 }
 
-// resize changes how many bytes are reserved, and how many of them the caller may hold for as long as it likes. It
-// returns a refusal if they do not fit.
+// resize changes how many bytes are reserved, and how many the caller may hold for long, or returns a refusal.
 func (r *bodyReservation) resize(bytes, kept int64) error {
 	switch {
 	case bytes > smallBody*recordCost:
@@ -163,8 +157,7 @@ func (r *bodyReservation) beginWriting() {
 	}
 }
 
-// read reads a body to its end. It reserves memory only for bytes that have arrived, so that announcing a large body
-// takes no memory from other callers.
+// read reads a body to its end. It reserves memory only for bytes that arrived: announcing a large body takes none.
 func (r *bodyReservation) read(body io.Reader) ([]byte, error) {
 	var buffer []byte
 	for {

@@ -29,8 +29,7 @@ type exchange struct {
 	// operation is nil for other paths.
 	operation *contract.Operation
 	// token is the access token of the caller; the zero value until it is found.
-	token token.Token
-	// remoteAddress is the IP address of the client.
+	token         token.Token
 	remoteAddress string
 	// isForwardedMalformed is true if a trusted proxy sent an address that cannot be read.
 	isForwardedMalformed bool
@@ -39,9 +38,10 @@ type exchange struct {
 	// sent is the validated body; empty before it is validated and once the handler has it.
 	sent contract.Object
 	// reserved is the memory of the body and of the record that is compared with it.
-	reserved bodyReservation
-	// validateOnly is true for a validation, which stores nothing.
+	reserved     bodyReservation
 	validateOnly bool
+	// lenient is true if unknown fields are ignored.
+	lenient bool
 	// replayed is true if the response is a record that an earlier request created.
 	replayed bool
 	// refused is why the request was refused; nil if it was not.

@@ -90,7 +90,8 @@ func acceptsJSON(fields []string) bool {
 			continue
 		}
 		ranges++
-		elementSpecificity := jsonSpecificity(mediaRange)
+		// 0 if it does not match.
+		elementSpecificity := 1 + slices.Index([]string{"*/*", "application/*", echo.MIMEApplicationJSON}, mediaRange)
 		if elementSpecificity > specificity ||
 			elementSpecificity == specificity && specificity > 0 && elementWeight > weight {
 			specificity, weight = elementSpecificity, elementWeight
@@ -99,25 +100,10 @@ func acceptsJSON(fields []string) bool {
 	return ranges == 0 || specificity > 0 && weight > 0
 }
 
-// isMediaRange reports whether a string is a media range. mime.ParseMediaType also accepts a type without a subtype,
-// and "*/json".
+// isMediaRange reports whether a string is a media range, unlike "json" and "*/json", which mime accepts.
 func isMediaRange(text string) bool {
 	mainType, subtype, ok := strings.Cut(text, "/")
 	return ok && (mainType != "*" || subtype == "*")
-}
-
-// jsonSpecificity returns how specifically a media range names application/json; 0 if it does not match.
-func jsonSpecificity(mediaRange string) int {
-	switch mediaRange {
-	case echo.MIMEApplicationJSON:
-		return 3
-	case "application/*":
-		return 2
-	case "*/*":
-		return 1
-	default:
-		return 0
-	}
 }
 
 // parseWeight returns the weight of a range, 1 by default (RFC 9110 section 12.4.2).
@@ -133,8 +119,7 @@ func parseWeight(parameters map[string]string) (float64, bool) {
 // maxQuotedName is how many bytes of a parameter name a problem quotes.
 const maxQuotedName = 64
 
-// validateQuery refuses a query that the contract does not allow, before the body is read, so that a typo in
-// validate_only cannot turn a validation into a create.
+// validateQuery refuses a query that the contract does not allow: no typo may turn a validation into a create.
 func validateQuery(c echo.Context) error {
 	if c.Request().URL.RawQuery == "" {
 		return nil
@@ -179,8 +164,7 @@ func wrongParameter(name string, values []string) string {
 	}
 }
 
-// parseBool parses the value of a parameter that appears once: true or false, in any letter case, or as 1 or 0, which
-// generated clients of languages without booleans send.
+// parseBool parses a parameter that appears once: true or false in any letter case, or 1 or 0, as some clients send.
 func parseBool(values []string) (value, ok bool) {
 	if len(values) != 1 {
 		return false, false
@@ -195,8 +179,7 @@ func parseBool(values []string) (value, ok bool) {
 	}
 }
 
-// validateHeader refuses an idempotency key that the contract does not allow, and headers that are meant as parameters,
-// before the body is read.
+// validateHeader refuses a wrong idempotency key, and headers meant as parameters, before the body is read.
 func validateHeader(op *contract.Operation) echo.HandlerFunc {
 	isAllowed := op.HeaderRule(contract.IdempotencyKey)
 	return func(c echo.Context) error {
@@ -211,8 +194,7 @@ func validateHeader(op *contract.Operation) echo.HandlerFunc {
 	}
 }
 
-// misplacedHeader returns what is wrong with the first header, by name, that is meant as a parameter that the request
-// does not have; "" if there is none.
+// misplacedHeader returns what is wrong with the first header, by name, meant as a parameter that is missing, or "".
 func misplacedHeader(header http.Header) (detail string) {
 	first := ""
 	for name := range header {
@@ -230,22 +212,15 @@ const (
 	handlingLenient         = "handling=lenient"
 )
 
-// prefer replaces the Prefer header (RFC 7240) with handling=lenient, or removes it.
+// prefer reads the Prefer header (RFC 7240), and removes it, because the generated code refuses several.
 func prefer(c echo.Context) error {
 	header := c.Request().Header
-	lenient := prefersLenient(header.Values(preferHeader))
+	exchangeOf(c.Request().Context()).lenient = prefersLenient(header.Values(preferHeader))
 	header.Del(preferHeader)
-	if lenient {
-		header.Set(preferHeader, handlingLenient)
-	}
 	return nil
 }
 
-// isLenient reports whether unknown fields are ignored.
-func isLenient(header http.Header) bool { return header.Get(preferHeader) == handlingLenient }
-
-// prefersLenient reports whether the first handling preference is lenient (RFC 7240 section 4.4). Unknown and
-// malformed preferences are ignored.
+// prefersLenient reports whether the first handling preference is lenient (RFC 7240 section 4.4). Others are ignored.
 func prefersLenient(fields []string) bool {
 	for preference := range strings.SplitSeq(strings.Join(fields, ","), ",") {
 		preference, _, _ = strings.Cut(preference, ";")
