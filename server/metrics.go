@@ -32,9 +32,8 @@ type Metrics struct {
 	malformed     prometheus.Counter
 }
 
-// NewMetrics returns new metrics for one server and its store, and registers them. All except
-// providerd_requests_total, which has too many statuses, begin at 0. It panics if the registry already has them, as
-// New does if the metrics already have a server.
+// NewMetrics returns new metrics for one server and its store, and registers them. All begin at 0, except
+// providerd_requests_total, which has too many statuses. It panics if the registry has them, and New if a server has.
 func NewMetrics(registry prometheus.Registerer, openapi *contract.Document, database *store.Store) *Metrics {
 	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return promauto.With(registry).NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
@@ -90,6 +89,24 @@ func (m *Metrics) begin(openapi *contract.Document) {
 	}
 }
 
+// watch sets the counters of problems to 0 and registers the gauge that repeats /readyz. It does nothing if m is nil.
+func (m *Metrics) watch(server *Server) {
+	if m == nil {
+		return
+	}
+	for kind := range server.problems {
+		m.problems.WithLabelValues(string(kind))
+	}
+	promauto.With(m.registry).NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "providerd_ready", Help: "1 if /readyz reports that the server is ready, otherwise 0; 0 while draining.",
+	}, func() float64 {
+		if server.isDraining.Load() || server.checkReady(context.Background()) != nil {
+			return 0
+		}
+		return 1
+	})
+}
+
 // count counts a finished exchange. It does nothing if m is nil.
 func (m *Metrics) count(finished *exchange, status int) {
 	if m == nil {
@@ -128,7 +145,6 @@ func (m *Metrics) countRefusal(refused *refusal, operation string) {
 // batchBuckets is the number of buckets for 1, 2, 4 and so on, up to the largest batch.
 const batchBuckets = 9
 
-// watchStore registers the metrics of a store.
 func watchStore(registry prometheus.Registerer, database *store.Store) {
 	sizes := promauto.With(registry).NewHistogram(prometheus.HistogramOpts{
 		Name: "providerd_batch_size", Help: "Creates committed in one transaction.",
@@ -243,7 +259,6 @@ func (c *storeCollector) readExpiry() {
 	c.keyCreated, _ = c.store.Keys.NewestCreated(ctx)
 }
 
-// sendTime sends a time, unless it is unknown.
 func sendTime(out chan<- prometheus.Metric, name, help string, at time.Time) {
 	if !at.IsZero() {
 		send(out, name, help, at.Unix())

@@ -2,12 +2,14 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"embed"
 	"errors"
 	"fmt"
 	"html/template"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/labstack/echo/v4"
 	"github.com/yuin/goldmark"
@@ -21,8 +23,7 @@ const (
 	advicePath      = "/advice/"
 	conventionsPath = "/conventions/"
 	// sampleURL is the server in the samples of the contract.
-	sampleURL = "http://127.0.0.1:8080"
-	// pagesPolicy lets the pages load only their style sheet and their script.
+	sampleURL   = "http://127.0.0.1:8080"
 	pagesPolicy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src data:; base-uri 'none'; " +
 		"form-action 'none'; frame-ancestors 'none'"
 )
@@ -119,7 +120,6 @@ func links() []link {
 	}
 }
 
-// homePage is the data of the front page.
 type homePage struct {
 	Version    string
 	IsReady    bool
@@ -134,7 +134,6 @@ func isBrowser(r *http.Request) bool {
 		strings.Contains(r.Header.Get(echo.HeaderAccept), echo.MIMETextHTML)
 }
 
-// servePage renders a page for one response.
 func (s *Server) servePage(c echo.Context, status int, name string, data any) error {
 	text, err := render(s.pages, name, data)
 	if err != nil {
@@ -163,6 +162,39 @@ func (s *Server) home(c echo.Context) error {
 	return s.servePage(c, http.StatusOK, "home.html", page)
 }
 
+// readinessTimeout is how long the database may take to report that it is ready.
+const readinessTimeout = 5 * time.Second
+
+// BeginDrain makes /readyz fail, so that load balancers send requests elsewhere. Other requests are still served.
+func (s *Server) BeginDrain() { s.isDraining.Store(true) }
+
+// checkReady returns an error unless the database can store a provider.
+func (s *Server) checkReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readinessTimeout)
+	defer cancel()
+	if err := s.config.Store.Ready(ctx); err != nil {
+		return fmt.Errorf("check readiness: %w", err)
+	}
+	return nil
+}
+
+func (s *Server) ready(c echo.Context) error {
+	if s.isDraining.Load() {
+		return respondHealth(c, http.StatusServiceUnavailable, "draining")
+	}
+	if err := s.checkReady(c.Request().Context()); err != nil {
+		return err
+	}
+	if s.config.Store.Stats().Database.IsContended {
+		return respondHealth(c, http.StatusOK, "ready, but another program locks the database most of the time")
+	}
+	return respondHealth(c, http.StatusOK, "ready")
+}
+
+func respondHealth(c echo.Context, code int, status string) error {
+	return c.JSON(code, map[string]string{"status": status})
+}
+
 // conventions returns the sections of the contract's description, in Markdown, without the one for generators.
 func conventions(openapi *contract.Document) string {
 	_, sections, _ := strings.Cut(openapi.Description, "\n## ")
@@ -170,7 +202,6 @@ func conventions(openapi *contract.Document) string {
 	return "## " + sections
 }
 
-// ruleGroup holds the rules for one kind of provider.
 type ruleGroup struct {
 	Kind  string
 	Rules []anchoredRule
@@ -197,7 +228,6 @@ func adviceGroups() []ruleGroup {
 	return groups
 }
 
-// renderMarkdown renders a description of the contract.
 func renderMarkdown(text string) (template.HTML, error) {
 	var rendered bytes.Buffer
 	if err := goldmark.New(goldmark.WithExtensions(extension.Table)).Convert([]byte(text), &rendered); err != nil {
