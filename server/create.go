@@ -52,8 +52,7 @@ func toValidatedOAuth2(record records.OAuth2Provider) model.OAuth2Provider {
 	return contract.ToAPIOAuth2(record)
 }
 
-// ProvidersWorkspaceDirectoryCreate stores a workspace directory-sync provider or, if it is only validated,
-// returns it as it would be stored.
+// ProvidersWorkspaceDirectoryCreate stores a workspace directory-sync provider, or validates it, like the other.
 func (s *Server) ProvidersWorkspaceDirectoryCreate(
 	ctx context.Context, request api.ProvidersWorkspaceDirectoryCreateRequestObject,
 ) (api.ProvidersWorkspaceDirectoryCreateResponseObject, error) {
@@ -73,12 +72,10 @@ func (s *Server) ProvidersWorkspaceDirectoryCreate(
 	return respond(ctx, contract.ToAPIWorkspaceDirectory(record), replayed, nil), nil
 }
 
-// storageTimeout is how long a request may wait for the database, in total for the token and the create. The time that
-// the caller takes to send the body does not count.
+// storageTimeout limits the wait for the database, in total for the token and the create, but not for the body.
 const storageTimeout = 5 * time.Second
 
-// limitStorage returns a context that ends when the database has taken too long to handle the request. It leaves a
-// sixth of the write timeout for reporting that.
+// limitStorage returns a context that ends early enough to report, in a sixth of the write timeout, a slow database.
 func (e *exchange) limitStorage(ctx context.Context) (context.Context, context.CancelFunc) {
 	left := storageTimeout - e.waited
 	if server, ok := ctx.Value(http.ServerContextKey).(*http.Server); ok && server.WriteTimeout > 0 {
@@ -87,7 +84,6 @@ func (e *exchange) limitStorage(ctx context.Context) (context.Context, context.C
 	return context.WithTimeout(ctx, left)
 }
 
-// createRequest describes who requests a provider, and how.
 func createRequest(ctx context.Context, name string, idempotencyKey *string) store.CreateRequest {
 	current := exchangeOf(ctx)
 	return store.CreateRequest{
@@ -147,8 +143,7 @@ func (r *recordResponse[Record]) write(w http.ResponseWriter) error {
 	return err //nolint:wrapcheck // handleError looks at its type.
 }
 
-// explainReuse replaces a KeyReusedError with a refusal that lists the fields that differ, in the order of the
-// contract, and returns other errors unchanged.
+// explainReuse replaces a KeyReusedError with a refusal that lists the differing fields in the contract's order.
 func explainReuse(ctx context.Context, err error) error {
 	reused, ok := errors.AsType[*store.KeyReusedError](err)
 	if !ok {

@@ -19,8 +19,7 @@ import (
 
 const (
 	docsPath = "/docs/"
-	// docsPolicy lets the page run its own scripts and connect only to this server. Scalar sets style attributes, which
-	// neither a hash nor a nonce can allow.
+	// docsPolicy lets the page run its own scripts, connect here, and set style attributes, which no hash can allow.
 	docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
 		"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 	gzipCoding            = "gzip"
@@ -47,7 +46,6 @@ func registerDocs(router *echo.Echo) {
 	registerFile(router, docsPath+"scalar.js", serveGzip(scriptType, scalarGzip))
 }
 
-// serveFile serves a text of the program.
 func serveFile(mediaType, policy string, content []byte) echo.HandlerFunc {
 	digest := sha256.Sum256(content)
 	tag := `"` + hex.EncodeToString(digest[:8]) + `"`

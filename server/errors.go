@@ -33,8 +33,7 @@ type refusal struct {
 	token tokenRefusal
 	// isLimited is true if the caller exceeded its rate limit.
 	isLimited bool
-	// cause is only logged.
-	cause error
+	cause     error
 }
 
 // Error describes the refusal for the log.
@@ -54,7 +53,6 @@ func (r *refusal) isCutOff() bool {
 		errors.Is(r.cause, net.ErrClosed))
 }
 
-// tokenRefusal is why a token is refused.
 type tokenRefusal string
 
 const (
@@ -66,7 +64,6 @@ const (
 	tokenForbidden tokenRefusal = "forbidden"
 )
 
-// retryAfterSecond returns a header that asks the caller to wait one second.
 func retryAfterSecond() map[string]string { return map[string]string{retryAfterHeader: "1"} }
 
 // unavailableUntilRepaired returns the refusal of a request that fails until an operator repairs the database. The

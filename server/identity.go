@@ -38,8 +38,7 @@ const damagedTokenDetail = "The stored entry of the access token is damaged; ret
 
 const sendBearer = `Send the header "Authorization: Bearer TOKEN" with a valid access token.`
 
-// authenticate identifies the caller by its bearer token (RFC 6750 section 2.1). Tokens outside the Authorization
-// header are ignored.
+// authenticate identifies the caller by the bearer token (RFC 6750 section 2.1) of the Authorization header only.
 func (s *Server) authenticate(c echo.Context) error {
 	text, flaw := bearerToken(c.Request().Header)
 	if flaw != "" {
@@ -124,8 +123,7 @@ func mistypedHint(text string) string {
 	}
 }
 
-// invalidToken refuses a token. An address that sent too many invalid ones must wait; valid tokens from that address
-// are still accepted.
+// invalidToken refuses a token, or makes an address that sent too many invalid ones wait; valid ones are accepted.
 func (s *Server) invalidToken(c echo.Context, reason tokenRefusal, remedy string, cause error) error {
 	network := networkOf(exchangeOf(c.Request().Context()).remoteAddress)
 	if wait := s.attempts.take(network).wait; wait > 0 {
@@ -154,11 +152,9 @@ const (
 	rateLimitPolicy       = "caller"
 )
 
-// maxLimiters is how many keys are counted at a time, at most.
 const maxLimiters = 10_000
 
-// RateLimit allows a number of requests per window. They may come simultaneously; further ones are allowed at an even
-// rate. The zero value means no limit.
+// RateLimit allows requests per window, simultaneously or at an even rate. The zero value means no limit.
 type RateLimit struct {
 	Requests int
 	// Window is a number of whole seconds.
@@ -210,7 +206,6 @@ func (l *limiters) take(key string) quota {
 	return quota{remaining: int(whole), next: next}
 }
 
-// keep makes a key a recent one.
 func (l *limiters) keep(key string, limiter *rate.Limiter) {
 	if l.recent[key] == nil && len(l.recent) == maxLimiters/2 {
 		l.recent, l.older = map[string]*rate.Limiter{}, l.recent
@@ -218,8 +213,7 @@ func (l *limiters) keep(key string, limiter *rate.Limiter) {
 	l.recent[key] = limiter
 }
 
-// networkOf returns an IPv4 address unchanged, and the /64 network of an IPv6 address, because one host has all of
-// that.
+// networkOf returns an IPv4 address, or the /64 network of an IPv6 address, all of which one host has.
 func networkOf(address string) string {
 	ip, err := netip.ParseAddr(address)
 	if err != nil || ip.Unmap().Is4() {

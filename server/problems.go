@@ -90,7 +90,6 @@ func pathKinds(openapi *contract.Document) []problemKind {
 	}
 }
 
-// explainPath returns the detail for a wrong path or method.
 func explainPath(openapi *contract.Document, kind slug, path string) string {
 	meant := openapi.SuggestPath(path)
 	switch {

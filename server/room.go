@@ -70,8 +70,7 @@ func (r *reservation) shrink(bytes int64) {
 	}
 }
 
-// longestStalled returns another reservation, of the same caller or of any, whose connection has made no progress for
-// longest; nil if none has stalled.
+// longestStalled returns another reservation, of the caller or of any, that stalled for longest; nil if none has.
 func (r *reservation) longestStalled(ofCaller bool) (victim *reservation) {
 	longest := stallLimit
 	for other := range r.room.reservations {

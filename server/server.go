@@ -105,8 +105,7 @@ func New(config Config) (*Server, error) {
 	return server, nil
 }
 
-// check returns the middleware that checks a request of an operation, in this order. Nothing of the body is read before
-// the caller is authenticated.
+// check returns the middleware that checks a request in this order. No body is read before its caller is authenticated.
 func (s *Server) check(op *contract.Operation) echo.MiddlewareFunc {
 	checks := []echo.HandlerFunc{
 		s.config.Traces.begin(op), s.authenticate, limitRate(s.callers), authorize(op), negotiate, validateQuery,

@@ -29,12 +29,10 @@ const (
 	batchSizeKey    = attribute.Key("providerd.batch_size")
 )
 
-// maxAttributes is the most attributes that the span of a request has.
 const maxAttributes = 10
 
-// Traces creates spans for requests of the operations, by the semantic conventions of OpenTelemetry for HTTP servers.
-// No attribute contains anything that a caller sent, except a well-formed request id; otelecho adds the Host and the
-// User-Agent.
+// Traces creates spans for requests of the operations by OpenTelemetry's conventions for HTTP servers. Attributes have
+// nothing that a caller sent, except a well-formed request id; otelecho adds the Host and the User-Agent.
 type Traces struct{ tracer trace.Tracer }
 
 // NewTraces returns new Traces that use the tracer of a provider.
@@ -42,8 +40,7 @@ func NewTraces(provider trace.TracerProvider) *Traces {
 	return &Traces{provider.Tracer("example.com/providerd/server", trace.WithSchemaURL(semconv.SchemaURL))}
 }
 
-// spans holds the data for the spans of one request, which are created after the response. A nil pointer records
-// nothing.
+// spans holds the data for the spans of a request, created after the response. A nil pointer records nothing.
 type spans struct {
 	tracer trace.Tracer
 	root   trace.Span
@@ -51,8 +48,7 @@ type spans struct {
 	fixed []attribute.KeyValue
 	// validation is when the body was validated; zero if it was not.
 	validation interval
-	// timing is filled in by the store.
-	timing store.Timing
+	timing     store.Timing
 }
 
 type interval struct{ begun, ended time.Time }

@@ -58,8 +58,7 @@ func OAuth2(settings records.OAuth2Settings, generated records.Generated) []Advi
 // OAuth2Rules returns the rules for OAuth2 providers, in the order of the fields.
 func OAuth2Rules() []Rule { return plain(oauth2Rules) }
 
-// WorkspaceDirectory returns the advice for a workspace directory-sync provider, in the order of its fields, one for
-// each rule at most; an empty list if there is none.
+// WorkspaceDirectory returns the advice for a workspace directory-sync provider, as OAuth2 does.
 func WorkspaceDirectory(settings records.WorkspaceDirectorySettings) []Advice {
 	return apply(directoryRules, directory{settings, readCredentials(settings)})
 }
@@ -75,7 +74,6 @@ func plain[Settings any](rules []rule[Settings]) []Rule {
 	return plain
 }
 
-// apply returns the advice of the rules whose conditions hold.
 func apply[Settings any](rules []rule[Settings], settings Settings) []Advice {
 	advice := []Advice{}
 	for _, rule := range rules {
@@ -92,7 +90,6 @@ func apply[Settings any](rules []rule[Settings], settings Settings) []Advice {
 	return advice
 }
 
-// maxListedLines is how many line numbers one piece of advice lists.
 const maxListedLines = 10
 
 // lines holds line numbers, counted from 1.

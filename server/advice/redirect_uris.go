@@ -18,7 +18,6 @@ const (
 	maxBytes = 64 << 10
 )
 
-// plainHTTP is the scheme of HTTP without TLS.
 const plainHTTP = "http"
 
 var (
@@ -34,12 +33,10 @@ var (
 	placeholder = regexp.MustCompile(`[<>{}]|\$[A-Z_]{2}`)
 )
 
-// redirectURI is a line of redirect_uris.
 type redirectURI struct {
 	line int
 	text string
-	// isMalformed is true if the text is not an absolute URI (RFC 3986, section 4.3), or is an http or https URI without a
-	// host (section 3.2.2). Scheme and host are empty then.
+	// isMalformed is true if the text is not an absolute URI (RFC 3986), or lacks a host. Scheme and host are empty then.
 	isMalformed bool
 	// scheme and host are in lower case; the host is without its port.
 	scheme, host string

@@ -12,7 +12,6 @@ import (
 )
 
 const (
-	// requestSchema describes the fields of an OAuth2 provider.
 	requestSchema = "openapi.yaml, OAuth2ProviderRequest"
 
 	// The rest are parts of examples.
@@ -58,7 +57,6 @@ func isDomain(text string) bool {
 	return err == nil && !strings.HasSuffix(text, ".")
 }
 
-// onText returns a rule about a field that is text.
 func onText(field string, about Rule, get func(client) string, condition func(string) bool) rule[client] {
 	about.Pointer, about.When = "/"+field, field+" "+about.When
 	if about.Bad = `"` + field + `": ` + about.Bad; about.Good != "" {

@@ -84,8 +84,7 @@ type patternRule struct {
 	EachLine bool   `json:"each_line"`
 }
 
-// describePattern describes a broken pattern by the format, by x-violation, or else as U+0000, which is all that the
-// other patterns of the contract refuse.
+// describePattern describes a broken pattern by the format, by x-violation, or else as U+0000, all that others refuse.
 func describePattern(broken *openapi3.SchemaError) Violation {
 	value, _ := broken.Value.(string)
 	switch broken.Schema.Format {
@@ -137,7 +136,6 @@ func firstBadLine(schema *openapi3.Schema, text string) (number int, line string
 	return number, line
 }
 
-// describeType returns the predicate for a value of the wrong type.
 func describeType(broken *openapi3.SchemaError) string {
 	if known, ok := patternRuleOf(broken.Schema); ok && known.Type != "" {
 		if list, _ := broken.Value.([]any); len(list) > 0 {

@@ -26,8 +26,7 @@ const jsonMediaType = "application/json"
 
 // Document is openapi.yaml, parsed.
 type Document struct {
-	// YAML is the text that was parsed, without the extensions that only this project reads. JSON is the same document as
-	// JSON, with its members in the same order.
+	// YAML is the text that was parsed, without this project's own extensions, and JSON the same document in its order.
 	YAML, JSON []byte
 	// Description is the description of the API, in Markdown.
 	Description string
@@ -44,15 +43,13 @@ type Operation struct {
 	// CurlSample is the curl command of its x-codeSamples.
 	CurlSample string
 	parameters openapi3.Parameters
-	// body describes a request's body.
-	body *openapi3.Schema
+	body       *openapi3.Schema
 	// fields holds the fields of the body in the order of the contract.
 	fields []field
 	// elsewhere maps the plain name of each field that only another operation has to the path of that operation.
 	elsewhere map[string]string
 	// sorted holds the names of the fields, sorted.
-	sorted []string
-	// readers holds objectReaders that are not in use.
+	sorted  []string
 	readers sync.Pool
 }
 
@@ -69,8 +66,7 @@ type field struct {
 // Load parses the embedded contract.
 func Load(ctx context.Context) (*Document, error) { return Parse(ctx, contract.YAML()) }
 
-// Parse parses the text of openapi.yaml. It returns an error if the text is not a valid OpenAPI document. The document
-// must name a server, and its operations must have JSON bodies.
+// Parse parses openapi.yaml. It returns an error unless that is valid, names a server and has JSON bodies.
 func Parse(ctx context.Context, yaml []byte) (*Document, error) {
 	loader := openapi3.NewLoader()
 	loader.Context = ctx
@@ -129,8 +125,7 @@ func addRefusals(schema *openapi3.Schema) {
 	schema.Not = openapi3.NewStringSchema().WithPattern(`(?:^|\n)(?i:` + strings.Join(names, "|") + "):").NewRef()
 }
 
-// fieldsOfOthers returns the paths of the operations that have fields which this one does not, by the fields' plain
-// names.
+// fieldsOfOthers returns the paths of operations with fields that this one lacks, by the fields' plain names.
 func (d *Document) fieldsOfOthers(op *Operation) map[string]string {
 	paths := map[string]string{}
 	for _, other := range d.operations {
@@ -233,7 +228,6 @@ func curlSample(op *openapi3.Operation) string {
 	return ""
 }
 
-// field finds a field of the body by its name; nil if there is none.
 func (o *Operation) field(name string) *field {
 	for i := range o.fields {
 		if o.fields[i].name == name {

@@ -78,7 +78,6 @@ func (o *Operation) Read(body []byte) (Object, error) {
 // maxReused is the maximum length of a body whose reader is used again. Longer ones may leave large buffers in it.
 const maxReused = 4 << 10
 
-// release makes a reader available to other bodies.
 func (o *Operation) release(reader *objectReader) {
 	if len(reader.body) <= maxReused {
 		reader.reset(nil)

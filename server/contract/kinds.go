@@ -17,8 +17,7 @@ const (
 	clientSecretLength = 128
 )
 
-// FromAPIOAuth2 converts a valid request to settings, and returns which of them it has chosen. Fields that are absent
-// or null get their defaults.
+// FromAPIOAuth2 converts a valid request to settings, with defaults, and returns which values it has chosen.
 func FromAPIOAuth2(request model.OAuth2ProviderRequest) (settings records.OAuth2Settings, generated records.Generated) {
 	byDefault := records.DefaultOAuth2()
 	settings = records.OAuth2Settings{
@@ -83,7 +82,6 @@ func ToAPIOAuth2(record records.OAuth2Provider) model.OAuth2Provider {
 	}
 }
 
-// valueOr returns the value that was sent, or a default.
 func valueOr[T any](sent *T, byDefault T) T {
 	if sent != nil {
 		return *sent
@@ -111,9 +109,8 @@ func FromAPIWorkspaceDirectory(request model.WorkspaceDirectoryProviderRequest) 
 	}
 }
 
-// compactJSON removes white space and unnecessary escapes from valid JSON. A replay may send that shortest form, and
-// the memory reserved for its response is estimated from the body. The store relies on the equal length of credentials
-// that are the same.
+// compactJSON removes white space and unnecessary escapes from valid JSON: a replay may send that form, by which memory
+// for its response is estimated, and the store relies on the equal length of equal credentials.
 func compactJSON(text json.RawMessage) string {
 	short, err := jsontext.AppendFormat(nil, text, jsontext.AllowDuplicateNames(true))
 	if err != nil {

@@ -9,10 +9,9 @@ import (
 	"example.com/providerd/store/seal"
 )
 
-// Requested returns the record that a valid body requests instead of a stored one, for a caller and with an idempotency
-// key if there is one. A client_id and secret that the body omits are those of the stored record, from then on as if
-// the server had chosen them, or, if stored is nil, generated. It returns an error for a kind that the contract does
-// not have.
+// Requested returns the record that a valid body requests, for a caller and with an idempotency key if any. A client_id
+// and secret that the body omits are those of the stored record, from then on as if the server had chosen them, or are
+// generated if stored is nil. It returns an error for an unknown kind.
 func Requested(
 	kind records.Kind, caller string, key *string, body []byte, stored records.Record,
 ) (records.Record, error) {
@@ -44,8 +43,7 @@ func Requested(
 	}
 }
 
-// keepChosen keeps what a stored record has of what a request has generated, and returns what of the result the server
-// has chosen.
+// keepChosen keeps the stored values of what was generated, and returns what of the result the server has chosen.
 func keepChosen(
 	settings *records.OAuth2Settings, generated records.Generated, stored records.OAuth2Provider,
 ) records.Generated {

@@ -10,8 +10,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// consumersView returns the contract without the extensions that only this project reads: x-go-type, x-request and
-// x-violation.
+// consumersView returns the contract without x-go-type, x-request and x-violation, which only this project reads.
 func consumersView(text []byte) []byte {
 	hiddenExtensions := []string{"x-go-type", "x-request", "x-violation"}
 	var kept []byte

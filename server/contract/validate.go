@@ -67,14 +67,12 @@ func (d *Document) RequestSchema(operationID string) *openapi3.Schema {
 	return op.body
 }
 
-// HeaderRule returns a function that reports whether a value of a header is valid. It panics if the operation does not
-// have the header.
+// HeaderRule returns a function that reports whether a value of a header, which the operation must have, is valid.
 func (o *Operation) HeaderRule(name string) func(value string) bool {
 	schema := o.parameters.GetByInAndName(openapi3.ParameterInHeader, name).Schema.Value
 	return func(value string) bool { return visit(schema, value) == nil }
 }
 
-// maxViolations limits how many violations a response lists.
 const maxViolations = 1000
 
 // MalformedError means that a body is not a single well-formed JSON object.
@@ -101,7 +99,6 @@ func (e *InvalidError) Error() string { return e.Detail }
 // Violation is a rule of the contract that a body breaks, as a response lists it. It repeats no value.
 type Violation = model.Violation
 
-// maxViolationBytes limits the length of the violations in a response: 1 MiB.
 const maxViolationBytes = 1 << 20
 
 // violations yields what is wrong with a body, at most one violation for each place, in the order of the contract's
@@ -140,7 +137,6 @@ func (f field) ofValue(sent Object, yield func(Violation) bool) bool {
 	return !f.required || yield(at(f.pointer(), Violation{Code: codeRequired, Detail: "is required"}))
 }
 
-// ofElements yields what is wrong with the elements of a list.
 func (f field) ofElements(sent Object, yield func(Violation) bool) bool {
 	list, _ := sent.members[f.name].([]any)
 	if f.items == nil {
@@ -180,8 +176,7 @@ func (f field) ofText(sent Object, yield func(Violation) bool) bool {
 	}
 }
 
-// at returns the violation with its place in the body, which becomes the subject of its sentence. A name too long to be
-// a typo of a field is not repeated.
+// at returns the violation with its place, the subject of its sentence unless it is too long to be a typo of a field.
 func at(place jsontext.Pointer, violation Violation) Violation {
 	subject, end := "This", "."
 	if len(place) <= maxSimilarLength {
@@ -196,8 +191,7 @@ func at(place jsontext.Pointer, violation Violation) Violation {
 
 func (f field) pointer() jsontext.Pointer { return jsontext.Pointer("").AppendToken(f.name) }
 
-// violated returns the error for a body with violations, of which it has as many as a response may list; nil if there
-// are none.
+// violated returns the error for a body, with as many of its violations as a response may list; nil for none.
 func violated(violations iter.Seq[Violation]) *InvalidError {
 	invalid, more := &InvalidError{Length: int64(len("[]"))}, false
 	for violation := range violations {
@@ -228,7 +222,6 @@ func violated(violations iter.Seq[Violation]) *InvalidError {
 	return invalid
 }
 
-// lengthOf returns the length of a violation in a response, in bytes.
 func lengthOf(violation Violation) int {
 	text, err := json.Marshal(violation)
 	if err != nil {
@@ -243,8 +236,7 @@ func firstBroken(schema *openapi3.Schema, value any) *openapi3.SchemaError {
 	return broken
 }
 
-// visit validates a value against a schema. Formats need no validators, because the contract states each as a pattern,
-// which callers can use too.
+// visit validates a value. Formats need no validators: the contract states each as a pattern, for callers too.
 func visit(schema *openapi3.Schema, value any) error {
 	return schema.VisitJSON(value, openapi3.DisableSchemaErrorDetails()) //nolint:wrapcheck // The caller adds what it is.
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 )
 
-// phase is the state of a connection.
 type phase int
 
 const (
@@ -26,8 +25,7 @@ const (
 	working
 )
 
-// progressBytes is how much must be transferred to count as progress, so that a trickle does not count. At most as much
-// is written at a time.
+// progressBytes must be transferred to count as progress, so that a trickle does not. No more is written at a time.
 const progressBytes = 16 << 10
 
 const (
@@ -49,20 +47,17 @@ type Conn struct {
 	hasNoReadDeadline atomic.Bool
 	// isProxy is true if the peer is a proxy, and becameIdle if its next deadline is that of an idle connection.
 	isProxy, becameIdle bool
-	// The mutex of the owner guards the remaining fields: the memory that is reserved for the header, the phase, and when
-	// it began.
+	// The mutex of the owner guards the rest: the memory reserved for the header, the phase, and when that began.
 	reserved int
 	phase    phase
 	since    time.Time
-	// progress is when the connection last made progress in this phase, and transferred how many bytes it has read and
-	// written since.
+	// progress is when the connection last made progress in this phase, and transferred how many bytes it has since.
 	progress    time.Time
 	transferred int
 }
 
 type connectionKey struct{}
 
-// security returns the state of TLS; nil without TLS.
 func (c *Conn) security() *tls.ConnectionState {
 	secured, ok := c.Conn.(*tls.Conn)
 	if !ok {

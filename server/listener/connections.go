@@ -39,8 +39,7 @@ type connections struct {
 	ended bool
 	open  map[*Conn]bool
 	// headers is how much memory is not reserved for headers.
-	headers int
-	// notedTLS is when noteTLS last logged.
+	headers  int
 	notedTLS time.Time
 	logger   *slog.Logger
 }
@@ -206,8 +205,7 @@ func (c *connections) stateChanged(served net.Conn, state http.ConnState) {
 	}
 }
 
-// closeWhileWaiting closes connections after their responses while a newcomer waits, so that none is closed just when
-// its caller sends the next request.
+// closeWhileWaiting closes connections after responses while a newcomer waits, so that no request meets a closed one.
 func (c *connections) closeWhileWaiting(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// The header of a pipelined request may have been read with the previous one.

@@ -69,12 +69,10 @@ const (
 	noRoom  = "503 Service Unavailable"
 )
 
-// lingerTime is how long a connection stays open after this response, as in net/http: closing it at once could discard
-// the response.
+// lingerTime is how long net/http keeps a connection open after this response, which an earlier close could discard.
 const lingerTime = 500 * time.Millisecond
 
-// refuse sends a response, and returns an error that makes net/http close the connection without another one. Nothing
-// that follows is read, because it could be taken for a request.
+// refuse sends a response, and returns an error that closes the connection without another. What follows is not read.
 func (c *Conn) refuse(status, fields string) error {
 	c.yield()
 	_, err := io.WriteString(c.Conn, "HTTP/1.1 "+status+"\r\nContent-Type: text/plain; charset=utf-8\r\n"+fields+
@@ -86,8 +84,7 @@ func (c *Conn) refuse(status, fields string) error {
 	return &net.OpError{Op: "read", Net: "tcp", Err: cmp.Or(err, errors.New(status))}
 }
 
-// hasTooManyLines counts the lines of a header that was read, for those that the connection did not see, in a piece
-// that was read with the request before.
+// hasTooManyLines counts the lines of a header, for those that were read in a piece with the previous request.
 func hasTooManyLines(r *http.Request) bool {
 	const requestLineAndHost = 2
 	lines := requestLineAndHost

@@ -24,30 +24,25 @@ type Limits struct {
 	// Grace is how long a connection that is idle or has no valid token is kept when another needs its place: long enough
 	// for a request to arrive and be handled, short enough for the newcomer to wait.
 	Grace time.Duration
-	// TransferGrace is how long a caller with a valid token may take to send a body or to read a response before the
-	// connection that has taken longest is closed to make room.
+	// TransferGrace is how long a body or response of a valid token's caller may take before another may take its place.
 	TransferGrace time.Duration
-	// HeaderBytes limits the request line and header; net/http adds 4 KiB. A short field takes many times its size in
-	// memory.
+	// HeaderBytes limits the request line and header, whose short fields take much memory; net/http adds 4 KiB.
 	HeaderBytes int
 	// HeaderTimeout is how long the header may take to arrive.
 	HeaderTimeout time.Duration
 	// RequestTimeout is how long the header and the body together may take to arrive.
 	RequestTimeout time.Duration
-	// ResponseTimeout is how long the caller may take to send the body and to read the response. A request is handled for
-	// at most five sixths of it.
+	// ResponseTimeout is how long sending the body and reading the response may take; handling takes five sixths at most.
 	ResponseTimeout time.Duration
 	// IdleTimeout is how long a connection may wait for its next request, and ProxyIdleTimeout the same for those that
 	// IsProxy reports to come from a proxy: a proxy that sends a request just when its connection is closed must not send
 	// it again, and many keep connections for longer than IdleTimeout. IsProxy may be nil.
 	IdleTimeout, ProxyIdleTimeout time.Duration
 	IsProxy                       func(peer net.Addr) bool
-	// DrainTimeout is how long requests in flight may take once the server stops, and drainGrace how long the responses
-	// to bodies that did not arrive until then. If it is not shorter than RequestTimeout, callers who send nothing cannot
-	// make the drain fail.
+	// DrainTimeout is how long requests in flight may take once the server stops, and drainGrace the responses to bodies
+	// that did not arrive by then. Unless it is shorter than RequestTimeout, silent callers cannot make the drain fail.
 	DrainTimeout time.Duration
-	// NoticeHangUps makes the context of a request end if its caller disconnects, at a twentieth of the CPU of a create.
-	// Within TLS it always does.
+	// NoticeHangUps makes a request's context end if its caller disconnects, for 5% of a create's CPU. TLS always does.
 	NoticeHangUps bool
 }
 
@@ -69,10 +64,9 @@ func DefaultLimits() Limits {
 	}
 }
 
-// Serve serves HTTP/1.1 on a listener until ctx is done; then it accepts no new requests and waits for those in flight.
-// It uses TLS unless security is nil; peers that do then are logged. Errors of the HTTP library are logged at level
-// debug. Serve returns nil if all requests in flight were completed, and an error if listening fails or the drain
-// timeout expires.
+// Serve serves HTTP/1.1 on a listener until ctx is done, and then only requests in flight. It uses TLS unless security
+// is nil; it then logs peers that do. Errors of the HTTP library are logged at level debug. It returns an error if
+// listening fails or the drain timeout expires.
 func Serve(
 	ctx context.Context, listener net.Listener, handler http.Handler, limits Limits, security *tls.Config,
 	logger *slog.Logger,

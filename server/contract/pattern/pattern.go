@@ -30,7 +30,6 @@ func Compiler() openapi3.RegexCompilerFunc {
 	}
 }
 
-// maxEntries limits a table.
 const maxEntries = 8 << 10
 
 // automaton is a deterministic automaton. A state is the index of a row of its table.
@@ -39,8 +38,7 @@ type automaton struct {
 
 	// columns holds the column of each character, which characters share that the expression does not distinguish.
 	columns [utf8.RuneSelf]uint16
-	// table has the next state for each column except the first, which is 0 if a string that ends here matches. The
-	// state 0 is never left.
+	// table has the next state for each column except the first, 0 if a string may end here. State 0 is never left.
 	table []uint16
 	start uint16
 }
