@@ -1,7 +1,6 @@
 -- +goose Up
 
--- One row for each provider of either kind. The columns from client_id on are the settings; those of the other kind are
--- NULL.
+-- One row for each provider. The columns from client_id on are the settings; those of the other kind are NULL.
 CREATE SEQUENCE providers_pk_seq AS bigint;
 CREATE TABLE providers (
     pk              bigint      NOT NULL DEFAULT nextval('providers_pk_seq') PRIMARY KEY CHECK (pk >= 1),
@@ -89,9 +88,8 @@ CREATE TABLE tokens (
     revoked_at timestamptz CHECK (revoked_at BETWEEN '1970-01-01 00:00:00+00' AND '9999-12-31 23:59:59.999999+00')
 );
 
--- One row: the data keys, which a master key encrypts with the id of the database as associated data. The version is
--- random and changes with every change of the row. Each later migration must change it in its own transaction: inserts
--- check nothing else of the schema.
+-- One row: the data keys, which a master key encrypts with the database's id as associated data. The version is random
+-- and changes with the row. Each later migration must change it in its own transaction: inserts check nothing else.
 CREATE TABLE keyset (
     pk          bigint NOT NULL PRIMARY KEY CHECK (pk = 1),
     version     bytea    NOT NULL,
@@ -145,7 +143,5 @@ CREATE TRIGGER providers_created AFTER INSERT ON providers REFERENCING NEW TABLE
     FOR EACH STATEMENT EXECUTE FUNCTION add_created_events();
 
 -- One row: programs that know only older levels of the schema must not use the database.
-CREATE TABLE schema_support (
-    oldest_level bigint NOT NULL PRIMARY KEY
-);
+CREATE TABLE schema_support (oldest_level bigint NOT NULL PRIMARY KEY);
 INSERT INTO schema_support (oldest_level) VALUES (1);

@@ -1,8 +1,7 @@
 -- +goose Up
 
--- One row for each provider of either kind. Times are in microseconds since 1970, in UTC. The columns from client_id on
--- are the settings; those of the other kind are NULL. For IN with more than two values, SQLite would build an index in
--- each statement.
+-- One row for each provider. Times are in microseconds since 1970, in UTC. The columns from client_id on are settings;
+-- those of the other kind are NULL. For IN with more than two values, SQLite would build an index in each statement.
 CREATE TABLE providers (
     -- Chosen by the program, above those of deleted providers. AUTOINCREMENT would write another page in each create.
     pk              INTEGER NOT NULL PRIMARY KEY CHECK (pk >= 1),
@@ -92,9 +91,8 @@ CREATE TABLE tokens (
     revoked_at INTEGER CHECK (revoked_at BETWEEN 0 AND 253402300799999999)
 ) STRICT;
 
--- One row: the data keys, which a master key encrypts with the id of the database as associated data. The version is
--- random and changes with every change of the row. Each later migration must change it in its own transaction: inserts
--- check nothing else of the schema.
+-- One row: the data keys, which a master key encrypts with the database's id as associated data. The version is random
+-- and changes with the row. Each later migration must change it in its own transaction: inserts check nothing else.
 CREATE TABLE keyset (
     pk          INTEGER NOT NULL PRIMARY KEY CHECK (pk = 1),
     version     BLOB    NOT NULL,
