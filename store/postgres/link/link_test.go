@@ -105,24 +105,6 @@ func TestSilentHost(t *testing.T) {
 	}
 }
 
-// A link keeps warnings, and only those. Nothing can be read from a link that was ended.
-func TestLink(t *testing.T) {
-	t.Parallel()
-	cluster := postgrestest.NewCluster(t)
-	conn := processtest.Try(open(t, new(link.Servers), cluster, "", cluster.Address()).Conn(t.Context())).Must(t)
-	opened := linkOf(t, conn)
-	for level, want := range map[string]string{"NOTICE": "<nil>", "WARNING": "example"} {
-		opened.Warning = nil
-		_, err := conn.ExecContext(t.Context(), "DO $$ BEGIN RAISE "+level+" 'example'; END $$")
-		if got := fmt.Sprint(opened.Warning); err != nil || got != want {
-			t.Errorf("after a %s, the warning is %s, want %s, %v", level, got, want, err)
-		}
-	}
-	if !opened.End() || conn.PingContext(t.Context()) == nil {
-		t.Error("the link was not open, or is not ended")
-	}
-}
-
 // A mistake in a URL that needs no server to be found has one line: the cause, then one remedy.
 func TestMistakesInURLs(t *testing.T) {
 	t.Parallel()
