@@ -227,7 +227,7 @@ func TestValidationPredictsCreate(t *testing.T) {
 	var replayed bool
 	var advice []client.Advice
 	options := []client.CreateOption{
-		client.WithIdempotencyKey("k"), client.WithReplayed(&replayed), client.WithAdvice(&advice),
+		client.WithIdempotencyKey("k"), client.WithReplayed(&replayed), client.WithAdvice(&advice), client.WithLenientHandling(),
 	}
 	validate := append(slices.Clone(options), client.WithValidateOnly())
 	oauth2, directory := oauth2Request(), directoryRequest()

@@ -110,25 +110,6 @@ func TestRefusalHasAllDetails(t *testing.T) {
 	}
 }
 
-func TestKeyFindsEarlierRecord(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	request := directoryRequest()
-	for _, again := range []bool{false, true} {
-		replayed := !again
-		record, err := r.CreateWorkspaceDirectory(t.Context(), request,
-			client.WithIdempotencyKey("k"), client.WithLenientHandling(), client.WithReplayed(&replayed))
-		if err != nil || record.PK != 1 || replayed != again {
-			t.Errorf("record is %v, %v; replayed is %t", record, err, replayed)
-		}
-	}
-	request.Name = "Others"
-	_, err := r.CreateWorkspaceDirectory(t.Context(), request, client.WithIdempotencyKey("k"))
-	if refused, ok := errors.AsType[*client.Error](err); !ok || refused.Status != 422 || len(refused.Violations()) != 1 {
-		t.Errorf("error is %v", err)
-	}
-}
-
 func TestNewRefusesInvalidArguments(t *testing.T) {
 	t.Parallel()
 	const url = "http://example.com"
