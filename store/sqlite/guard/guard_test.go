@@ -52,20 +52,18 @@ func (g *guarded) execute(t *testing.T, statement string) error {
 
 func (g *guarded) commit(t *testing.T) error {
 	t.Helper()
-	_, _, err := g.commitWith(t, nothing, nothing)
-	return err
+	return g.commitWith(t, nothing, nothing)
 }
 
 func nothing() error { return nil }
 
-// commitWith commits an entry, with errors of its statements and after COMMIT, which functions return. It reports
-// whether the guard said that the WAL is reset.
-func (g *guarded) commitWith(t *testing.T, during, after func() error) (index guard.WALIndex, isReset bool, err error) {
+// commitWith commits an entry, with errors of its statements and after COMMIT, which functions return.
+func (g *guarded) commitWith(t *testing.T, during, after func() error) error {
 	t.Helper()
-	index, err = g.Commit(guard.Transaction{
+	_, err := g.Commit(guard.Transaction{
 		Begin: func() error { return g.execute(t, "BEGIN IMMEDIATE") },
 		Run: func(resets bool) error {
-			if isReset = resets; resets {
+			if resets {
 				g.generation++
 			}
 			return errors.Join(g.execute(t, fmt.Sprintf("PRAGMA user_version = %d; INSERT INTO entries VALUES ('')", g.generation)), during())
@@ -76,28 +74,7 @@ func (g *guarded) commitWith(t *testing.T, during, after func() error) (index gu
 		// There is none if it has committed or not begun.
 		_ = g.execute(t, "ROLLBACK")
 	}
-	return index, isReset, err
-}
-
-// A transaction is told whether it resets the WAL, and does not commit after an error of its statements.
-func TestCommit(t *testing.T) {
-	t.Parallel()
-	g := newGuarded(t)
-	grown, isReset, err := g.commitWith(t, nothing, nothing)
-	if err != nil || isReset || grown.Backfilled != 0 {
-		t.Errorf("%+v, reset: %v, %v", grown, isReset, err)
-	}
-	errOwn := errors.New("own error")
-	_, _, err = g.commitWith(t, func() error { return errOwn }, nothing)
-	processtest.Must(t, g.execute(t, "PRAGMA wal_checkpoint(PASSIVE)"))
-	reset, isReset, resetErr := g.commitWith(t, nothing, nothing)
-	if !errors.Is(err, errOwn) || resetErr != nil || !isReset || reset.Frames >= grown.Frames {
-		t.Errorf("after %v: %+v, reset: %v, %v", err, reset, isReset, resetErr)
-	}
-	var stored int
-	if err := g.db.QueryRowContext(t.Context(), "SELECT count(*) FROM entries").Scan(&stored); err != nil || stored != 4 {
-		t.Errorf("%d entries are stored, %v", stored, err)
-	}
+	return err
 }
 
 // Changed files are found by a check, before a transaction begins, when its statements fail, and after a COMMIT, whose
@@ -135,16 +112,16 @@ func TestChangedFiles(t *testing.T) {
 				}
 			}
 			g := newGuarded(t)
-			_, _, err := g.commitWith(t, nothing, change(g))
+			err := g.commitWith(t, nothing, change(g))
 			expect("COMMIT", err, database.ErrOutcomeUnknown)
 			g = newGuarded(t)
-			_, _, err = g.commitWith(t, func() error { return errors.Join(change(g)(), database.ErrUnavailable) }, nothing)
+			err = g.commitWith(t, func() error { return errors.Join(change(g)(), database.ErrUnavailable) }, nothing)
 			expect("statements", err, database.ErrUnavailable)
 			g = newGuarded(t)
 			whole, err := os.ReadFile(g.path + test.suffix)
 			processtest.Must(t, err, change(g)())
 			expect("check", g.Check(), database.ErrUnavailable)
-			_, _, err = g.commitWith(t, func() error { t.Error("the transaction has begun"); return nil }, nothing)
+			err = g.commitWith(t, func() error { t.Error("the transaction has begun"); return nil }, nothing)
 			expect("begin", err, database.ErrUnavailable)
 			if test.change == nil {
 				processtest.Must(t, os.Rename(g.path+".moved", g.path+test.suffix), g.Check(), g.commit(t))
@@ -155,7 +132,7 @@ func TestChangedFiles(t *testing.T) {
 		})
 	}
 	g := newGuarded(t)
-	_, _, err := g.commitWith(t, func() error { return processtest.OverwriteBeginning(g.path+"-shm", g.index) }, nothing)
+	err := g.commitWith(t, func() error { return processtest.OverwriteBeginning(g.path+"-shm", g.index) }, nothing)
 	if !errors.Is(err, database.ErrUnavailable) || errors.Is(err, database.ErrOutcomeUnknown) {
 		t.Errorf("older wal-index within a transaction: error is %v, want ErrUnavailable", err)
 	}
