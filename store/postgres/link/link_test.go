@@ -21,16 +21,6 @@ import (
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// linkOf returns the link of a connection.
-func linkOf(t *testing.T, conn *sql.Conn) (found *link.Link) {
-	t.Helper()
-	processtest.Must(t, conn.Raw(func(driver any) error {
-		found = link.Of(driver.(*stdlib.Conn).Conn().PgConn().Conn())
-		return nil
-	}))
-	return found
-}
-
 // relaying returns the address of a host that relays connections to a cluster.
 func relaying(t *testing.T, cluster *postgrestest.Cluster) string {
 	t.Helper()
@@ -56,10 +46,13 @@ func TestHosts(t *testing.T) {
 	cluster, servers := postgrestest.NewCluster(t), new(link.Servers)
 	first, second := relaying(t, cluster), relaying(t, cluster)
 	pool := open(t, servers, cluster, "&connect_timeout=60", first, second)
-	expect := func(host string) *link.Link {
+	expect := func(host string) (opened *link.Link) {
 		t.Helper()
 		conn := processtest.Try(pool.Conn(t.Context())).Must(t)
-		opened := linkOf(t, conn)
+		processtest.Must(t, conn.Raw(func(driver any) error {
+			opened = link.Of(driver.(*stdlib.Conn).Conn().PgConn().Conn())
+			return nil
+		}))
 		if address := opened.RemoteAddr().String(); address != host || servers.IsStale(opened) {
 			t.Errorf("connected to %s, want %s; it is stale: %v", address, host, servers.IsStale(opened))
 		}
