@@ -137,3 +137,16 @@ func TestChangedFiles(t *testing.T) {
 		t.Errorf("older wal-index within a transaction: error is %v, want ErrUnavailable", err)
 	}
 }
+
+// A transaction fails with the error of each of its steps.
+func TestErrorsOfSteps(t *testing.T) {
+	t.Parallel()
+	g, errOwn := newGuarded(t), errors.New("own error")
+	for failing := range 3 {
+		step := func(number int) error { return map[bool]error{true: errOwn}[number == failing] }
+		_, err := g.Commit(guard.Transaction{
+			Begin: func() error { return step(0) }, Run: func(bool) error { return step(1) }, Commit: func() error { return step(2) },
+		})
+		processtest.IsError(t, err, errOwn)
+	}
+}
