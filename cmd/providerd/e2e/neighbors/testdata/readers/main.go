@@ -13,27 +13,21 @@ import (
 
 func main() {
 	for range 20 {
-		if err := read(os.Args[1], os.Args[2]); err != nil {
-			log.Fatal(err)
+		database, err := sql.Open(os.Args[1], "file:"+os.Args[2]+"?mode=ro")
+		must(err)
+		rows, err := database.Query("SELECT * FROM providers")
+		must(err)
+		if !rows.Next() {
+			log.Fatal("no records")
 		}
+		for rows.Next() {
+		}
+		must(rows.Err(), database.Close())
 	}
 }
 
-func read(driver, path string) error {
-	database, err := sql.Open(driver, "file:"+path+"?mode=ro")
-	if err != nil {
-		return err
+func must(errs ...error) {
+	if err := errors.Join(errs...); err != nil {
+		log.Fatal(err)
 	}
-	rows, err := database.Query("SELECT * FROM providers")
-	if err != nil {
-		return err
-	}
-	count := 0
-	for rows.Next() {
-		count++
-	}
-	if count == 0 {
-		return errors.New("no records")
-	}
-	return errors.Join(rows.Err(), database.Close())
 }
