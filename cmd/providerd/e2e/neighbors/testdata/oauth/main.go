@@ -1,4 +1,4 @@
-// Command oauth is an OAuth server, or a client. A file lists the clients of the server, or the attempts of the client,
+// Command oauth is an OAuth server, or a client. A list has the clients of the server, or the attempts of the client,
 // each of which asks for authorization and sends a code.
 package main
 
@@ -6,8 +6,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
+	"log"
 	"net/http"
+	"net/http/httptest"
 	"os"
 
 	"github.com/ory/fosite"
@@ -17,6 +18,7 @@ import (
 	zitadel "github.com/zitadel/oidc/v3/example/server/storage"
 	"github.com/zitadel/oidc/v3/pkg/client/rp"
 	"github.com/zitadel/oidc/v3/pkg/oidc"
+	"github.com/zitadel/oidc/v3/pkg/op"
 	"golang.org/x/crypto/bcrypt"
 	"golang.org/x/oauth2"
 )
@@ -30,25 +32,17 @@ type registered struct {
 }
 
 func main() {
-	var clients []registered
-	text, err := os.ReadFile(os.Args[2])
-	must(err)
-	must(json.Unmarshal(text, &clients))
-	switch name := os.Args[1]; name {
-	case "fosite", "zitadel":
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		must(err)
-		url := "http://" + listener.Addr().String()
-		handler := http.Handler(newFosite(clients))
-		if name == "zitadel" {
-			handler = newZitadel(url, clients)
-		}
-		fmt.Println(url)
-		must(http.Serve(listener, handler))
-	default:
-		for _, c := range clients {
-			request(name, c)
-		}
+	var listed []registered
+	if err := json.Unmarshal([]byte(os.Args[3]), &listed); err != nil {
+		log.Fatal(err)
+	}
+	servers := map[string]func([]registered) http.Handler{"fosite": newFosite, "zitadel/oidc": newZitadel}
+	if listed[0].Base == "" {
+		fmt.Println("listening on", httptest.NewServer(servers[os.Args[1]](listed)).URL)
+		select {}
+	}
+	for _, attempt := range listed {
+		request(os.Args[1], attempt)
 	}
 }
 
@@ -62,64 +56,53 @@ func newFosite(clients []registered) http.Handler {
 			ResponseTypes: []string{"code"}, GrantTypes: []string{"authorization_code"},
 		}
 	}
-	config := &fosite.Config{GlobalSecret: []byte("a secret of thirty-two characters")[:32], SendDebugMessagesToClients: true}
-	provider := compose.Compose(config, memory, compose.NewOAuth2HMACStrategy(config), compose.OAuth2AuthorizeExplicitFactory)
-	mux := http.NewServeMux()
-	mux.HandleFunc("/authorize", func(w http.ResponseWriter, r *http.Request) {
-		requester, err := provider.NewAuthorizeRequest(r.Context(), r)
-		if err != nil {
-			provider.WriteAuthorizeError(r.Context(), w, requester, err)
+	config := &fosite.Config{GlobalSecret: make([]byte, 32), SendDebugMessagesToClients: true}
+	strategy := compose.NewOAuth2HMACStrategy(config)
+	provider := compose.Compose(config, memory, strategy, compose.OAuth2AuthorizeExplicitFactory)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/token" {
+			requester, err := provider.NewAccessRequest(r.Context(), r, &fosite.DefaultSession{})
+			provider.WriteAccessError(r.Context(), w, requester, err)
 			return
 		}
-		response, err := provider.NewAuthorizeResponse(r.Context(), requester, &fosite.DefaultSession{})
+		var response fosite.AuthorizeResponder
+		requester, err := provider.NewAuthorizeRequest(r.Context(), r)
+		if err == nil {
+			response, err = provider.NewAuthorizeResponse(r.Context(), requester, &fosite.DefaultSession{})
+		}
 		if err != nil {
 			provider.WriteAuthorizeError(r.Context(), w, requester, err)
 			return
 		}
 		provider.WriteAuthorizeResponse(r.Context(), w, requester, response)
 	})
-	mux.HandleFunc("/token", func(w http.ResponseWriter, r *http.Request) {
-		requester, err := provider.NewAccessRequest(r.Context(), r, &fosite.DefaultSession{})
-		provider.WriteAccessError(r.Context(), w, requester, err)
-	})
-	return mux
 }
 
-func newZitadel(url string, clients []registered) http.Handler {
+func newZitadel(clients []registered) http.Handler {
 	for _, c := range clients {
 		zitadel.RegisterClients(zitadel.WebClient(c.ID, c.Secret, c.Redirect))
 	}
-	return exampleop.SetupServer(url, zitadel.NewStorage(zitadel.NewUserStore(url)), nil, true)
+	const issuer = "http://127.0.0.1"
+	return exampleop.SetupServer(issuer, zitadel.NewStorage(zitadel.NewUserStore(issuer)), nil, true,
+		op.WithCustomAuthEndpoint(op.NewEndpoint("authorize")), op.WithCustomTokenEndpoint(op.NewEndpoint("token")))
 }
 
 // request ignores errors: the test sees the responses.
-func request(name string, c registered) {
+func request(client string, c registered) {
 	config := oauth2.Config{
 		ClientID: c.ID, ClientSecret: c.Secret, RedirectURL: c.Redirect, Scopes: []string{"openid"},
-		Endpoint: oauth2.Endpoint{AuthURL: c.Base + "/authorize", TokenURL: c.Base + "/token", AuthStyle: oauth2.AuthStyleInHeader},
+		Endpoint: oauth2.Endpoint{AuthURL: c.Base + "/authorize", TokenURL: c.Base + "/token"},
 	}
+	// A redirect leads to the application.
+	http.DefaultClient.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	const state = "some-state"
-	if name == "x/oauth2" {
-		get(config.AuthCodeURL(state))
+	if client == "x/oauth2" {
+		config.Endpoint.AuthStyle = oauth2.AuthStyleInHeader
+		_, _ = http.Get(config.AuthCodeURL(state))
 		_, _ = config.Exchange(context.Background(), "code")
 		return
 	}
-	config.Endpoint.AuthStyle = oauth2.AuthStyleAutoDetect
-	party, err := rp.NewRelyingPartyOAuth(&config)
-	must(err)
-	get(rp.AuthURL(state, party))
+	party, _ := rp.NewRelyingPartyOAuth(&config)
+	_, _ = http.Get(rp.AuthURL(state, party))
 	_, _ = rp.CodeExchange[*oidc.IDTokenClaims](context.Background(), "code", party)
-}
-
-func get(url string) {
-	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	if response, err := client.Get(url); err == nil {
-		_ = response.Body.Close()
-	}
-}
-
-func must(err error) {
-	if err != nil {
-		panic(err)
-	}
 }

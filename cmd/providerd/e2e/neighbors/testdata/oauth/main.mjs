@@ -1,6 +1,5 @@
-// An OAuth server, or a client. A file lists the clients of the server, or the attempts of the client, each of which asks
+// An OAuth server, or a client. A list has the clients of the server, or the attempts of the client, each of which asks
 // for authorization and sends a code. Errors are ignored: the test sees the responses.
-import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
 import { Auth } from "@auth/core";
@@ -39,11 +38,10 @@ const clients = {
   "passport-oauth2": async ({ id, secret, redirect, base }) => {
     const urls = { authorizationURL: `${base}/authorize`, tokenURL: `${base}/token`, callbackURL: redirect };
     const strategy = new Strategy({ ...urls, clientID: id, clientSecret: secret, scope: "openid" }, () => {});
-    const authenticate = (query) =>
-      new Promise((resolve) => {
-        strategy.redirect = strategy.fail = strategy.error = resolve;
-        strategy.authenticate({ query, headers: {}, connection: {} }, { state });
-      });
+    const authenticate = (query) => new Promise((resolve) => {
+      strategy.redirect = strategy.fail = strategy.error = resolve;
+      strategy.authenticate({ query, headers: {}, connection: {} }, { state });
+    });
     await get(await authenticate({}));
     await authenticate({ code: "code" });
   },
@@ -51,14 +49,17 @@ const clients = {
 
 const servers = {
   "oidc-provider": async (listed) => {
+    // Its warnings are not what the server prints first.
+    console.info = console.error;
     const { default: Provider } = await import("oidc-provider");
     const clients = listed.map(({ client_id, client_secret, redirect_uris }) => (
       { client_id, client_secret, redirect_uris: [redirect_uris], grant_types: ["authorization_code"] }));
-    return new Provider("http://127.0.0.1", { clients, pkce: { required: () => false } }).callback();
+    const routes = { authorization: "/authorize", token: "/token" };
+    return new Provider("http://127.0.0.1", { clients, routes, pkce: { required: () => false } }).callback();
   },
   "oauth2-server": async (listed) => {
     const { default: Server } = await import("@node-oauth/oauth2-server");
-    const find = (id, secret) => listed.find((one) => one.client_id === id && [null, one.client_secret].includes(secret));
+    const find = (id, secret) => listed.find((c) => c.client_id === id && [null, c.client_secret].includes(secret));
     const grants = ["authorization_code"];
     const model = {
       getClient: (id, secret) => find(id, secret) && { id, grants, redirectUris: [find(id, secret).redirect_uris] },
@@ -66,25 +67,24 @@ const servers = {
       getAuthorizationCode: () => null,
       ...{ getAccessToken() {}, saveToken() {}, revokeAuthorizationCode() {} },
     };
-    const server = new Server({ model });
-    const authenticateHandler = { handle: () => ({}) };
+    const server = new Server({ model, authenticateHandler: { handle: () => ({}) } });
     return async (incoming, outgoing) => {
       const { pathname, searchParams } = new URL(incoming.url, "http://127.0.0.1");
       const [query, body] = [searchParams, new URLSearchParams(await text(incoming))].map(Object.fromEntries);
       const request = new Server.Request({ method: incoming.method, headers: incoming.headers, query, body });
       const response = new Server.Response({});
-      const handled = pathname === "/auth" ? server.authorize(request, response, { authenticateHandler }) : server.token(request, response);
+      const handled = server[pathname === "/authorize" ? "authorize" : "token"](request, response);
       await handled.catch(({ code }) => (response.status = response.status === 302 ? 302 : code));
       outgoing.writeHead(response.status, response.headers).end(JSON.stringify(response.body));
     };
   },
 };
 
-const [name, file] = process.argv.slice(2);
-const listed = JSON.parse(readFileSync(file, "utf8"));
+const [name, , list] = process.argv.slice(2);
+const listed = JSON.parse(list);
 if (servers[name]) {
   const server = createServer(await servers[name](listed));
-  server.listen(0, "127.0.0.1", () => console.log(`http://127.0.0.1:${server.address().port}`));
+  server.listen(0, "127.0.0.1", () => console.log(`listening on http://127.0.0.1:${server.address().port}`));
 } else {
   for (const { client_id: id, client_secret: secret, redirect_uris: redirect, base } of listed) {
     await clients[name]({ id, secret, redirect, base }).catch(() => {});
