@@ -6,6 +6,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,7 +110,10 @@ func (c *Command) Validate() error {
 func (c *Command) checkFlags() error {
 	var broken []string
 	isAsOnly := c.Prune != 0 || c.Adopt || c.Yes
-	isNoPath := func(text string) bool { return console.CheckPath(text) != nil }
+	var pathError error
+	for _, path := range c.Files {
+		pathError = cmp.Or(pathError, console.CheckPath(path))
+	}
 	isUnseen := c.Output == console.FormatJSON && !c.Yes && !c.DryRun
 	for _, rule := range []struct {
 		isBroken bool
@@ -120,7 +124,7 @@ func (c *Command) checkFlags() error {
 		{c.lacks(c.token), TokenVariable + " is not set or empty: set it to an access token, or pass --token-file"},
 		{c.hasPathAsToken(), TokenVariable + " is the path of a file; set " + TokenVariable + "_FILE instead"},
 		{slices.Contains(c.Files, ""), "--file must not be empty"},
-		{slices.ContainsFunc(c.Files, isNoPath), "--file must be a path in full, not what is in a file"},
+		{pathError != nil, fmt.Sprintf("--file: %v", pathError)},
 		{strings.Contains(strings.Join(c.Files, "\n"), "://"), `--file takes paths, not URLs; run "curl --fail URL | ` +
 			`providerd apply --file -"`},
 		{c.As == nil && isAsOnly, "--prune, --adopt and --yes require --as, the name of the tokens used to apply the " +

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -32,25 +33,22 @@ func printUsageError(err error) int {
 	return exitUsage
 }
 
-// describeUsageError rewords an error of the parser. It omits what may be a secret: values of variables, of fields and
-// of URLs, and what mask omits.
+// describeUsageError rewords an error of the parser, without values of variables, fields and URLs, and what mask omits.
 func describeUsageError(err error) string {
 	text, assignment, isVariable := strings.Cut(withoutAliases(err.Error()), " (from envar ")
 	for _, reworded := range [][2]string{
 		{`(?s)unexpected argument .*://.*$`, "unexpected argument; --database takes a URL"},
 		{`^\[?(<[a-z]+>)\]?(?: \.\.\.)?:`, "$1:"},
 		{`^expected "(<[^"]+)"$`, "missing argument: $1"},
-		{`: expected .* "EOL" \(<EOL>\)$`, " needs a value"},
 		{`(?s): expected .* but got "-----BEGIN.*$`, ": a PEM block is not a value; flags take the paths of files"},
-		{`: expected .* \(long flag\); perhaps try .*$`, " needs a value"},
+		{`: (expected .* ("EOL" \(<EOL>\)|\(long flag\); perhaps try .*)|missing value, expecting .*)$`, " needs a value"},
 		{`: expected .* but got "-\d.*" \(short flag\).*$`, " must not be negative"},
-		{`: missing value, expecting .*$`, " needs a value"},
 		{`: expected .* \(short flag\); perhaps try (--[\w-]+)=.*$`, ": write a value that begins with a hyphen as $1=VALUE"},
 		{`expected duration but got (".*"): time: .*$`, "$1 is not a duration such as 5s"},
 		{`expected a valid 64 bit int but got (".*")$`, "$1 is not a whole number"},
-		{`^(unknown flag -[^-]), did you mean .*$`, "$1"},
-		{`, did you mean "--yes"\?$`, ""},
+		{`^(unknown flag -[^-]), did you mean .*$|, did you mean "--yes"\?$`, "$1"},
 		{`, did you mean`, "; did you mean"},
+		{`(^--allow .* but got "[^"]*[ ;|][^"]*")$`, "$1; separate operations with commas, without spaces"},
 		{`slog: level string (".*"): unknown name`, "$1 is not a log level; use debug, info, warn or error"},
 	} {
 		text = regexp.MustCompile(reworded[0]).ReplaceAllString(text, reworded[1])
@@ -76,14 +74,13 @@ func mask(repeated string) string {
 	return shown + "…"
 }
 
-// withRemedy adds which variable to correct, if an error is about a flag that is not on the command line, or what to
-// write instead of a flag or argument.
+// withRemedy adds which variable to correct, if it sets the flag of an error, or what to write instead.
 func withRemedy(usage *kong.Context, problem string) string {
 	command := selected(usage)
 	for _, flag := range slices.Concat(command.AllFlags(false)...) {
 		_, isSet := os.LookupEnv(strings.Join(flag.Envs, ""))
 		if problem == "--"+flag.Name+" needs a value" {
-			return problem + ": --" + flag.Name + "=" + flag.FormatPlaceHolder()
+			return problem + ": " + flag.Summary()
 		}
 		isGiven := slices.ContainsFunc(usage.Path, func(path *kong.Path) bool { return path.Flag == flag })
 		isGiven = isGiven || strings.HasPrefix(problem, "--"+flag.Name+": ")
@@ -96,10 +93,14 @@ func withRemedy(usage *kong.Context, problem string) string {
 		return "unexpected argument " + argument + meantCommand(command, argument)
 	}
 	unknown := regexp.MustCompile(`^unknown flag --?([^ ;=]+)`).FindStringSubmatch(problem)
-	if unknown == nil || strings.HasSuffix(problem, "?") {
+	if unknown == nil {
 		return problem
 	}
-	return unknown[0] + meantFlag(command, unknown[1])
+	meant := meantFlag(command, unknown[1])
+	if meant == "" && strings.HasSuffix(problem, "?") {
+		return problem
+	}
+	return unknown[0] + cmp.Or(meant, flagElsewhere(usage.Model.Node, command, unknown[1]))
 }
 
 // meantCommand returns what to write instead of an unexpected argument. The parser would suggest copy for nope.
@@ -114,8 +115,6 @@ func meantCommand(command *kong.Node, argument string) string {
 	switch {
 	case command.Name == "provider" && strings.HasSuffix(argument, "link"):
 		return fmt.Sprintf(`; use "providerd application %s"`, argument)
-	case strings.HasSuffix(pathOf(command), " list") && new(console.ProviderKind).UnmarshalText([]byte(argument)) == nil:
-		return "; use --kind " + argument
 	case similar != "":
 		return fmt.Sprintf("; did you mean %q?", similar)
 	case len(names) > 0:
@@ -123,8 +122,26 @@ func meantCommand(command *kong.Node, argument string) string {
 	case command.Name == "apply":
 		return "; pass files with --file"
 	default:
+		return meantArgument(command, argument)
+	}
+}
+
+// meantArgument returns which flags select what a command without arguments prints, or the usage of another command.
+func meantArgument(command *kong.Node, argument string) string {
+	isKind := new(console.ProviderKind).UnmarshalText([]byte(argument)) == nil
+	var flags []string
+	for _, flag := range command.Flags {
+		if isKind && flag.Name == "kind" {
+			return "; use --kind " + argument
+		}
+		if slices.Contains([]string{"pk", "name", "client-id"}, flag.Name) && !flag.Required {
+			flags = append(flags, flag.Summary())
+		}
+	}
+	if len(flags) == 0 || len(command.Positional) > 0 {
 		return "; the usage is: " + usageOf(command)
 	}
+	return "; use " + strings.Join(flags, " or ")
 }
 
 // meantFlag returns what to write instead of a flag that other programs have; "" if nothing is known.
@@ -143,29 +160,53 @@ func meantFlag(command *kong.Node, unknown string) string {
 		{"ttl expires expiry", "expires-in", "90d"},
 		{"operation operations scope scopes", "allow", "providers_oauth2_create"},
 		{"n count", "limit", "10"},
+		{"offset page skip", "after", "17, with the last pk or id of the previous page"},
+		{"type", "kind", "oauth2"},
 		{"force f y", "yes", ""},
 		{"force f overwrite", "replace", ""},
 		{"secrets show-secrets", "reveal", ""},
+		{"config c config-file", "", "there is no configuration file; use flags or PROVIDERD_* variables (see --help)"},
+		{"sort", "", "lists are ordered by pk, id or slug"},
+		{"event action", "", `write: providerd audit list --output jsonl | jq 'select(.event == "token created")'`},
 	} {
+		if !slices.Contains(strings.Fields(known.names), unknown) {
+			continue
+		}
+		if known.flag == "" {
+			return "; " + known.example
+		}
 		for _, flag := range slices.Concat(command.AllFlags(false)...) {
 			// A flag without an enumeration takes no format.
 			accepts := flag.Enum == "" && known.example != console.FormatJSON ||
 				slices.Contains(strings.Split(flag.Enum, ","), known.example)
-			if flag.Name == known.flag && accepts && slices.Contains(strings.Fields(known.names), unknown) {
+			if flag.Name == known.flag && accepts {
 				return strings.TrimSuffix("; use --"+known.flag+" "+known.example, " ")
 			}
 		}
 	}
-	switch takes := usageOf(command); {
-	case strings.Contains(takes, "<item>"):
-		return "; the usage is: " + takes + "; write fields without hyphens, as name=Wiki"
-	case unknown == "sort":
-		return "; lists are ordered by pk, id or slug"
-	case len(command.Positional) > 0:
-		return "; the usage is: " + takes
-	default:
-		return ""
+	return ""
+}
+
+// flagElsewhere returns some of the other commands that have a flag, and what the command takes.
+func flagElsewhere(program, command *kong.Node, unknown string) (text string) {
+	const maxNamed = 3
+	var owners []string
+	for _, other := range program.Leaves(true) {
+		isFlag := func(flag *kong.Flag) bool { return flag.Name == unknown || string(flag.Short) == unknown }
+		if slices.ContainsFunc(other.Flags, isFlag) {
+			owners = append(owners, strings.TrimPrefix(pathOf(other), "providerd "))
+		}
 	}
+	if len(owners) > 0 {
+		text = "; it is a flag of " + strings.Join(owners[:min(len(owners), maxNamed)], ", ")
+	}
+	if len(command.Positional) > 0 {
+		text += "; the usage is: " + usageOf(command)
+	}
+	if strings.Contains(text, "<item>") {
+		text += "; write fields without hyphens, as name=Wiki"
+	}
+	return text
 }
 
 func sourceOf(variable string) string { return " (from the environment variable " + variable + ")" }

@@ -34,8 +34,7 @@ type DatabaseFlags struct {
 	Keyset   string      `env:"PROVIDERD_KEYSET" type:"path" placeholder:"PATH" help:"Keyset file of the database (${env}; default keyset.json next to a SQLite database)."`
 }
 
-// AfterApply refuses a password that other users of the host could read, a PostgreSQL database without a keyset, and
-// one path for two files.
+// AfterApply refuses a password that other users could read, PostgreSQL without a keyset, and one path for two files.
 func (f DatabaseFlags) AfterApply(command *kong.Context) error {
 	if err := f.Database.CheckPassword("database", command.Args); err != nil {
 		return err
@@ -119,10 +118,10 @@ func (u *DatabaseURL) UnmarshalText(text []byte) (err error) {
 		return errors.New("sqlite::memory: would be lost when the program ends; use the path of a file")
 	case err != nil:
 		return fmt.Errorf("%w or postgres://USER@HOST/DATABASE", err)
+	case strings.HasPrefix(path, "file:"), strings.Contains(path, "://"), strings.HasPrefix(path, "//"):
+		return errors.New("sqlite: takes a path, not a URL; write sqlite:PATH or postgres://USER@HOST/DATABASE")
 	case strings.Contains(path, "?"):
 		return errors.New("sqlite: takes a path without parameters; remove the question mark and what follows it")
-	case strings.Contains(path, "://"), strings.HasPrefix(path, "//"):
-		return errors.New("sqlite: takes a path, not a URL")
 	}
 	return CheckPath(path)
 }
@@ -174,8 +173,7 @@ func (u DatabaseURL) Migrate(ctx context.Context, logger *slog.Logger) error {
 	return postgres.Migrate(ctx, u.Postgres, logger)
 }
 
-// Dir returns the directory of the file that symbolic links lead to; SQLite keeps its other files there. It returns ""
-// for a database on a server.
+// Dir returns the directory of SQLite's files, where symbolic links lead; "" for a database on a server.
 func (u DatabaseURL) Dir() string {
 	if u.Path == "" {
 		return ""
@@ -218,14 +216,21 @@ func DecodePath(context *kong.DecodeContext, target reflect.Value) error {
 	}
 }
 
-// CheckPath refuses the content of a file, what only a shell replaces or removes, and names that SQLite treats
-// specially.
+// CheckPath refuses the content of a file, what only a shell replaces or removes, compressed files, and names that
+// SQLite treats specially.
 func CheckPath(path string) error {
 	if regexp.MustCompile(`^\{|^-----BEGIN|\n.|^pvd_\w{7}`).MatchString(path) {
 		return errors.New("must be the path of a file, not what is in it")
 	}
 	if regexp.MustCompile(`^[~$\s]|\s(#|$)`).MatchString(path) {
 		return errors.New("must not begin with ~ or $, or have a comment or white space around it; write the path in full")
+	}
+	decompress := map[string]string{
+		".gz": "gunzip --keep", ".zst": "unzstd", ".xz": "unxz --keep", ".bz2": "bunzip2 --keep", ".zip": "unzip",
+		".tar": "tar -xf", ".tgz": "tar -xf",
+	}[filepath.Ext(path)]
+	if decompress != "" {
+		return fmt.Errorf("must not be a compressed file or an archive; to read %s, first run %s %[1]s", path, decompress)
 	}
 	return sqlite.CheckName(path)
 }

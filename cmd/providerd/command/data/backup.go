@@ -79,9 +79,6 @@ func (c *Backup) checkFile() error {
 		return fmt.Errorf("backup has no command %s; \"restore\" is a command of its own, and backups are files: for one of "+
 			"this name, write %[1]s.db", c.File)
 	}
-	if slices.Contains([]string{".gz", ".zst", ".xz", ".bz2", ".zip"}, filepath.Ext(c.File)) {
-		return errors.New("a backup is not compressed; write a file such as backup.db, and compress that")
-	}
 	if info, err := os.Stat(c.File); err == nil && info.IsDir() || strings.HasSuffix(c.File, "/") {
 		return errors.New("FILE is a directory; add the name of the file, or --every to write files to it")
 	}
@@ -162,9 +159,7 @@ func (b backups) backUp(ctx context.Context, path string) (err error) {
 }
 
 // checkProviders reads the providers of a copy, with their secrets.
-func checkProviders(
-	ctx context.Context, copied database.Readable, keyset string, messages *console.Messages,
-) error {
+func checkProviders(ctx context.Context, copied database.Readable, keyset string, messages *console.Messages) error {
 	read := messages.Progress("providers read")
 	_, err := audit.CheckProviders(ctx, copied, keyset, read.Update)
 	if err == nil {
