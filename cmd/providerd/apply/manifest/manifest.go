@@ -38,8 +38,7 @@ type File struct {
 	Text []byte
 }
 
-// Position is a position in a file. Lines and columns count from 1, columns in characters. If Line is 0, only the
-// file is known.
+// Position is a line and a column, in characters, of a file. Both count from 1; if Line is 0, only the file is known.
 type Position struct {
 	File   string `json:"file,omitempty"`
 	Line   int    `json:"line,omitempty"`
@@ -116,8 +115,7 @@ func (e Entry) place(pointer jsontext.Pointer) place {
 	}
 }
 
-// Read reads all documents of all files. In the values of entries, it replaces references by what values returns, and
-// $${ by ${.
+// Read reads all documents of all files. In values of entries, it replaces references by their values, and $${ by ${.
 func Read(files []File, kinds []Kind, values Values) Manifest {
 	r := &reader{kinds: kinds, values: values, outside: map[string]bool{}}
 	for _, r.file = range files {

@@ -44,14 +44,14 @@ func TestValuesBecomeJSON(t *testing.T) {
 	t.Parallel()
 	known := kinds(t)
 	for text, want := range map[string]string{
-		`{a: yes, b: on, c: true, d: FALSE}`:          `{"a":"yes","b":"on","c":true,"d":false}`,
-		`{a: ~, b: null, c: , d: ""}`:                 `{"a":null,"b":null,"c":null,"d":""}`,
-		`{a: 9007199254740993, b: 1.10, c: 1e5}`:      `{"a":9007199254740993,"b":1.10,"c":1e5}`,
-		`{a: 1e400, b: "1e400", c: !!str 1e400}`:      `{"a":1e400,"b":"1e400","c":"1e400"}`,
-		`{a: -0, b: !!str 5, c: "5", d: 2026-01-31}`:  `{"a":-0,"b":"5","c":"5","d":"2026-01-31"}`,
-		`{1: a, true: b, null: c, <: d}`:              `{"1":"a","<":"d","null":"c","true":"b"}`,
-		`{a: "$${SECRET}", b: $SECRET, c: "$$${_1}"}`: `{"a":"${SECRET}","b":"$SECRET","c":"$${_1}"}`,
-		`{a: "${NEST}", b: "$", c: "}"}`:              `{"a":"${SECRET}","b":"$","c":"}"}`,
+		`{a: yes, b: on, c: true, d: FALSE}`:           `{"a":"yes","b":"on","c":true,"d":false}`,
+		`{a: ~, b: null, c: , d: ""}`:                  `{"a":null,"b":null,"c":null,"d":""}`,
+		`{a: 9007199254740993, b: 1.10, c: 1e5}`:       `{"a":9007199254740993,"b":1.10,"c":1e5}`,
+		`{a: 1e400, b: "1e400", c: !!str 1e400}`:       `{"a":1e400,"b":"1e400","c":"1e400"}`,
+		`{a: -0, b: !!str 5, c: "5", d: 2026-01-31}`:   `{"a":-0,"b":"5","c":"5","d":"2026-01-31"}`,
+		`{1: a, true: b, null: c, <: d}`:               `{"1":"a","<":"d","null":"c","true":"b"}`,
+		`{a: "$${SECRET}", b: $$SECRET, c: "$$${_1}"}`: `{"a":"${SECRET}","b":"$$SECRET","c":"$${_1}"}`,
+		`{a: "${NEST}", b: "$", c: "}"}`:               `{"a":"${SECRET}","b":"$","c":"}"}`,
 		`{credentials: "${OBJECT}", scopes: "${OBJECT}"}`: `{"credentials":{"n":9007199254740993},` +
 			`"scopes":"{\"n\": 9007199254740993}"}`,
 		`{credentials: {key: "${OBJECT}"}}`:                           `{"credentials":{"key":"{\"n\": 9007199254740993}"}}`,

@@ -19,16 +19,16 @@ type Values struct {
 	File func(path string) (text []byte, err error)
 }
 
-// referencePattern matches a reference to an environment variable (POSIX.1-2017, Base Definitions, section 8.1) or to a
-// file.
+// referencePattern matches a reference to a file or a variable (POSIX.1-2017, Base Definitions, section 8.1).
 const referencePattern = `\$\{(?:[A-Za-z_][A-Za-z0-9_]*|file:[^}]+)\}`
 
 var (
 	reference = regexp.MustCompile(`^` + referencePattern + `$`)
 	// dollar matches what may be a reference, and what stands for ${.
 	dollar = regexp.MustCompile(`\$\$\{|\$\{[^}]*\}?`)
-	// foreign matches references of other systems: of Ansible and Helm, Microsoft, 1Password, vals, Vault and SOPS.
-	foreign = regexp.MustCompile(`^\s*(\{\{.*\}\}|\$\(env:.*\)|(op|vault|ref\+[a-z]+)://.*|vault:.*|ENC\[.*\])\s*$`)
+	// foreign matches references of shells, Ansible and Helm, Microsoft, 1Password, vals, Vault and SOPS.
+	foreign = regexp.MustCompile(`^\s*(\$[A-Z_][A-Z0-9_]{2,}|\{\{.*\}\}|\$\(env:.*\)|` +
+		`(op|vault|ref\+[a-z]+)://.*|vault:.*|ENC\[.*\])\s*$`)
 )
 
 func isReference(text string) bool { return reference.MatchString(text) }
@@ -66,8 +66,11 @@ func (e *entryReader) refer(name string) (string, error) {
 		named = "the file " + path
 		var err error
 		if value, err = e.readReferenced(path); err != nil {
-			return "", fmt.Errorf("refers to a file that cannot be read: %w; correct the path, which is relative "+
-				"to the YAML file", err)
+			remedy := "correct the path, which is relative to the YAML file"
+			if strings.ContainsAny(path[:1], "~$") {
+				remedy = "write a path relative to the YAML file, or an absolute one: ~ and variables are not replaced in it"
+			}
+			return "", fmt.Errorf("refers to a file that cannot be read: %w; %s", err, remedy)
 		}
 	} else if !ok {
 		return "", fmt.Errorf("refers to %s, which is not set; export it, or write $${ for a literal ${", named)

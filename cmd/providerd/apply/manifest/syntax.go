@@ -19,21 +19,20 @@ func (r *reader) reportSyntax(err error) {
 		return
 	}
 	detail := "is not valid YAML: " + wrong.Message
-	if strings.HasPrefix(wrong.Message, "did not find expected") {
-		detail += "; check the indentation, brackets and quotes on this line and the line above"
+	for _, known := range [][2]string{
+		{"did not find expected", "check the indentation, brackets and quotes on this line and the line above"},
+		{"could not find expected ':'", "indent each line of a string after | or >, and write a field as name: value"},
+		{"Unicode character escape", "write the character itself"},
+		{"UTF-8", "save the file as UTF-8"},
+		{"cannot start any token", "quote a value that begins with @ or `"},
+	} {
+		if strings.Contains(wrong.Message, known[0]) {
+			detail += "; " + known[1]
+		}
 	}
 	if strings.HasPrefix(wrong.Message, "unknown anchor") {
 		// The library's message contains the name of the anchor, which may be an unquoted value.
 		detail = "refers to an unknown anchor; define it earlier in the same document, or quote a value that begins with *"
-	}
-	if strings.Contains(wrong.Message, "Unicode character escape") {
-		detail += "; write the character itself"
-	}
-	if strings.Contains(wrong.Message, "UTF-8") {
-		detail += "; save the file as UTF-8"
-	}
-	if strings.Contains(wrong.Message, "cannot start any token") {
-		detail += "; quote a value that begins with @ or `"
 	}
 	at := yaml.Node{Line: wrong.Mark.Line, Column: wrong.Mark.Column}
 	if at.Line == 0 {
@@ -51,8 +50,7 @@ func (r *reader) reportSyntax(err error) {
 	r.report(&at, detail)
 }
 
-// joinSurrogates replaces the pairs of surrogates by which JSON escapes characters (RFC 8259, section 7), which YAML
-// lacks.
+// joinSurrogates replaces pairs of surrogates, by which JSON (RFC 8259, section 7), but not YAML, escapes characters.
 func joinSurrogates(text []byte) []byte {
 	escape := regexp.MustCompile(`\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}`)
 	return escape.ReplaceAllFunc(text, func(found []byte) []byte {

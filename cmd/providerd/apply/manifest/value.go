@@ -15,8 +15,7 @@ import (
 	"example.com/providerd/server/contract"
 )
 
-// FieldName returns how messages name the value that a JSON pointer leads to: a field of the provider by its name, and
-// a value inside one by the pointer.
+// FieldName returns how messages name the value at a JSON pointer: a field by its name, a value in one by the pointer.
 func FieldName(pointer string) string {
 	if name := jsontext.Pointer(pointer).LastToken(); "/"+name == pointer {
 		return "`" + name + "`"
@@ -46,7 +45,6 @@ type entryReader struct {
 	limit int
 }
 
-// isFull reports whether a limit was exceeded.
 func (e *entryReader) isFull() bool { return e.used.bytes > e.limit || e.used.isOver() }
 
 // addMembers adds the members of a mapping, and those that << merges into it under other names.
@@ -210,8 +208,7 @@ func (e *entryReader) text(text string, isTagged bool) (any, error) {
 	return jsontext.Value(value), nil
 }
 
-// tagError says what to write instead of a tag. Only the tags of other systems are told apart, because a tag may be a
-// secret that lacks its quotes.
+// tagError says what to write instead of a tag. It repeats no tag, which may be a secret that lacks its quotes.
 func tagError(tag string) error {
 	switch tag {
 	case "!Find", "!KeyOf":

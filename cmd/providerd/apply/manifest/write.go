@@ -23,8 +23,7 @@ type Writer struct {
 func NewWriter(out io.Writer) *Writer { return &Writer{out: out} }
 
 // Entry writes an entry: one JSON object with the member id. Entries of a kind must follow each other. Read returns the
-// same values, with members in the same order and numbers with the same digits, except the string at reference. It
-// returns an error of the JSON or of the output.
+// same values, order and digits, except the string at reference. Entry returns an error of the JSON or of the output.
 func (w *Writer) Entry(kind string, body []byte, reference jsontext.Pointer) error {
 	reader := elementReader{Decoder: jsontext.NewDecoder(bytes.NewReader(body)), reference: reference}
 	element, err := reader.read()

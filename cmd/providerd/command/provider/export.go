@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -38,13 +39,17 @@ func (*exportCommand) Help() string {
 		"directories are created twice. Damaged providers are reported and omitted, and the exit status is 1."
 }
 
-// Validate refuses --limit without --kind, because the file contains one kind after the other, and a path that the
-// database or its keyset uses.
+// Validate refuses --limit without --kind, because the file contains one kind after the other, names of other formats,
+// and a path that the database or its keyset uses.
 func (c *exportCommand) Validate() error {
 	if c.Limit > 0 && c.Kind == "" {
 		return errors.New("--limit requires --kind")
 	}
-	return console.CheckDistinctPaths(c.Database, c.Keyset, c.To)
+	err := console.CheckDistinctPaths(c.Database, c.Keyset, c.To)
+	if err == nil && slices.Contains([]string{".json", ".jsonl", ".csv", ".toml"}, filepath.Ext(c.To)) {
+		err = errors.New(`--to writes YAML; use a name such as providers.yaml, or run "providerd provider list -o json"`)
+	}
+	return err
 }
 
 // Run writes the file.
@@ -70,7 +75,6 @@ func (c *exportCommand) Run(
 	return to.sum()
 }
 
-// write writes the providers, kind by kind.
 func (c *exportCommand) write(ctx context.Context, database *store.Store, to *exporter, out io.Writer) error {
 	to.writer = manifest.NewWriter(out)
 	for _, kind := range apply.Kinds() {

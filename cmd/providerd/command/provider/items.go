@@ -52,8 +52,9 @@ func (i items) members(secret string) (map[string]json.RawMessage, error) {
 		path, isFile := strings.CutPrefix(value, "@")
 		isExposed := !isFile && value != "" && text != generateSecret && text != name+":=null"
 		if name == secret && isExposed {
+			form := map[bool]string{true: name + ":=", false: text[:len(text)-len(value)]}[json.Valid([]byte(value))]
 			return nil, fmt.Errorf("%s on a command line can be read by other programs; put it into a file and write %s@FILE",
-				name, text[:len(text)-len(value)])
+				name, form)
 		}
 		if isFile {
 			if value, err = readItem(name, path, name == secret, isJSON); err != nil {
@@ -81,6 +82,9 @@ func parseItem(number int, text string) (name, value string, isJSON bool, err er
 	name, value, ok := strings.Cut(text, "=")
 	name, isJSON = strings.CutSuffix(name, ":")
 	switch {
+	case ok && regexp.MustCompile(`^[a-z_]+(\+|-|\[\d*\])$`).MatchString(name):
+		err = fmt.Errorf("item %d changes a part of a field; write the whole value, and a list as "+
+			`redirect_uris:='["https://a.example.com/", "https://b.example.com/"]'`, number)
 	case !ok || !regexp.MustCompile(`^[A-Za-z_-]+$`).MatchString(name):
 		err = fmt.Errorf("item %d is not a field; write NAME=TEXT, NAME:=JSON, NAME=@FILE or NAME:=@FILE", number)
 	case name == "kind":
@@ -163,17 +167,23 @@ func (i items) request(
 		return nil, fmt.Errorf("%w; nothing was stored", err)
 	}
 	if len(violations) > 0 {
-		return nil, refused(violations, replaced)
+		return nil, i.refused(violations, replaced)
 	}
 	return contract.Requested(records.Kind(kind.Name), caller, key, body, stored)
 }
 
-// refused returns the error for items that break the contract.
-func refused(violations []contract.Violation, replaced map[string]json.RawMessage) error {
+func (i items) refused(violations []contract.Violation, replaced map[string]json.RawMessage) error {
 	var details strings.Builder
 	for _, violation := range violations {
 		details.WriteString(strings.TrimSuffix(violation.Detail, ".") + "; ")
-		if name := violation.Pointer[1:]; violation.Code == "type" && bytes.HasPrefix(replaced[name], []byte(`"`)) {
+		name := violation.Pointer[1:]
+		isFile := slices.ContainsFunc(i, func(text string) bool { return strings.HasPrefix(text, name+"=@") })
+		switch {
+		case violation.Code == "invalid_uuid" && (isFile || bytes.Contains(replaced[name], []byte("-----BEGIN"))):
+			fmt.Fprintf(&details, "write %s=UUID with the UUID of an object of the platform, not a file; ", name)
+		case violation.Code == "type" && isFile:
+			fmt.Fprintf(&details, "write %s:=@FILE instead of %[1]s=@FILE; ", name)
+		case violation.Code == "type" && bytes.HasPrefix(replaced[name], []byte(`"`)):
 			fmt.Fprintf(&details, "write %s:=JSON instead of %[1]s=TEXT; ", name)
 		}
 	}
@@ -181,9 +191,7 @@ func refused(violations []contract.Violation, replaced map[string]json.RawMessag
 }
 
 // omitSecret makes a request generate a secret, as for a public client that becomes confidential.
-func omitSecret(
-	kind apply.Kind, members map[string]json.RawMessage, stored records.Record,
-) (records.Record, error) {
+func omitSecret(kind apply.Kind, members map[string]json.RawMessage, stored records.Record) (records.Record, error) {
 	const public = string(model.ClientTypeEnumPublic)
 	if kind.Name != string(records.KindOAuth2) || console.Unquote(members["client_type"]) == public {
 		return nil, errors.New(generateSecret + " requires a confidential OAuth2 provider; nothing was stored")
@@ -196,8 +204,7 @@ func omitSecret(
 	return stored, nil
 }
 
-// requestFields returns the members of a request that creates the record. It omits values that are null or empty by
-// default.
+// requestFields returns the members of a request that creates the record, without those that are null or empty anyway.
 func requestFields(
 	document *contract.Document, kind apply.Kind, record records.Record,
 ) (map[string]json.RawMessage, error) {
