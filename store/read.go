@@ -121,9 +121,12 @@ func (r Reader) Deletable(ctx context.Context, pks []int64) ([]records.Provider,
 	var missing, linked []error
 	for _, provider := range providers {
 		found[provider.PK] = true
-		for _, application := range []records.Application{provider.Application, provider.Backchannel.Application} {
+		for flag, application := range map[string]records.Application{
+			"provider": provider.Application, "backchannel": provider.Backchannel.Application,
+		} {
 			if application.ID != 0 {
-				linked = append(linked, fmt.Errorf("provider %d: %w: %s", provider.PK, ErrProviderInUse, application.Slug))
+				linked = append(linked, fmt.Errorf(`provider %d: %w: %s; run "providerd application unlink %[3]s --%s %[1]d" first`,
+					provider.PK, ErrProviderInUse, application.Slug, flag))
 			}
 		}
 	}

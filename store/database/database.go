@@ -46,7 +46,7 @@ var (
 	// ErrInUse means that a program has the database open, or left files of it behind.
 	ErrInUse = errors.New("database is in use")
 	// ErrOlder means that the database must be migrated before this version of providerd can use it.
-	ErrOlder = errors.New("database is from an older version of providerd")
+	ErrOlder = errors.New("database must be migrated")
 	// ErrNotFound means that there is no such record.
 	ErrNotFound = errors.New("no such record")
 	// ErrNewer means that the database was written by a later version of providerd.

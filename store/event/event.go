@@ -154,6 +154,12 @@ type Events struct{ database database.Readable }
 // New returns the events of a database.
 func New(db database.Readable) *Events { return &Events{database: db} }
 
+// Newest returns the highest ID of an event; 0 if there is none. It returns ErrUnavailable.
+func (e *Events) Newest(ctx context.Context) (id int64, err error) {
+	err = e.database.Reader().WithContext(ctx).Model(&Event{}).Select("coalesce(max(id), 0)").Scan(&id).Error
+	return id, database.Wrap("find the newest event", err)
+}
+
 // List returns the events with an ID above after that a filter selects, ordered by ID. Over PostgreSQL, one with a
 // lower ID can be committed later, and is then left out: see audit.Log. On ErrUnavailable the sequence ends.
 func (e *Events) List(ctx context.Context, filter Filter, after int64) iter.Seq2[Event, error] {

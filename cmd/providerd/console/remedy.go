@@ -18,8 +18,7 @@ var ErrCertificate = errors.New("cannot load certificate")
 
 const remedyOfDamage = "restore a backup, or replace what is damaged"
 
-// Explain adds what to do about an error, if the error does not say it and it is known. If several remedies match, the
-// first belongs to the cause.
+// Explain adds what to do about an error, if that is known. If several remedies match, the first belongs to the cause.
 func Explain(err error) error {
 	// What failed to connect says so itself; the same error numbers mean other things for files.
 	if _, isConnection := errors.AsType[*net.OpError](err); isConnection {
@@ -38,7 +37,6 @@ func Explain(err error) error {
 		{store.ErrDamaged, remedyOfDamage},
 		{store.ErrChanged, "run the command again"},
 		{store.ErrClientIDTaken, `see "providerd provider list --client-id"`},
-		{store.ErrProviderInUse, `run "providerd application unlink" first`},
 		{application.ErrSlugTaken, `link providers to it with "providerd application link", or use another slug`},
 		{application.ErrProviderLinked, `run "providerd application unlink" first`},
 		{application.ErrLinked, `run "providerd application unlink" first`},

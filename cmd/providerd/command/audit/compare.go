@@ -34,7 +34,6 @@ func (d difference) rows() [][]string {
 // maxDifferences limits the differences in memory. Further ones are only counted.
 const maxDifferences = 10_000
 
-// comparison compares lines with the database.
 type comparison struct {
 	messages *console.Messages
 	// database is the ID of the store.
@@ -101,8 +100,7 @@ func (c *comparison) compare(
 // unrecorded is the finding for a digest that differs.
 const unrecorded = "was changed without an event"
 
-// part adds the finding that a line and the log have parted. Digests of earlier lines, which may have been printed
-// later, do not count.
+// part adds that a line and the log have parted. Digests of earlier lines, perhaps printed later, do not count.
 func (c *comparison) part(line audit.Entry) {
 	found := len(c.differences)
 	c.differences = slices.DeleteFunc(c.differences, func(d difference) bool { return d.Finding == unrecorded })
@@ -111,8 +109,7 @@ func (c *comparison) part(line audit.Entry) {
 		"restored; later lines were not compared", line.Event.Event)
 }
 
-// haveParted reports whether a line and the next event of the log are of different copies of a database. Later events
-// can then have the same ids.
+// haveParted reports whether a line and the log's next event are of different copies, whose later ids can be the same.
 func haveParted(line, next event.Event) bool {
 	copies := []event.Type{event.DatabaseCopied, event.DatabaseRestored, ""}
 	return (slices.Contains(copies, next.Event) || slices.Contains(copies, line.Event)) && !isSame(line, next)

@@ -65,9 +65,7 @@ func (c *listCommand) isOfLastDay() bool {
 }
 
 func (c *listCommand) filter() event.Filter {
-	filter := event.Filter{
-		Kind: string(c.Kind), PK: int64(c.PK), By: string(c.By), RequestID: string(c.Request),
-	}
+	filter := event.Filter{Kind: string(c.Kind), PK: int64(c.PK), By: string(c.By), RequestID: string(c.Request)}
 	switch {
 	case c.Since != nil:
 		filter.Since = time.Time(*c.Since)
@@ -88,6 +86,10 @@ func (c *listCommand) Run(ctx context.Context, out *console.Output, messages *co
 		if c.Output == formatJSONL {
 			log := eventLog{listCommand: c, out: out, messages: messages, after: audit.Cursor{ID: int64(c.After)}}
 			return log.print(ctx, database)
+		}
+		// An error recurs below.
+		if newest, err := database.Events.Newest(ctx); err == nil && int64(c.After) > newest {
+			events.None = fmt.Sprintf(": the newest event has id %d", newest)
 		}
 		found := database.Events.List(ctx, c.filter(), int64(c.After))
 		return events.Print(out, messages, c.Output, console.Limit(found, int64(c.Limit), func(last event.Event) {

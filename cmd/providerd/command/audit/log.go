@@ -87,7 +87,8 @@ func isTemporary(err error) bool {
 func (l *eventLog) printNew(ctx context.Context, from *store.Store) error {
 	for page, err := range from.Log.Pages(ctx, l.filter(), l.after, waitingFor(l.messages)) {
 		if errors.Is(err, audit.ErrEnded) {
-			return fmt.Errorf("%w; if an older backup was restored, keep the old lines and start again without a cursor", err)
+			return fmt.Errorf("%w; if an older backup was restored, keep the old lines and start again without "+
+				"--after or --cursor-file", err)
 		}
 		if err != nil {
 			return err
@@ -137,8 +138,7 @@ type cursor struct {
 	last audit.Cursor
 }
 
-// openCursor opens and locks the file at path, which must not be a symbolic link. If root creates it, it belongs to the
-// owner of the directory.
+// openCursor opens and locks a file, not a symbolic link. If root creates it, the owner of the directory owns it.
 func openCursor(path string) (*cursor, error) {
 	file, err := files.OpenOrCreate(path, syscall.O_NOFOLLOW|syscall.O_NONBLOCK)
 	if err != nil {
@@ -151,8 +151,7 @@ func openCursor(path string) (*cursor, error) {
 	return c, nil
 }
 
-// read locks the file, and reads the event. It refuses what is not a file of its own, and output that is lost. An empty
-// file is a new one.
+// read locks the file, which is new if empty, and reads the event. It refuses shared files, and output that is lost.
 func (c *cursor) read() error {
 	const maxText = 64
 	info, err := c.Stat()

@@ -32,6 +32,9 @@ func (*verifyCommand) Help() string {
 		"if something differs, and 1 if something could not be compared."
 }
 
+// Validate refuses a compressed file.
+func (c *verifyCommand) Validate() error { return console.CheckPath(c.File) }
+
 // Run compares the database with the file.
 func (c *verifyCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	if c.File == "-" {

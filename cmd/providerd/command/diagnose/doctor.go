@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -175,7 +176,8 @@ func (f *findings) openPostgreSQL(ctx context.Context, url console.DatabaseURL, 
 
 func (f *findings) safeguards(safeguards postgres.Safeguards) {
 	const archive, connections, needed = "archive", "connections", postgres.MaxConnectionsPerReplica
-	const transactions = "transactions"
+	// A server keeps one connection to write and one to read.
+	const transactions, least = "transactions", 2
 	if safeguards.Standbys == "" {
 		f.add(healthWarn, "standbys", "synchronous_standby_names is empty: a failover loses commits that no standby has "+
 			"received; run a synchronous standby and list it there")
@@ -195,9 +197,12 @@ func (f *findings) safeguards(safeguards postgres.Safeguards) {
 		f.add(healthOK, archive, "the WAL is archived")
 	}
 	if allowed := safeguards.MaxConnections; allowed < needed {
-		f.add(healthWarn, connections, "a replica may open up to %d connections, but PostgreSQL allows %d: creates and "+
-			"/readyz may wait for a connection; raise max_connections or the role's limit, or connect through PgBouncer", needed,
-			allowed)
+		status, effect := healthWarn, "creates and /readyz may wait for a connection"
+		if allowed < least {
+			status, effect = healthFail, fmt.Sprintf(`"serve" needs at least %d to start`, least)
+		}
+		f.add(status, connections, "a replica may open up to %d connections, but PostgreSQL allows %d: %s; raise "+
+			"max_connections or the role's limit, or connect through PgBouncer", needed, allowed, effect)
 	} else {
 		f.add(healthOK, connections, "PostgreSQL allows %d connections, enough for %s of up to %d each", allowed,
 			console.Count(allowed/needed, "replica"), needed)

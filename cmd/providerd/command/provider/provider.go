@@ -47,6 +47,9 @@ func (c *listCommand) Run(ctx context.Context, out *console.Output, messages *co
 		Value:    func(record records.Record) any { return contract.ToAPI(record, c.Reveal) },
 		None:     (c.Name + c.ClientID + c.CreatedBy).WhenNone(),
 	}
+	if c.After > 0 {
+		providers.None += fmt.Sprintf("; --after omits pks up to %d", c.After)
+	}
 	return c.WithStore(ctx, func(database *store.Store) error {
 		records := c.records(ctx, database, messages)
 		if c.Reveal || c.Advice {

@@ -55,6 +55,10 @@ func damagedSetUps() map[string]damagedSetUp {
 			fails("schema", "not a providerd database: .*application_id 7.*; use another path or database"),
 		},
 		"lost data keys": {statement("DELETE FROM keyset"), fails("keyset", "storage is unavailable: database file is damaged: table keyset is empty, so no secret can be decrypted; restore a backup, or use another file")},
+		"interrupted creation": {
+			statement("DELETE FROM goose_db_version"),
+			fails("schema", `database must be migrated: its creation was interrupted; run "providerd serve" of this version to migrate it`),
+		},
 		"unfinished start": {
 			statement("DELETE FROM keyset; DELETE FROM providers"),
 			warns("keyset", `the database has no data keys yet; "providerd serve" creates them`),

@@ -42,6 +42,8 @@ func TestDoctorOverPostgreSQL(t *testing.T) {
 	expectOnly(t, examined, standby, archive, noToken, allowed)
 	cluster.Exec(t, name, "ALTER DATABASE "+name+" CONNECTION LIMIT 20")
 	expectOnly(t, examined, standby, archive, noToken, warns("connections", "a replica may open up to 24 connections, but PostgreSQL allows 20: .*; raise max_connections or the role's limit, or connect through PgBouncer"))
+	cluster.Exec(t, name, "ALTER DATABASE "+name+" CONNECTION LIMIT 1")
+	expectOnly(t, examined, standby, archive, noToken, fails("connections", `.* PostgreSQL allows 1: "serve" needs at least 2 to start; raise max_connections .*`))
 	cluster.Exec(t, name, "ALTER DATABASE "+name+" CONNECTION LIMIT -1")
 	server.Stop(t)
 	for setting, says := range map[string]string{
