@@ -14,8 +14,7 @@ import (
 	"example.com/providerd/store/records"
 )
 
-// findProblems returns the problems of the files, ordered by position: invalid YAML, and violations of the contract.
-// There are at most manifest.MaxProblems.
+// findProblems returns at most manifest.MaxProblems, ordered by position: invalid YAML, and violations of the contract.
 func findProblems(ctx context.Context, document *contract.Document, list manifest.Manifest) []manifest.Problem {
 	problems, clientIDs := list.Problems, map[string]manifest.Position{}
 	for _, entry := range list.Entries {
@@ -42,9 +41,7 @@ func findProblems(ctx context.Context, document *contract.Document, list manifes
 }
 
 // findViolations returns the violations of the contract that the manifest has not reported as another problem.
-func findViolations(
-	ctx context.Context, document *contract.Document, entry manifest.Entry,
-) []contract.Violation {
+func findViolations(ctx context.Context, document *contract.Document, entry manifest.Entry) []contract.Violation {
 	kind := KindOf(records.Kind(entry.Kind))
 	violations, err := document.Validate(ctx, kind.Operation, entry.Body)
 	if err != nil {
@@ -74,8 +71,7 @@ func fieldOf(entry manifest.Entry, pointer string) any {
 	return fields[strings.TrimPrefix(pointer, "/")]
 }
 
-// adviseOnID returns advice for an entry whose id may be meant as the client_id, as in other systems: a client with a
-// chosen secret is configured elsewhere.
+// adviseOnID returns advice if the id may be meant as the client_id: a client with a chosen secret exists elsewhere.
 func adviseOnID(entry manifest.Entry) []advice.Advice {
 	if !entry.Has("/id") || !entry.Has("/client_secret") || entry.Has("/client_id") {
 		return nil
@@ -87,8 +83,7 @@ func adviseOnID(entry manifest.Entry) []advice.Advice {
 	}}
 }
 
-// remedyInYAML returns what to write if a value has another type than it seems to have, or a field is that of a system
-// in which id is the client_id.
+// remedyInYAML returns what to write if YAML reads another type, or if a field is from a system with id as client_id.
 func remedyInYAML(entry manifest.Entry, pointer string) string {
 	value := fieldOf(entry, pointer)
 	text, isText := value.(string)

@@ -84,9 +84,8 @@ func find(name string, isRecursive bool) (paths []string, unread string, err err
 }
 
 // walk returns the .yaml, .yml and .json files in a directory and, if isRecursive, below it. It skips hidden files and
-// directories, such as those in which Kubernetes keeps the files of a ConfigMap, and does not follow symbolic links to
-// directories. It also returns one of the other subdirectories and YAML files that it skips, including copies and
-// templates.
+// directories, such as those in which Kubernetes keeps the files of a ConfigMap, and symbolic links to directories. It
+// also returns one of the other subdirectories and YAML files that it skips, including copies and templates.
 func walk(root string, isRecursive bool) (paths []string, unread string, err error) {
 	// With a separator at its end, the root may be a symbolic link.
 	root += string(filepath.Separator)

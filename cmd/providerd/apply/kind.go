@@ -93,8 +93,7 @@ func FieldNames(diffs []FieldDiff) []string {
 	return names
 }
 
-// Diff returns the fields whose values differ between two records of a kind, in the order of the contract. The values
-// of the secret field are masked.
+// Diff returns the fields that differ between two records of a kind, in the order of the contract, with secrets masked.
 func (k Kind) Diff(document *contract.Document, before, after records.Record) ([]FieldDiff, error) {
 	was, err := contract.Fields(before, true)
 	if err != nil {
@@ -132,8 +131,7 @@ func masked(secret json.RawMessage) json.RawMessage {
 	return json.RawMessage(`"` + contract.Mask + `"`)
 }
 
-// Lines returns the lines of a plan: the old and the new value or, for a list or redirect_uris, what is removed and
-// added.
+// Lines returns the lines of a plan: the old and the new value or, for a list or redirect_uris, only what changes.
 func (d FieldDiff) Lines() []string {
 	before, after := d.elements(d.Old), d.elements(d.New)
 	if before == nil || after == nil {
@@ -175,8 +173,7 @@ func (k Kind) Undo(pk int64, changes []FieldDiff) string {
 	return strings.Join(words, " ")
 }
 
-// item returns the argument that sets a field, quoted for a POSIX shell (POSIX.1-2017, Shell Command Language, section
-// 2.2.2).
+// item returns the argument that sets a field, quoted for a shell (POSIX.1-2017, Shell Command Language, 2.2.2).
 func (k Kind) item(field string, value json.RawMessage) string {
 	quoted := func(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 	var text *string

@@ -32,8 +32,7 @@ type found struct {
 	pks []int64
 	// versions has the versions of these records by pk.
 	versions map[int64]string
-	// holders are the records with the client_ids of entries, and orphans the applied records that no entry names, if they
-	// are deleted or listed.
+	// holders are the records with the client_ids of entries. orphans are applied records without entries, if they matter.
 	holders map[string]store.Identity
 	orphans []store.Identity
 }
@@ -47,13 +46,12 @@ const (
 )
 
 func (p *plan) find(ctx context.Context, in store.Reader) (f found, err error) {
-	key := func(record store.Identity) *string { return record.IdempotencyKey }
-	applied, err := identities(ctx, in, p.appliedFilters(), key)
+	applied, err := identities(ctx, in, p.appliedFilters(), func(r store.Identity) *string { return r.IdempotencyKey })
 	if err != nil {
 		return f, err
 	}
-	clientID := func(record store.Identity) *string { return record.ClientID }
-	if f.holders, err = identities(ctx, in, p.holderFilters(), clientID); err != nil {
+	f.holders, err = identities(ctx, in, p.holderFilters(), func(r store.Identity) *string { return r.ClientID })
+	if err != nil {
 		return f, err
 	}
 	f.pks, f.orphans = p.match(applied, f.holders)
@@ -78,8 +76,7 @@ func identities(
 	return records, nil
 }
 
-// appliedFilters select the records of the caller with the idempotency keys of the entries or, if orphans matter, with
-// those of any entries.
+// appliedFilters select the caller's records with the idempotency keys of the entries or, if orphans matter, of any.
 func (p *plan) appliedFilters() (filters []store.Filter) {
 	for _, kind := range Kinds() {
 		filter := store.Filter{CreatedBy: string(*p.As), Kind: records.Kind(kind.Name)}
@@ -113,9 +110,8 @@ func (p *plan) holderFilters() (filters []store.Filter) {
 	return filters
 }
 
-// match returns the pks of the records of the entries: the record with its id or, if there is none, with its former one
-// or, with --adopt, with its client_id. It also returns the other records, such as one with the former id of an entry
-// whose id has a record, too.
+// match returns the pks of the entries' records: those with the id or, if there is none, with the former one or, with
+// --adopt, with the client_id. It also returns the others, such as one with the former id if another one has the id.
 func (p *plan) match(records, holders map[string]store.Identity) (pks []int64, orphans []store.Identity) {
 	pks, named := make([]int64, len(p.entries)), map[int64]bool{}
 	for i, a := range p.entries {

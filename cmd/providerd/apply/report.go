@@ -94,7 +94,6 @@ type applied struct {
 	change store.Change
 }
 
-// title describes an entry or a record in one line.
 func (a *applied) title() string {
 	title := a.Kind + "/" + a.ID
 	if a.ID == "" {
@@ -153,8 +152,7 @@ func newReport(c *Command, out *console.Output, messages *console.Messages, entr
 	return nil, fmt.Errorf("there is advice for %s; nothing was stored", console.Count(advised, "entry", "entries"))
 }
 
-// print prints the entries with their outcomes. The list has unchanged ones only in a dry run, and orphans only if they
-// are few, because their number is a message.
+// print prints the entries with their outcomes: unchanged ones only in a dry run, and orphans only if they are few.
 func (r *report) print() error {
 	if r.Output == console.FormatJSON {
 		return r.out.JSON(r.applied, indent)
@@ -186,8 +184,7 @@ func (r *report) counts() map[outcome]int {
 	return counts
 }
 
-// finish prints a summary and returns an error unless every entry is, or in a plan would be, stored as the files say.
-// It is a console.DiffersError if nothing failed.
+// finish prints a summary, and returns an error unless all is as the files say: a DiffersError if nothing failed.
 func (r *report) finish() error {
 	counts := r.counts()
 	r.summarize(counts)

@@ -22,8 +22,7 @@ import (
 	"example.com/providerd/store/records"
 )
 
-// send creates the entries or, in a dry run, validates them, with a limited number of parallel requests. It stops at an
-// error that would affect all entries.
+// send creates the entries in parallel or, in a dry run, validates them. It stops at an error that affects all entries.
 func (r *report) send(ctx context.Context, to *client.Providers) error {
 	r.warnOfPlainHTTP()
 	shown := r.messages.Progress("entries sent")
@@ -105,8 +104,7 @@ func runAgain(err error) string {
 	return ""
 }
 
-// create creates the provider of an entry or, in a dry run, finds out what a create would do, unless the provider is
-// stored under its former id.
+// create creates, or in a dry run validates, the provider of an entry, unless it is stored under its former id.
 func (a *applied) create(ctx context.Context, to *client.Providers, isDryRun bool) error {
 	if isRenamed, err := a.findRenamed(ctx, to); err != nil || isRenamed {
 		return err
@@ -241,8 +239,7 @@ func (a *applied) drift(refused *client.Error) {
 		"file back, give the entry another id to create a second provider, or " + operatorApplies
 }
 
-// concernsEntry reports whether a refusal is about one entry or its kind. Refusals by a proxy are only if they can
-// depend on the body.
+// concernsEntry reports whether a refusal is about one entry or its kind. A proxy's is if the body can be the cause.
 func concernsEntry(refused *client.Error) bool {
 	switch refused.Status {
 	case http.StatusForbidden, http.StatusRequestEntityTooLarge:

@@ -133,8 +133,7 @@ func checkRepeated(command *kong.Context) error {
 	return nil
 }
 
-// checkUTF8 refuses arguments that the parser would change: it replaces invalid UTF-8 by U+FFFD, which would make two
-// names or paths the same.
+// checkUTF8 refuses invalid UTF-8: the parser replaces it by U+FFFD, which would make two names or paths the same.
 func checkUTF8(arguments []string) error {
 	for i, argument := range arguments {
 		if !utf8.ValidString(argument) {

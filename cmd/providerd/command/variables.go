@@ -41,8 +41,7 @@ func variables(parser *kong.Kong) []string {
 	return names
 }
 
-// trimVariables removes the white space around values, which some files of variables keep, and empty variables,
-// which Compose sets.
+// trimVariables removes white space around values, which some env files keep, and empty variables, which Compose sets.
 func trimVariables(parser *kong.Kong) error {
 	for _, name := range variables(parser) {
 		value := strings.TrimSpace(os.Getenv(name))
@@ -75,9 +74,7 @@ func unknownVariables(parser *kong.Kong) (warnings []string) {
 		if !isOurs || slices.Contains(known, name) || ofService.MatchString(variable) {
 			continue
 		}
-		meant := map[string]string{
-			"DATABASE_URL": "DATABASE", "DB": "DATABASE", "PORT": "LISTEN", "ADDR": "LISTEN",
-		}[name]
+		meant := map[string]string{"DATABASE_URL": "DATABASE", "DB": "DATABASE", "PORT": "LISTEN", "ADDR": "LISTEN"}[name]
 		remedy := `"providerd serve --help" lists the variables`
 		if meant = cmp.Or(meant, contract.MostSimilar(name, known)); meant != "" {
 			remedy = "did you mean " + prefix + meant + "?"

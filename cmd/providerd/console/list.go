@@ -95,8 +95,7 @@ func SkippedError(damaged int) error {
 	return errors.New(Count(damaged, "damaged record was", "damaged records were") + " omitted; " + remedyOfDamage)
 }
 
-// Limit yields at most limit elements, or all if limit is 0. If there are more, it calls more with the last one
-// yielded.
+// Limit yields at most limit elements; 0 means all. If there are more, it calls more with the last one yielded.
 func Limit[T any](elements iter.Seq2[T, error], limit int64, more func(last T)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		yielded := int64(0)

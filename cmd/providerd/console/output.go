@@ -104,8 +104,7 @@ func WrapPrintError(err error) error {
 // IsBrokenPipe reports whether standard output is a pipe without a reader, as after head has ended.
 func IsBrokenPipe(err error) bool { return errors.Is(err, ErrPrint) && errors.Is(err, syscall.EPIPE) }
 
-// IsOutputUnread reports whether standard output is a pipe without a reader, or the null device, by which Go replaces a
-// closed one.
+// IsOutputUnread reports whether stdout is a pipe without a reader, or the null device, which Go opens if it is closed.
 func IsOutputUnread() bool {
 	stdout := []unix.PollFd{{Fd: 1}}
 	if _, err := unix.Poll(stdout, 0); err == nil && stdout[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0 {

@@ -166,8 +166,7 @@ func (k *ProviderKind) UnmarshalText(text []byte) error {
 	}
 }
 
-// FilterText is the value that a column must have. An empty one, as from a variable that is not set, would select
-// everything.
+// FilterText is the value of a column. An empty one, as from a variable that is not set, would select everything.
 type FilterText string
 
 // UnmarshalText refuses values that no column can have.

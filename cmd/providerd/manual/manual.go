@@ -30,8 +30,7 @@ const nothing = `<h1>Not found</h1>
 <a href="/debug/pprof/">/debug/pprof/</a> and <a href="/manual/">/manual/</a>. The API has a listener of its own.</p>
 `
 
-// Register registers the manual, whose pages use the server's /pages.css and /pages.js, the files of deploy, and a page
-// for paths that are not registered.
+// Register registers the manual, which uses the server's /pages.css and /pages.js, the files of deploy, and a 404 page.
 func Register(mux *http.ServeMux) {
 	framed := template.Must(template.ParseFS(pages, "frame.html"))
 	show := func(w http.ResponseWriter, status int, body string, around [][]string) {

@@ -86,7 +86,9 @@ func (c *Command) lockDatabase(ctx context.Context, log *serveLog) (unlock func(
 	if err := files.CreateDir(filepath.Dir(database)); err != nil {
 		return nil, err
 	}
-	return lockFile(database, fmt.Sprintln(processName()), (*flock.Flock).TryLock,
+	// In a container, it is the name of the container or Pod.
+	host, _ := os.Hostname()
+	return lockFile(database, fmt.Sprintf("%s%d of %s\n", process, os.Getpid(), host), (*flock.Flock).TryLock,
 		func(lock *flock.Flock, holder string) error { return c.waitForLock(ctx, lock, holder, log) })
 }
 
@@ -123,12 +125,6 @@ func lockFile(
 // process begins the text of a lock file.
 const process = "process "
 
-// processName names this process for people. In a container, the host name is that of the container or Pod.
-func processName() string {
-	host, _ := os.Hostname()
-	return fmt.Sprintf("%s%d of %s", process, os.Getpid(), host)
-}
-
 // readLockFile returns which server has written the file that is locked, which is overwritten. It creates the file
 // unless it exists, and returns an error if something else has written it.
 func readLockFile(path string) (holder string, err error) {
@@ -164,8 +160,7 @@ func (c *Command) waitForLock(ctx context.Context, lock *flock.Flock, holder str
 	return err //nolint:wrapcheck // The caller wraps it.
 }
 
-// createStore opens the server's store, and creates a SQLite database that does not exist. It then tells the operator,
-// who may have lost the previous one.
+// createStore opens the server's store. It reports that it created a SQLite database, as the previous one may be lost.
 func createStore(ctx context.Context, f console.DatabaseFlags, log *serveLog) (*store.Store, error) {
 	// The keyset of a new database is created after the database, so one that exists now is older.
 	_, err := os.Stat(f.KeysetPath())
@@ -175,10 +170,10 @@ func createStore(ctx context.Context, f console.DatabaseFlags, log *serveLog) (*
 			"from another replica", seal.ErrNoKeyset, f.KeysetPath(), f.KeysetPath())
 	}
 	db, err := f.Database.Create(ctx, log.Logger, false)
-	if err != nil {
-		return nil, f.NameSource(err)
+	var opened *store.Store
+	if err == nil {
+		opened, err = store.Create(ctx, db, f.KeysetPath())
 	}
-	opened, err := store.Create(ctx, db, f.KeysetPath())
 	if err != nil {
 		return nil, f.NameSource(err)
 	}

@@ -120,7 +120,6 @@ func loopbackOnly(next http.Handler) http.Handler {
 // hostOf returns an address without its port, if it has one.
 func hostOf(address string) string { return (&url.URL{Host: address}).Hostname() }
 
-// isLoopback reports whether host is a loopback IP address.
 func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return ip != nil && ip.IsLoopback()

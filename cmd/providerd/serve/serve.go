@@ -72,14 +72,12 @@ func (Command) Help() string {
 		"OpenTelemetry collector at OTEL_EXPORTER_OTLP_ENDPOINT."
 }
 
-// heapReserve is the size of an allocation that is never touched, and so takes no memory. The live heap is so small
-// that the garbage collector would run hundreds of times a second without it; a higher GOGC would also multiply a large
-// heap.
+// heapReserve is the size of an allocation that is never touched, and so takes no memory. Without it, the garbage
+// collector would run hundreds of times a second on the small heap; a higher GOGC would also multiply a large heap.
 const heapReserve = 32 << 20
 
-// memoryLimit keeps the process under 256 MiB, with room for SQLite and the program itself. Near the limit the garbage
-// collector runs more often, instead of letting the heap grow to twice what is live. The server bounds the live heap
-// well below it.
+// memoryLimit keeps the process under 256 MiB, with room for SQLite and the program itself. Near it, the garbage
+// collector runs more often instead of letting the heap double. The server bounds the live heap well below it.
 const memoryLimit = 176 << 20
 
 // Run serves until the process receives a stop signal.
@@ -125,11 +123,8 @@ func untilStopped(ctx context.Context) (context.Context, context.CancelFunc) {
 // hasTerminal reports whether the process has a controlling terminal.
 func hasTerminal() bool {
 	terminal, err := os.Open("/dev/tty")
-	if err != nil {
-		return false
-	}
 	_ = terminal.Close()
-	return true
+	return err == nil
 }
 
 // endpoint has the listeners of the server. It serves HTTPS unless security is nil.
@@ -156,10 +151,7 @@ func reachable(listening net.Addr) string {
 	return listening.String()
 }
 
-// open opens what the server needs, and serves.
-func (c *Command) open(
-	ctx context.Context, contract *contract.Document, version Version, log *serveLog,
-) (err error) {
+func (c *Command) open(ctx context.Context, contract *contract.Document, version Version, log *serveLog) (err error) {
 	// Listen first, so that nothing is created on disk if an address is in use.
 	var at endpoint
 	if at.Listener, err = listenOn(ctx, c.Listen, "listen"); err != nil {
@@ -210,7 +202,6 @@ func (c *Command) Warnings() (warnings []string) {
 	return warnings
 }
 
-// proxies returns the proxies whose headers are read.
 func (c *Command) proxies() (proxies server.Proxies) {
 	for _, network := range c.TrustedProxy {
 		proxies = append(proxies, netip.Prefix(network))
@@ -241,9 +232,7 @@ func listenOn(ctx context.Context, address console.ListenAddress, flag string) (
 	return listener, nil
 }
 
-func (c *Command) serve(
-	ctx context.Context, config server.Config, at endpoint, log *serveLog,
-) error {
+func (c *Command) serve(ctx context.Context, config server.Config, at endpoint, log *serveLog) error {
 	var registry *prometheus.Registry
 	if at.ops != nil {
 		registry = newRegistry(log)
@@ -285,8 +274,7 @@ func (c *Command) serve(
 	return nil
 }
 
-// printListenURL prints the URL on standard output for programs that wait for it. The server continues if this fails or
-// blocks.
+// printListenURL prints the URL for programs that wait for it. The server continues if this fails or blocks.
 func printListenURL(baseURL string, log *serveLog) {
 	if _, err := fmt.Fprintln(os.Stdout, "listening on "+baseURL); err != nil {
 		log.Warn("cannot print listen URL", slog.String("error", err.Error()))

@@ -95,8 +95,7 @@ func (f *certificateFiles) watch() {
 	}
 }
 
-// current returns the certificate in the files or, if they cannot be loaded, the previous one: while the files are
-// replaced one after the other, they do not match.
+// current returns the certificate in the files or the previous one: while the files are replaced, they do not match.
 func (f *certificateFiles) current(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()

@@ -44,9 +44,7 @@ const (
 
 // startTraces exports traces until stop is called, if the environment names a collector. If the collector cannot be
 // used, it notifies the operator and returns a nil provider: the server must work without it.
-func startTraces(
-	ctx context.Context, log *serveLog, version string,
-) (provider *sdktrace.TracerProvider, stop func()) {
+func startTraces(ctx context.Context, log *serveLog, version string) (provider *sdktrace.TracerProvider, stop func()) {
 	endpoint, err := TraceEndpoint()
 	if err == nil && endpoint == nil {
 		return nil, func() {}
@@ -68,8 +66,7 @@ func startTraces(
 	}
 }
 
-// newTracerProvider returns a new provider that exports to endpoint. The SDK and its exporter also read the
-// environment.
+// newTracerProvider returns a new provider that exports to endpoint. The SDK also reads the environment.
 func newTracerProvider(
 	ctx context.Context, endpoint *url.URL, version string, logger *slog.Logger,
 ) (*sdktrace.TracerProvider, error) {
@@ -110,8 +107,7 @@ func proxyExceptRedirects(r *http.Request) (*url.URL, error) {
 	return http.ProxyFromEnvironment(r) //nolint:wrapcheck // The transport adds the context.
 }
 
-// TraceEndpoint returns the collector's endpoint for traces, or nil if they are off. An error does not contain the URL,
-// which may hold a secret.
+// TraceEndpoint returns the collector's endpoint, or nil if traces are off. Its error omits the URL, perhaps a secret.
 func TraceEndpoint() (*url.URL, error) {
 	if strings.EqualFold(variable("OTEL_SDK_DISABLED"), "true") ||
 		strings.EqualFold(variable("OTEL_TRACES_EXPORTER"), "none") {

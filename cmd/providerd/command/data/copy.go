@@ -88,8 +88,7 @@ func (c *Copy) Run(ctx context.Context, out *console.Output, messages *console.M
 	return nil
 }
 
-// openSource opens the database to copy, unless a server is seen to use it. No server starts on a SQLite database until
-// it is closed.
+// openSource opens the database unless a server is seen to use it. While it is open, no server starts on a SQLite file.
 func (c *Copy) openSource(ctx context.Context) (from database.Database, closeAll func() error, err error) {
 	from, err = c.From.Open(ctx, slog.New(slog.DiscardHandler))
 	if errors.Is(err, database.ErrNoDatabase) {

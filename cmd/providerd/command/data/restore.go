@@ -72,8 +72,7 @@ func (c *Restore) Run(ctx context.Context, messages *console.Messages) error {
 	return nil
 }
 
-// explain adds what to do if the file is not a backup. The error is not wrapped, because console.Explain would take it
-// for one of the database.
+// explain adds what to do. It does not wrap the error, because console.Explain would take it for one of the database.
 func (c *Restore) explain(err error) error {
 	if errors.Is(err, database.ErrOlder) {
 		return fmt.Errorf("%s; restore it with the version of providerd that wrote it, then migrate it", err.Error())
@@ -81,6 +80,5 @@ func (c *Restore) explain(err error) error {
 	if !errors.Is(err, database.ErrCorrupt) && !errors.Is(err, database.ErrForeign) {
 		return err
 	}
-	return fmt.Errorf("%s is not an intact backup: %s; pass a file that \"providerd backup\" wrote", c.File,
-		err.Error())
+	return fmt.Errorf("%s is not an intact backup: %s; pass a file that \"providerd backup\" wrote", c.File, err.Error())
 }

@@ -55,8 +55,7 @@ func (b backups) repeat(ctx context.Context) error {
 	}
 }
 
-// round writes a backup and, once it is verified, removes the oldest. It keeps the new one even if the clock was set
-// back.
+// round writes a backup and, once it is verified, removes the oldest, but not the new one if the clock was set back.
 func (b backups) round(ctx context.Context) error {
 	newest := b.prefix() + time.Now().UTC().Format(timeInName) + ".db"
 	err := b.write(ctx, filepath.Join(b.File, newest))
@@ -103,8 +102,7 @@ func (b backups) timeOf(name string) (time.Time, bool) {
 	return at, hasPrefix && err == nil
 }
 
-// writeMetrics writes the outcome of a backup for the textfile collector of node_exporter. After a failure, the
-// figures of the last success stay.
+// writeMetrics writes the outcome for node_exporter's textfile collector. After a failure, the last success stays.
 func writeMetrics(path, backup string, begun time.Time, failure error) error {
 	gauge := func(name, help string, value any) string {
 		name = "providerd_backup_" + name

@@ -186,8 +186,7 @@ func (f *findings) disk(dir string, files ...string) {
 	f.add(status, check, "%s", text)
 }
 
-// judgeSpace judges the free bytes of a disk. The server refuses creates below 4 MiB, and minutes of load can take
-// hundreds of MiB.
+// judgeSpace judges free bytes. Minutes of load can take hundreds of MiB; the server refuses creates below 4 MiB.
 func judgeSpace(free, used int64) (health, string) {
 	const mebibyte, full, little = 1 << 20, 64 << 20, 256 << 20
 	text := fmt.Sprintf("%d MiB are free", free/mebibyte)

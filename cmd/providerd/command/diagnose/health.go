@@ -50,17 +50,15 @@ func (c *Health) Run(ctx context.Context, out *console.Output) error {
 		return fmt.Errorf("create request: %w", err)
 	}
 	response, err := transport.RoundTrip(request)
-	if errors.Is(err, context.DeadlineExceeded) {
+	switch _, isPlain := errors.AsType[tls.RecordHeaderError](err); {
+	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%s does not respond within %s; see the log of the server, or restart it", url, healthTimeout)
-	}
-	if _, isPlain := errors.AsType[tls.RecordHeaderError](err); isPlain {
+	case isPlain:
 		return fmt.Errorf("%s serves plain HTTP; omit --tls-cert, or enable TLS on the server", url)
-	}
-	if errors.Is(err, errOtherCertificate) {
+	case errors.Is(err, errOtherCertificate):
 		return fmt.Errorf("%s presents a certificate other than the one in %s; pass the server's certificate with "+
 			"--tls-cert", url, c.TLSCert)
-	}
-	if err != nil {
+	case err != nil:
 		return fmt.Errorf("%s does not respond: %w; start the server, or pass its address with --listen", url, err)
 	}
 	defer func() { _ = response.Body.Close() }()

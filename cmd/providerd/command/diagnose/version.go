@@ -46,8 +46,7 @@ func (c Version) Run(out *console.Output) error {
 		all.Version, all.Go, all.Platform, all.Commit, all.SQLite, all.SQLiteSchema, all.PostgresSchema))
 }
 
-// BuiltFrom returns the version of the program, which ends in +dirty if a file was changed, and the commit that it was
-// built from.
+// BuiltFrom returns the version of the program, which ends in +dirty if a file was changed, and its commit.
 func BuiltFrom() (version, commit string) {
 	version, commit = "unknown", "unknown"
 	if build, ok := debug.ReadBuildInfo(); ok {
