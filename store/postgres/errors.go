@@ -244,7 +244,7 @@ func remedyOf(err *pgconn.PgError) string {
 		invalidPassword:    "correct the user, as in postgres://USER@HOST, or the password in PGPASSWORD or PGPASSFILE",
 		"28000":            "allow the role to log in, with a line in pg_hba.conf and the LOGIN attribute",
 		noDatabase:         "create the database, or correct its name in the URL",
-		"3F000":            "create the schema, or correct search_path",
+		"3F000":            "correct search_path, or create the schema",
 		tooManyConnections: "raise max_connections or the role's limit, or connect through PgBouncer",
 		insufficientPrivilege: "grant the role in the URL " + cmp.Or(map[string]string{
 			"table": "SELECT on it, and for a server INSERT, UPDATE and DELETE, too", "sequence": "USAGE on it",

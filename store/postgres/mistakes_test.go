@@ -111,7 +111,7 @@ func TestMistakes(t *testing.T) {
 	expect("invalid value of a parameter", with(url, "work_mem=much"),
 		noConnection+`SERVER: FATAL: invalid value for parameter "work_mem": "much" (SQLSTATE 22023); correct or remove the parameter in the URL`)
 	expect("missing schema", with(cluster.CreateDatabase(t), "search_path=nowhere"),
-		unavailable+`search_path is "nowhere", which contains no existing schema; create the schema, or correct search_path`)
+		unavailable+`search_path is "nowhere", which contains no existing schema; correct search_path, or create the schema`)
 	expect("timeout that ends transactions", with(cluster.CreateDatabase(t), "idle_in_transaction_session_timeout=1"),
 		unavailable+`idle_in_transaction_session_timeout is "1ms", which can end working transactions; set it to 0, or to 10s`)
 	expect("pooler in statement mode", postgrestest.NewPgBouncer(t, cluster, "pool_mode = statement")(name),

@@ -40,7 +40,7 @@ const selectRefusals = `SELECT is_unsafe, text FROM (VALUES
 	(false, CASE WHEN current_setting('transaction_read_only') <> 'off' THEN
 		'the server is read-only; list the primary, or all servers, in --database' END),
 	(false, CASE WHEN current_schema() IS NULL THEN 'search_path is "' || current_setting('search_path') ||
-		'", which contains no existing schema; create the schema, or correct search_path' END),
+		'", which contains no existing schema; correct search_path, or create the schema' END),
 	(false, CASE WHEN current_setting('idle_in_transaction_session_timeout')::interval BETWEEN '1ms' AND '999ms' THEN
 		'idle_in_transaction_session_timeout is "' || current_setting('idle_in_transaction_session_timeout') ||
 		'", which can end working transactions; set it to 0, or to 10s' END))
