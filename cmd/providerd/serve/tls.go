@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/tls"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -56,6 +57,12 @@ func LoadCertificate(certPath, keyPath string) (tls.Certificate, error) {
 	var certificate tls.Certificate
 	if err = cmp.Or(err, keyErr); err == nil {
 		certificate, err = tls.X509KeyPair(chain, key)
+	}
+	rest := chain
+	for block := new(pem.Block); err != nil && block != nil; block, rest = pem.Decode(rest) {
+		if _, restErr := tls.X509KeyPair(rest, key); restErr == nil {
+			err = errors.New("the chain must begin with the certificate of the key, before the certificates of its CAs")
+		}
 	}
 	if err != nil && bytes.Contains(key, []byte("ENCRYPTED")) {
 		err = errors.New(`the private key is encrypted and must be decrypted with "openssl pkey"`)

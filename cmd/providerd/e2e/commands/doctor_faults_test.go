@@ -151,6 +151,10 @@ func damagedSetUps() map[string]damagedSetUp {
 			all(certificate(-time.Hour, 90*day), shell("chmod 644 key.pem")),
 			fails("certificate", "every user can read the private key .*key.pem; run chmod 600 on it, and get a certificate for a new key"),
 		},
+		"certificate of a CA first": {
+			all(certificate(0, day), shell("mv cert.pem ca.pem"), certificate(0, day), shell("cat cert.pem >> ca.pem; mv ca.pem cert.pem")),
+			fails("certificate", "cannot load certificate: --tls-cert and --tls-key: the chain must begin with the certificate of the key, before the certificates of its CAs; .*"),
+		},
 		"certificate without key": {
 			all(certificate(-time.Hour, 90*day), write("key.pem", "rubbish")),
 			fails("certificate", "cannot load certificate: --tls-cert and --tls-key: .*; pass a certificate chain and its key, both in PEM"),
