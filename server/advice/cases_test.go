@@ -44,7 +44,7 @@ func fieldCases() []ruleCase {
 			"<CLIENT_ID>", "$CLIENT", "APP_CLIENT_ID", "${CLIENT}", "env:CLIENT", "#{Client}#", "((shop.id))", "@@CLIENT@@",
 			"%CLIENT%", "__CLIENT__", "{{client}}",
 		}, []string{"SHOP_1", "PASSWORDMANAGER", "vault", "env-shop", "secret", "$", "a{b}"}),
-		of("validity_zero", "access_code_validity", []string{"seconds=0", "hours=0;days=0.0"}, []string{"seconds=0.1"}),
+		of("validity_zero", "access_code_validity", []string{"seconds=0", "hours=0;days=0.0", "seconds=0.0000036"}, []string{"milliseconds=1000"}),
 		of("validity_zero", "access_token_validity", []string{"seconds=0"}, []string{"seconds=1"}),
 		of("validity_zero", "refresh_token_validity", []string{"seconds=0"}, []string{"seconds=1"}),
 		of("access_code_long_lived", "access_code_validity",

@@ -115,16 +115,12 @@ func nilUUID[Settings any](field, other string, get func(Settings) *uuid.UUID) r
 
 func zero(field string, get func(client) string) rule[client] {
 	return onText(field, Rule{
-		Code: "validity_zero", When: "is zero",
+		Code: "validity_zero", When: "is shorter than a second",
 		Detail:  "What is issued expires immediately. Set a longer validity, or omit the field.",
 		Section: requestSchema,
 		Seen:    "go-oidc 3.21.0, hashicorp/cap 0.16.0 and zitadel/oidc 3.52.0 refuse ID tokens of no validity as expired.",
 		Bad:     `"seconds=0"`, Good: `"minutes=1"`,
-	}, get, isZero)
-}
-
-func isZero(validity string) bool {
-	return validity != "" && !strings.ContainsAny(validity, "123456789")
+	}, get, func(validity string) bool { return validity != "" && !isLonger(validity, time.Second-time.Millisecond) })
 }
 
 // isLonger reports whether a validity such as "hours=1;minutes=30" is longer than a limit. Invalid parts count as 0.
