@@ -26,10 +26,6 @@ const (
 	maxKeyLength = 255
 )
 
-// errNotJSON replaces the error of encoding/json, which may contain a piece of the credentials.
-var errNotJSON = errors.New(
-	"create provider: cannot encode the request as JSON; the credentials must be one JSON object")
-
 // Providers creates providers. It is safe for concurrent use.
 //
 // After a lost connection, a timeout, or a response of 429, 502, 503 or 504, it retries the create with the same
@@ -82,7 +78,7 @@ func New(baseURL, token string, options ...Option) (*Providers, error) {
 		return nil, errors.New("the access token is empty")
 	case !isVisibleASCII(token):
 		return nil, errors.New("the access token contains white space, line breaks or other invalid characters; " +
-			"pass it as it was issued")
+			"pass it as it was issued, without the line break of its file")
 	case p.retries < 0:
 		return nil, errors.New("the number of retries is negative")
 	case p.tryTimeout <= 0:
@@ -112,7 +108,7 @@ type create struct {
 
 // WithIdempotencyKey sets the key by which a later call, of this program or another, finds the record of this one. It
 // must be 1 to 255 visible ASCII characters; otherwise nothing is sent. Quotation marks are part of a key. The default
-// is a random key, which covers only the retries of this call.
+// is a random key, which covers only the retries of this call: another call creates another record.
 func WithIdempotencyKey(key string) CreateOption {
 	return func(c *create) { c.params.IdempotencyKey = &key }
 }
@@ -135,7 +131,7 @@ func WithValidateOnly() CreateOption { return func(c *create) { c.params.Validat
 func WithAdvice(advice *[]Advice) CreateOption { return func(c *create) { c.advice = advice } }
 
 // WithUnchecked sends what is an error without it, because it is probably a mistake: the nil UUID as an authorization
-// flow, an empty or masked client secret, a name or client secret that is not UTF-8, or two redirect URIs on a line.
+// flow, an empty or masked secret, text other than UTF-8, an empty or joined redirect URI, or a validity below 1 s.
 func WithUnchecked() CreateOption { return func(c *create) { c.isUnchecked = true } }
 
 func newCreate(options []CreateOption) create {
@@ -157,17 +153,15 @@ func (p *Providers) CreateOAuth2(
 	if mistake := mistakeIn(request); mistake != "" && !chosen.isUnchecked {
 		return nil, errors.New("create provider: " + mistake)
 	}
-	post, err := NewProvidersOauth2CreateRequest(p.api.String(), &chosen.params, request)
-	if err != nil {
-		return nil, errNotJSON
-	}
-	return send[OAuth2Provider](ctx, p, chosen, post, "providers_oauth2.oauth2provider")
+	return send[OAuth2Provider](ctx, p, chosen, "providers_oauth2.oauth2provider",
+		NewProvidersOauth2CreateRequest, &chosen.params, request)
 }
 
 // joined matches a second URI on a line.
 var joined = regexp.MustCompile(`(?i)([,;|]|\\[rn]) *[a-z][a-z0-9+.-]*://`)
 
 func mistakeIn(request OAuth2ProviderRequest) string {
+	isShort := func(validity *string) bool { return validity != nil && strings.HasPrefix(*validity, "seconds=0.") }
 	secret := cmp.Or(request.ClientSecret, new(NewSecret("omitted"))).Reveal()
 	switch {
 	case request.AuthorizationFlow == uuid.Nil:
@@ -180,6 +174,10 @@ func mistakeIn(request OAuth2ProviderRequest) string {
 		return "Name or ClientSecret is not UTF-8, so JSON would change it; encode it, for example as Base64"
 	case joined.MatchString(*cmp.Or(request.RedirectUris, new(string))):
 		return "RedirectUris has two URIs on a line; pass each as an argument of RedirectURIs"
+	case strings.Contains("\n"+*cmp.Or(request.RedirectUris, new(string)), "\n\n"):
+		return "RedirectUris has an empty URI; set the variable or file that it comes from, or omit the URI"
+	case isShort(request.AccessCodeValidity), isShort(request.AccessTokenValidity), isShort(request.RefreshTokenValidity):
+		return "a validity is shorter than a second; pass Duration a number with its unit, such as 3600*time.Second"
 	}
 	return ""
 }
@@ -191,20 +189,16 @@ func (p *Providers) CreateWorkspaceDirectory(
 ) (*WorkspaceDirectoryProvider, error) {
 	chosen := newCreate(options)
 	params := ProvidersWorkspaceDirectoryCreateParams(chosen.params)
-	post, err := NewProvidersWorkspaceDirectoryCreateRequest(p.api.String(), &params, request)
-	if err != nil {
-		return nil, errNotJSON
-	}
-	return send[WorkspaceDirectoryProvider](ctx, p, chosen, post,
-		"providers_workspace_directory.workspacedirectoryprovider")
+	return send[WorkspaceDirectoryProvider](ctx, p, chosen, "providers_workspace_directory.workspacedirectoryprovider",
+		NewProvidersWorkspaceDirectoryCreateRequest, &params, request)
 }
 
-// RedirectURIs returns the value of RedirectUris for URIs, one per line. A string may have several lines: check one
-// that someone else wrote.
+// RedirectURIs returns the value of RedirectUris for URIs, one per line. It is invalid if one is empty. A string may
+// have several lines: check one that someone else wrote.
 func RedirectURIs(uris ...string) string {
 	lines := make([]string, len(uris))
 	for i, uri := range uris {
-		lines[i] = strings.TrimSuffix(strings.TrimSuffix(uri, "\n"), "\r")
+		lines[i] = cmp.Or(strings.TrimSuffix(strings.TrimSuffix(uri, "\n"), "\r"), "\n")
 	}
 	return strings.Join(lines, "\n")
 }

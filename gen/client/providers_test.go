@@ -193,6 +193,12 @@ func TestInvalidRequestIsNotSent(t *testing.T) {
 		"RedirectUris has two URIs on a line; pass each as an argument of RedirectURIs": {
 			RedirectUris: new(client.RedirectURIs("a:b", "https://a.example/, https://b.example/")),
 		},
+		"RedirectUris has an empty URI; set the variable or file that it comes from, or omit the URI": {
+			RedirectUris: new(client.RedirectURIs("")),
+		},
+		"a validity is shorter than a second; pass Duration a number with its unit, such as 3600*time.Second": {
+			RefreshTokenValidity: new(client.Duration(3600)),
+		},
 	} {
 		changed.Name, changed.AuthorizationFlow = "x", uuid.New()
 		if _, err := r.CreateOAuth2(t.Context(), changed); err == nil || err.Error() != "create provider: "+want {
@@ -205,6 +211,9 @@ func TestInvalidRequestIsNotSent(t *testing.T) {
 		if _, err := r.CreateOAuth2(t.Context(), request, options...); err == nil || err.Error() != want {
 			t.Errorf("error is %v, want %s", err, want)
 		}
+	}
+	if _, err := new(client.Providers).CreateOAuth2(t.Context(), oauth2Request()); err == nil {
+		t.Error("the zero value of Providers is used")
 	}
 	if len(r.keys) != 0 {
 		t.Errorf("%d requests were sent", len(r.keys))

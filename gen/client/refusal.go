@@ -54,9 +54,7 @@ func (e *Error) Error() string {
 }
 
 // Violations returns all violations of the request body; nil if something else is wrong.
-func (e *Error) Violations() []Violation {
-	return *cmp.Or(e.Errors, new([]Violation))
-}
+func (e *Error) Violations() []Violation { return *cmp.Or(e.Errors, new([]Violation)) }
 
 // Violation returns the first violation of the value at a JSON pointer, such as "/redirect_uris", and whether there is
 // one.
@@ -100,10 +98,8 @@ var wantsTLS = regexp.MustCompile(`HTTP request to an HTTPS|plain HTTP`)
 func foreignResponse(response *http.Response, detail string) *Error {
 	return &Error{
 		Problem: Problem{
-			Type:      string(ErrForeign),
-			Title:     http.StatusText(response.StatusCode),
-			Status:    int32(response.StatusCode), //nolint:gosec // It has three digits.
-			Detail:    detail,
+			Status: int32(response.StatusCode), //nolint:gosec // It has three digits.
+			Type:   string(ErrForeign), Title: http.StatusText(response.StatusCode), Detail: detail,
 			RequestID: response.Header.Get("X-Request-Id"),
 		},
 		RetryAfter: retryAfter(response.Header),

@@ -38,11 +38,20 @@ const (
 )
 
 // send sends a create, with retries, and returns the record of a model. No error quotes the key or the response.
-func send[Record any](
-	ctx context.Context, p *Providers, chosen create, post *http.Request, model string,
+func send[Record, Params, Request any](
+	ctx context.Context, p *Providers, chosen create, model string,
+	newRequest func(string, *Params, Request) (*http.Request, error), params *Params, request Request,
 ) (*Record, error) {
+	if p == nil || p.api == nil {
+		return nil, errors.New("create provider: Providers is the zero value; use one that New returned")
+	}
 	if key := *chosen.params.IdempotencyKey; len(key) > maxKeyLength || !isVisibleASCII(key) {
 		return nil, fmt.Errorf("create provider: the idempotency key is not 1 to %d visible ASCII characters", maxKeyLength)
+	}
+	post, err := newRequest(p.api.String(), params, request)
+	if err != nil {
+		// The error of encoding/json may contain a piece of the credentials.
+		return nil, errors.New("create provider: cannot encode the request as JSON; the credentials must be one JSON object")
 	}
 	post.Header.Set("Authorization", "Bearer "+p.token.Reveal())
 	status, leastPK := http.StatusCreated, int64(1)
@@ -50,14 +59,8 @@ func send[Record any](
 		status, leastPK = http.StatusOK, 0
 	}
 	record := new(Record)
-	err := p.retry(ctx, post, status, func(header http.Header, text []byte) error {
-		var identity struct {
-			PK    int64  `json:"pk"`
-			Model string `json:"meta_model_name"`
-		}
-		mediaType, _, err := mime.ParseMediaType(header.Get("Content-Type"))
-		if err != nil || mediaType != "application/json" || json.Unmarshal(text, &identity) != nil ||
-			identity.Model != model || identity.PK < leastPK || json.Unmarshal(text, record) != nil {
+	err = p.retry(ctx, post, status, func(header http.Header, text []byte) error {
+		if !isRecord(header, text, model, leastPK) || json.Unmarshal(text, record) != nil {
 			return errors.New("the response is not the record of a provider of this kind; check the base URL")
 		}
 		// What the caller does not ask for goes to a variable that is not read.
@@ -69,6 +72,16 @@ func send[Record any](
 		return nil, fmt.Errorf("create provider: %w", err)
 	}
 	return record, nil
+}
+
+func isRecord(header http.Header, text []byte, model string, leastPK int64) bool {
+	var identity struct {
+		PK    int64  `json:"pk"`
+		Model string `json:"meta_model_name"`
+	}
+	mediaType, _, err := mime.ParseMediaType(header.Get("Content-Type"))
+	return err == nil && mediaType == "application/json" && json.Unmarshal(text, &identity) == nil &&
+		identity.Model == model && identity.PK >= leastPK
 }
 
 type decoder func(header http.Header, text []byte) error

@@ -36,11 +36,8 @@ func newTransport() *http.Transport {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	return &http.Transport{
-		Proxy:                  http.ProxyFromEnvironment,
-		Protocols:              protocols,
-		MaxIdleConnsPerHost:    maxIdleConns,
-		IdleConnTimeout:        idleTimeout,
-		MaxResponseHeaderBytes: maxHeaderBytes,
+		Proxy: http.ProxyFromEnvironment, Protocols: protocols, MaxResponseHeaderBytes: maxHeaderBytes,
+		MaxIdleConnsPerHost: maxIdleConns, IdleConnTimeout: idleTimeout,
 	}
 }
 

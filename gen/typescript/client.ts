@@ -37,9 +37,9 @@ export interface ClientOptions {
 /** Options of one create. */
 export interface CreateOptions {
   /**
-   * The key by which a later call, of this program or another, finds the record of this one. It must be 1 to 255 visible
-   * ASCII characters; otherwise nothing is sent. Quotation marks are part of a key. The default is a random key, which
-   * covers only the retries of this call. undefined is an error: the key of a program could be in an unset variable.
+   * The key by which a later call, of this program or another, finds the record of this one: 1 to 255 visible ASCII
+   * characters. Quotation marks are part of a key. The default is a random key, which covers only the retries of this call:
+   * another call creates another record. undefined is an error: the key of a program could be in an unset variable.
    */
   idempotencyKey?: string;
   /**
@@ -102,9 +102,8 @@ export function createClient(baseUrl: string, token: string, options: ClientOpti
   const isUrl = typeof baseUrl === "string" && form.test(baseUrl) && URL.canParse(baseUrl);
   check(isUrl, "the base URL is not a string of the form http://HOST:PORT or https://HOST");
   const isToken = typeof token === "string" && /^[\x21-\x7e]+$/.test(token);
-  check(isToken, "the access token is not a string of visible ASCII characters without white space");
-  const isTimeout = tryTimeoutSeconds > 0 && tryTimeoutSeconds <= 24 * 60 * 60;
-  check(isTimeout, "the timeout of an attempt is not positive or is longer than a day");
+  check(isToken, "the access token is not a string of visible ASCII characters; await a promise, and remove the line break that ends a file");
+  check(tryTimeoutSeconds > 0 && tryTimeoutSeconds <= 24 * 60 * 60, "the timeout of an attempt is not positive or is longer than a day");
   check(Number.isSafeInteger(retries) && retries >= 0, "the number of retries is not a whole number of at least 0");
   const url = `${baseUrl.replace(/\/*(?:\/api\/v3)?\/*$/, "")}/api/v3`;
   const server = { url, token, fetch: send, retries, tryTimeoutSeconds };

@@ -63,8 +63,10 @@ test("takes undefined for a default of the client", () => {
 test.each<[string, () => unknown]>([
   ["a base URL", () => createClient("hunter2", "t")],
   ["a token", () => createClient(url, "hunter2\n")],
+  ["a promise of a token", () => createClient(url, Promise.resolve("hunter2") as never)],
   ["a duration", () => duration({})],
   ["a redirect URI", () => redirectUris(1 as unknown as string)],
+  ["an empty redirect URI", () => redirectUris("https://a.example/", "")],
 ])("says that %s is invalid for good", (_, call) => {
   expectRefusal(thrown(call), /./);
 });

@@ -52,7 +52,7 @@ test.each([
 
 test("throws for redirect URIs that are not strings", () => {
   for (const uri of [new URL("https://a.example/"), undefined, 1]) {
-    expect(() => redirectUris(uri as unknown as string)).toThrow(/^a redirect URI is not a string$/);
+    expect(() => redirectUris(uri as unknown as string)).toThrow(/^a redirect URI is empty or not a string; /);
   }
 });
 

@@ -6,7 +6,8 @@ import { check } from "./options.js";
  */
 export function redirectUris(...uris: (string | readonly string[])[]): string {
   const lines = uris.flat();
-  check(lines.every((uri) => typeof uri === "string"), "a redirect URI is not a string");
+  const isFilled = lines.every((uri) => typeof uri === "string" && /\S/.test(uri));
+  check(isFilled, "a redirect URI is empty or not a string; set the variable or file that it comes from, or omit the URI");
   return lines.map((uri) => uri.replace(/\r?\n$/, "")).join("\n");
 }
 
