@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -190,6 +191,11 @@ func lineAndColumn(text []byte, offset int64) (line, column int) {
 	return bytes.Count(before, []byte("\n")) + 1, utf8.RuneCount(before[lineStart:]) + 1
 }
 
+// follows returns where a text continues after a byte, apart from white space.
+func follows(text []byte, offset int64) int64 {
+	return int64(len(text) - len(bytes.TrimLeft(text[offset:], " \t\r\n")))
+}
+
 // position describes where a byte of the body is, for people and for programs.
 func position(body []byte, offset int64) string {
 	line, column := lineAndColumn(body, offset)
@@ -222,6 +228,11 @@ func explainSyntax(
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), offset >= int64(len(text)):
 		return offset, pointer, "the body ends inside the JSON object"
 	}
+	isLetter := func(r rune) bool { return r < utf8.RuneSelf && unicode.IsLetter(r) }
+	if isLetter(rune(text[offset])) {
+		// The decoder may stop within a word.
+		offset = int64(len(bytes.TrimRightFunc(text[:offset], isLetter)))
+	}
 	isInString := bytes.ContainsRune(text[min(decoder.InputOffset(), offset):offset], '"')
 	return offset, pointer, reasonOf(text[offset:], isInString)
 }
@@ -229,16 +240,16 @@ func explainSyntax(
 // reasonOf returns what is wrong with the beginning of a text, as far as it shows that.
 func reasonOf(rest []byte, isInString bool) string {
 	first, _ := utf8.DecodeRune(rest)
-	next, _ := utf8.DecodeRune(bytes.TrimLeft(rest[1:], " \t\r\n"))
+	next, _ := utf8.DecodeRune(rest[follows(rest, 1):])
 	if first == ',' && (next == '}' || next == ']') {
 		return "there is a comma before the closing bracket; remove it"
 	}
 	for _, known := range []struct{ characters, reason string }{
 		{",}]", "a value is missing, or the closing bracket does not match the opening one"},
-		{"'`“”", `names and strings must be in double quotes (")`},
-		{"/#", "JSON has no comments"},
+		{"'`´‘’‚“”„«»″＂", `names and strings must be in straight double quotes ("), not in other quotation marks`},
+		{"/#", "JSON has no comments; remove it"},
 		{`\`, "an escape sequence in a string is invalid in JSON or is half of a surrogate pair"},
-		{`"{[`, "a comma or a colon is missing before this"},
+		{`"{[;=`, "a name, a comma or a colon is missing here"},
 	} {
 		if strings.ContainsRune(known.characters, first) {
 			return known.reason
@@ -249,7 +260,7 @@ func reasonOf(rest []byte, isInString bool) string {
 		return "this character is not allowed here or is not valid UTF-8"
 	case first > ' ':
 		return "not valid JSON: names and strings must be in double quotes; other values are true, false, null and " +
-			"numbers; numbers are decimal, without a plus sign or leading zeros"
+			"numbers, not True, None, undefined or NaN; numbers are decimal, without a plus sign or leading zeros"
 	case isInString:
 		return fmt.Sprintf(`a string contains an unescaped control character; write \u%04x instead`, first)
 	default:
@@ -261,13 +272,17 @@ func reasonOf(rest []byte, isInString bool) string {
 // value.
 func CheckJSON(text []byte) error {
 	decoder := jsontext.NewDecoder(bytes.NewReader(text))
-	_, err := decoder.ReadValue()
-	if err == nil {
-		if _, err = decoder.ReadToken(); errors.Is(err, io.EOF) {
-			return nil
-		}
+	_, err := decoder.ReadToken()
+	for err == nil && decoder.StackDepth() > 0 {
+		_, err = decoder.ReadToken()
 	}
 	offset, _, reason := explainSyntax(text, decoder, err)
+	if err == nil {
+		if offset = follows(text, offset); offset == int64(len(text)) {
+			return nil
+		}
+		reason = "something follows the JSON value"
+	}
 	line, column := lineAndColumn(text, offset)
 	return fmt.Errorf("line %d, column %d: %s", line, column, reason)
 }

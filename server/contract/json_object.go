@@ -3,12 +3,10 @@ package contract
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"reflect"
 	"regexp"
-	"slices"
+	"unicode/utf8"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/go-json-experiment/json/jsontext"
@@ -21,11 +19,8 @@ const maxNesting = 64
 // fileName matches a body that was meant to be read from a file.
 var fileName = regexp.MustCompile(`^\s*@?[\w./~-]{1,255}\.(json|ya?ml)\s*$`)
 
-// isCompressed reports whether a body begins as gzip, zlib or Zstandard do.
-func isCompressed(body []byte) bool {
-	return slices.ContainsFunc([]string{"\x1f\x8b", "x\x01", "x\x5e", "x\x9c", "x\xda", "\x28\xb5\x2f\xfd"},
-		func(magic string) bool { return bytes.HasPrefix(body, []byte(magic)) })
-}
+// quoted matches a JSON object in quotation marks.
+var quoted = regexp.MustCompile("^\\s*[\"'`“‘]\\s*\\{")
 
 // Object is a body that was read.
 type Object struct {
@@ -50,15 +45,18 @@ func (o *Operation) Read(body []byte) (Object, error) {
 	defer o.release(reader)
 	kind := reader.decoder.PeekKind()
 	switch {
-	case kind == '{':
-	case len(bytes.TrimLeft(body, " \t\r\n")) == 0:
+	case kind == '{' && !bytes.HasPrefix(body, []byte("{\x00")):
+	case follows(body, 0) == int64(len(body)):
 		return Object{}, malformed("The body is empty. Send one JSON object.")
 	case bytes.HasPrefix(body, []byte("\xef\xbb\xbf")):
 		return Object{}, malformed("The body begins with a byte order mark. Remove it.")
-	case isCompressed(body):
-		return Object{}, malformed("The body is compressed. Send the JSON as it is.")
+	case !utf8.Valid(body), bytes.IndexByte(body, 0) >= 0:
+		return Object{}, malformed("The body is compressed, or in an encoding other than UTF-8, such as UTF-16. " +
+			"Send the JSON in UTF-8, uncompressed.")
 	case fileName.Match(body):
 		return Object{}, malformed("The body is the name of a file instead of its contents. With curl, use -d @FILE.")
+	case quoted.Match(body):
+		return Object{}, malformed("The body is a string of JSON. Send the object itself, without quotation marks around it.")
 	case kind != 0:
 		return Object{}, malformed("The body is not a JSON object. Send exactly one.")
 	}
@@ -66,9 +64,8 @@ func (o *Operation) Read(body []byte) (Object, error) {
 	if err != nil {
 		return Object{}, err
 	}
-	if _, err := reader.decoder.ReadToken(); !errors.Is(err, io.EOF) {
-		return Object{}, malformed(position(body, reader.decoder.InputOffset()) +
-			" something follows the JSON object. Send exactly one.")
+	if offset := follows(body, reader.decoder.InputOffset()); offset < int64(len(body)) {
+		return Object{}, malformed(position(body, offset) + ": something follows the JSON object. Send exactly one.")
 	}
 	// JSON allows U+0000 in strings only in this form.
 	result.mayHaveNUL = bytes.Contains(body, []byte(`\u0000`))
@@ -104,8 +101,8 @@ func (r *objectReader) next() (jsontext.Token, error) {
 		return jsontext.Token{}, syntaxError(r.body, &r.decoder, err)
 	}
 	if r.decoder.StackDepth() > maxNesting {
-		return jsontext.Token{}, malformed(fmt.Sprintf("%s nesting exceeds %d levels.",
-			position(r.body, r.decoder.InputOffset()), maxNesting))
+		return jsontext.Token{}, malformed(fmt.Sprintf("%s: nesting exceeds %d levels.",
+			position(r.body, r.decoder.InputOffset()-int64(len("["))), maxNesting))
 	}
 	return token, nil
 }
