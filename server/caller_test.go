@@ -35,6 +35,8 @@ func TestCallerMustShowAValidToken(t *testing.T) {
 		"Bearer " + h.token + "\nBearer " + h.token: {"", "The request has several Authorization headers. Send"},
 		"Basic " + h.token:                          {"", "The Authorization header has a scheme other than Bearer. Send"},
 		h.token:                                     {"", "The Authorization header has no scheme before the token. Send"},
+		"Bearer: " + h.token:                        {"", "The Authorization header has something other than a space after Bearer. Send"},
+		"Bearer=" + h.token:                         {"", "The Authorization header has something other than a space after Bearer. Send"},
 		"Bearer ":                                   {"", "The Authorization header has no token after Bearer. Send"},
 		`"Bearer ` + h.token + `"`:                  {"", "The Authorization header is in quotation marks. Send"},
 		"Bearer bearer " + h.token:                  {"unknown", " The Authorization header has the word Bearer twice;"},
@@ -42,6 +44,7 @@ func TestCallerMustShowAValidToken(t *testing.T) {
 		"Bearer " + h.token[:43]:                    {"unknown", " It is not a whole token,"},
 		"Bearer x" + h.token[1:]:                    {"unknown", " It is not a whole token,"},
 		`Bearer {"token":"` + h.token + `"}`:        {"unknown", " It is JSON;"},
+		"Bearer " + h.token + ",":                   {"unknown", " It is not a whole token,"},
 		"Bearer x":                                  {"unknown", " It is not a whole token,"},
 		"Bearer " + h.token + " x":                  {"unknown", " It is not a whole token,"},
 		mistypedToken:                               {"unknown", " Ask the operator"},
@@ -62,7 +65,7 @@ func TestCallerMustShowAValidToken(t *testing.T) {
 		}
 	}
 	// Only the log tells a mistyped token from an unknown one.
-	processtest.Equal(t, strings.Count(h.log.String(), "not a token, or mistyped"), 8, "lines of it in %s", h.log)
+	processtest.Equal(t, strings.Count(h.log.String(), "not a token, or mistyped"), 9, "lines of it in %s", h.log)
 	h.post(t, oauth2Path+"?access_token="+h.token, body, set("Authorization")).
 		problem(t, http.StatusUnauthorized, "unauthorized")
 	h.post(t, oauth2Path, body, set("Authorization", "bearer  "+h.token)).record(t)

@@ -97,8 +97,10 @@ func bearerToken(header http.Header) (token, flaw string) {
 		return "", "The Authorization header has no token after Bearer."
 	case scheme == "":
 		return "", "The Authorization header is empty."
-	case strings.HasPrefix(scheme, `"`), strings.HasPrefix(scheme, "'"):
+	case strings.TrimLeft(scheme, `"'`) != scheme:
 		return "", "The Authorization header is in quotation marks."
+	case strings.HasPrefix(strings.ToLower(scheme), "bearer"):
+		return "", "The Authorization header has something other than a space after Bearer."
 	case token == "":
 		return "", "The Authorization header has no scheme before the token."
 	default:

@@ -15,7 +15,7 @@ import (
 	"example.com/providerd/server/contract"
 )
 
-const sendJSON = `Send the body as JSON in UTF-8, with "Content-Type: application/json" and no content coding.`
+const sendJSON = `Send the body as JSON in UTF-8, with "Content-Type: application/json" and no Content-Encoding.`
 
 // negotiate refuses a request whose body or response would not be JSON, before the body is read.
 func negotiate(c echo.Context) error {
@@ -39,19 +39,23 @@ func negotiate(c echo.Context) error {
 // contentFlaw returns a sentence about a body that is not JSON in UTF-8 without a content coding (RFC 9110 sections 8.3
 // and 8.4); "" if it is.
 func contentFlaw(header http.Header) string {
-	for coding := range strings.SplitSeq(strings.Join(header.Values(echo.HeaderContentEncoding), ","), ",") {
-		if coding = strings.TrimSpace(coding); coding != "" && !strings.EqualFold(coding, "identity") {
-			return "The body has a content coding."
+	codings := strings.Join(header.Values(echo.HeaderContentEncoding), ",")
+	for coding := range strings.FieldsSeq(strings.ReplaceAll(codings, ",", " ")) {
+		if !strings.EqualFold(coding, "identity") {
+			return "Content-Encoding is not identity."
 		}
 	}
 	values := header.Values(echo.HeaderContentType)
-	if len(values) != 1 {
-		return "The request does not have exactly one Content-Type."
-	}
-	if values[0] == echo.MIMEApplicationJSON {
+	value := strings.Join(values, ",")
+	switch {
+	case len(values) == 0:
+		return "The request has no Content-Type."
+	case strings.Contains(value, ","):
+		return "Content-Type has several values."
+	case value == echo.MIMEApplicationJSON:
 		return ""
 	}
-	mediaType, parameters, err := mime.ParseMediaType(values[0])
+	mediaType, parameters, err := mime.ParseMediaType(value)
 	if err != nil || mediaType != echo.MIMEApplicationJSON {
 		return "Content-Type is not application/json."
 	}
@@ -78,8 +82,7 @@ func parameterName(name string) string {
 // that matches decides; among equally specific ones, the highest weight. Invalid media ranges and weights are ignored,
 // and a header without a valid range accepts everything.
 func acceptsJSON(fields []string) bool {
-	specificity, weight := 0, 1.0
-	ranges := 0
+	ranges, specificity, weight := 0, 0, 1.0
 	for element := range strings.SplitSeq(strings.Join(fields, ","), ",") {
 		mediaRange, parameters, err := mime.ParseMediaType(element)
 		if err != nil || !isMediaRange(mediaRange) {
