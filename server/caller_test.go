@@ -37,7 +37,7 @@ func TestCallerMustShowAValidToken(t *testing.T) {
 		h.token:                                     {"", "The Authorization header has no scheme before the token. Send"},
 		"Bearer: " + h.token:                        {"", "The Authorization header has something other than a space after Bearer. Send"},
 		"Bearer=" + h.token:                         {"", "The Authorization header has something other than a space after Bearer. Send"},
-		"Bearer ":                                   {"", "The Authorization header has no token after Bearer. Send"},
+		"Bearer ":                                   {"", "The Authorization header has no token after Bearer, as if from an unset variable. Send"},
 		`"Bearer ` + h.token + `"`:                  {"", "The Authorization header is in quotation marks. Send"},
 		"Bearer bearer " + h.token:                  {"unknown", " The Authorization header has the word Bearer twice;"},
 		`Bearer "` + h.token + `"`:                  {"unknown", " It is in quotation marks;"},
@@ -45,6 +45,11 @@ func TestCallerMustShowAValidToken(t *testing.T) {
 		"Bearer x" + h.token[1:]:                    {"unknown", " It is not a whole token,"},
 		`Bearer {"token":"` + h.token + `"}`:        {"unknown", " It is JSON;"},
 		"Bearer " + h.token + ",":                   {"unknown", " It is not a whole token,"},
+		"Bearer data/initial-token":                 {"unknown", " It is the path of a file;"},
+		"Bearer ~/initial-token":                    {"unknown", " It is the path of a file;"},
+		`Bearer $(cat "data/initial-token")`:        {"unknown", " It is a placeholder or a variable"},
+		"Bearer ${PROVIDERD_TOKEN}":                 {"unknown", " It is a placeholder or a variable"},
+		"Bearer undefined":                          {"unknown", " It is a placeholder or a variable"},
 		"Bearer x":                                  {"unknown", " It is not a whole token,"},
 		"Bearer " + h.token + " x":                  {"unknown", " It is not a whole token,"},
 		mistypedToken:                               {"unknown", " Ask the operator"},
@@ -65,7 +70,7 @@ func TestCallerMustShowAValidToken(t *testing.T) {
 		}
 	}
 	// Only the log tells a mistyped token from an unknown one.
-	processtest.Equal(t, strings.Count(h.log.String(), "not a token, or mistyped"), 9, "lines of it in %s", h.log)
+	processtest.Equal(t, strings.Count(h.log.String(), "not a token, or mistyped"), 14, "lines of it in %s", h.log)
 	h.post(t, oauth2Path+"?access_token="+h.token, body, set("Authorization")).
 		problem(t, http.StatusUnauthorized, "unauthorized")
 	h.post(t, oauth2Path, body, set("Authorization", "bearer  "+h.token)).record(t)

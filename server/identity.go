@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/http"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,10 +26,7 @@ import (
 const (
 	challengeHeader = "WWW-Authenticate"
 	// challenge begins the value of that header (RFC 6750 section 3).
-	challenge = `Bearer realm="providerd"`
-	bearer    = "Bearer"
-	// tokenLength is the length of a token, in characters; tokenPrefix is how each begins.
-	tokenLength = 44
+	challenge   = `Bearer realm="providerd"`
 	tokenPrefix = "pvd_"
 	askForNew   = "Ask the operator for a new one."
 )
@@ -79,22 +77,18 @@ func (s *Server) authenticate(c echo.Context) error {
 
 // bearerToken returns the token of the Authorization header, or a sentence about a header without one.
 func bearerToken(header http.Header) (token, flaw string) {
-	values := header.Values(echo.HeaderAuthorization)
-	switch len(values) {
-	case 0:
-		return "", "The request has no Authorization header."
-	case 1:
-	default:
-		return "", "The request has several Authorization headers."
-	}
-	scheme, token, _ := strings.Cut(values[0], " ")
+	scheme, token, _ := strings.Cut(header.Get(echo.HeaderAuthorization), " ")
 	token = strings.Trim(token, " ")
-	isBearer := strings.EqualFold(scheme, bearer)
-	switch {
+	isBearer := strings.EqualFold(scheme, "bearer")
+	switch count := len(header.Values(echo.HeaderAuthorization)); {
+	case count == 0:
+		return "", "The request has no Authorization header."
+	case count > 1:
+		return "", "The request has several Authorization headers."
 	case isBearer && token != "":
 		return token, ""
 	case isBearer:
-		return "", "The Authorization header has no token after Bearer."
+		return "", "The Authorization header has no token after Bearer, as if from an unset variable."
 	case scheme == "":
 		return "", "The Authorization header is empty."
 	case strings.TrimLeft(scheme, `"'`) != scheme:
@@ -110,19 +104,22 @@ func bearerToken(header http.Header) (token, flaw string) {
 
 // mistypedHint returns what to do about a string that is not a token. It reveals only what the string itself shows.
 func mistypedHint(text string) string {
-	first, _, _ := strings.Cut(text, " ")
-	switch {
-	case strings.EqualFold(first, bearer):
-		return "The Authorization header has the word Bearer twice; send it once."
-	case strings.HasPrefix(text, "{"):
-		return "It is JSON; send only the value of its member token."
-	case strings.ContainsAny(text, "\"'"):
-		return "It is in quotation marks; remove them."
-	case len(text) != tokenLength || !strings.HasPrefix(text, tokenPrefix):
-		return "It is not a whole token, which has 44 characters and begins with pvd_. Copy all of it, and nothing else."
-	default:
-		return askForNew
+	for _, hint := range [][2]string{
+		{`(?i)^bearer( |$)`, "The Authorization header has the word Bearer twice; send it once."},
+		{`^\{\s*"`, "It is JSON; send only the value of its member token."},
+		{
+			"[$<>%`]|^\\{\\{|^(undefined|null|None|nil|TOKEN)$",
+			"It is a placeholder or a variable that was not expanded; set the variable, and use double quotes in a shell.",
+		},
+		{`["']`, "It is in quotation marks; remove them."},
+		{`^pvd_.{40}$`, askForNew},
+		{`[/\\]|^[~@]|[.-](txt|token)$`, "It is the path of a file; send what the file contains."},
+	} {
+		if regexp.MustCompile(hint[0]).MatchString(text) {
+			return hint[1]
+		}
 	}
+	return "It is not a whole token, which has 44 characters and begins with pvd_. Copy all of it, and nothing else."
 }
 
 // invalidToken refuses a token, or makes an address that sent too many invalid ones wait; valid ones are accepted.
