@@ -111,11 +111,14 @@ func TestMalformedJSON(t *testing.T) {
 		return `{"x":` + strings.Repeat("[", depth-1) + strings.Repeat("]", depth-1) + `}`
 	}
 	for says, bodies := range map[string][]string{
-		"The body is empty.":                {"", " \n"},
-		"byte order mark":                   {"\ufeff" + valid},
-		"not a JSON object":                 {"null", "[" + valid + "]", `"x"`, "name=x"},
-		"ends inside the JSON object":       {valid[:len(valid)-1], `{"name":"`},
-		"something follows the JSON object": {valid + "x"},
+		"The body is empty.": {"", " \n"},
+		"byte order mark":    {"\ufeff" + valid},
+		"not a JSON object":  {"null", "[" + valid + "]", `"x"`},
+		"The body is a form, YAML or XML. Send one JSON object": {
+			"name=x", "authorization_flow=x&name=y", "oauth2:\n- name: x", "<name/>", "--x\r\nContent-Disposition: form-data\r\n",
+		},
+		"ends inside the JSON object":                                        {valid[:len(valid)-1], `{"name":"`},
+		"something follows the JSON object":                                  {valid + "x"},
 		"At line 2, column 2 (byte 9): something follows the JSON object":    {"{\"a\":1}\n {\"b\":2}", "{\"a\":1}\n\t]"},
 		"at /name: a member name is repeated":                                {`{"name":"a","name":"b"}`, `{"name":"a","n\u0061me":"b"}`},
 		"at /credentials/a/0/b: a member name is repeated":                   {`{"credentials":{"a":[{"b":1,"b":2}]}}`},

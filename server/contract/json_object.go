@@ -19,6 +19,9 @@ const maxNesting = 64
 // fileName matches a body that was meant to be read from a file.
 var fileName = regexp.MustCompile(`^\s*@?[\w./~-]{1,255}\.(json|ya?ml)\s*$`)
 
+// otherFormat matches the beginning of a form, YAML or XML.
+var otherFormat = regexp.MustCompile(`^\s*(<|--|- |[\w.%+\[\]-]{1,64}\s*[=:])`)
+
 // quoted matches a JSON object in quotation marks.
 var quoted = regexp.MustCompile("^\\s*[\"'`“‘]\\s*\\{")
 
@@ -57,6 +60,8 @@ func (o *Operation) Read(body []byte) (Object, error) {
 		return Object{}, malformed("The body is the name of a file instead of its contents. With curl, use -d @FILE.")
 	case quoted.Match(body):
 		return Object{}, malformed("The body is a string of JSON. Send the object itself, without quotation marks around it.")
+	case otherFormat.Match(body):
+		return Object{}, malformed(`The body is a form, YAML or XML. Send one JSON object, such as {"name": "Wiki", …}.`)
 	case kind != 0:
 		return Object{}, malformed("The body is not a JSON object. Send exactly one.")
 	}
