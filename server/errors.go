@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"syscall"
 
 	"github.com/labstack/echo/v4"
@@ -89,19 +88,11 @@ func asRefusal(err error) *refusal {
 	if invalid, ok := errors.AsType[*contract.InvalidError](err); ok {
 		return &refusal{slug: validationFailed, detail: invalid.Detail, violations: invalid.Violations}
 	}
-	if status, ok := errors.AsType[*echo.HTTPError](err); ok {
-		switch status.Code {
-		case http.StatusNotFound:
-			return &refusal{slug: notFound}
-		case http.StatusMethodNotAllowed:
-			return &refusal{slug: methodNotAllowed}
-		}
-	}
-	return storeRefusal(err)
-}
-
-func storeRefusal(err error) *refusal {
 	switch {
+	case errors.Is(err, echo.ErrNotFound):
+		return &refusal{slug: notFound}
+	case errors.Is(err, echo.ErrMethodNotAllowed):
+		return &refusal{slug: methodNotAllowed}
 	case errors.Is(err, store.ErrClientIDTaken):
 		return &refusal{slug: clientIDTaken, violations: []model.Violation{{
 			Pointer: "/client_id", Code: contract.CodeTaken, Detail: "`client_id` is taken by another provider.",

@@ -95,14 +95,14 @@ func explainPath(openapi *contract.Document, kind slug, path string) string {
 	switch {
 	case kind == methodNotAllowed && meant == "":
 		return "This path does not support this method. The Allow header lists the methods that it supports."
-	case kind == methodNotAllowed:
-		return "Use POST. This path only creates providers; records are not read, changed or deleted over HTTP."
 	case meant == "":
 		return "There is nothing at this path. " + nearestPath(openapi, path)
+	case kind == methodNotAllowed:
+		meant = "Use POST"
 	default:
-		return "There is nothing at this path. To create a provider, POST to " + meant +
-			", with the slash at its end; records are not read, changed or deleted over HTTP."
+		meant = "There is nothing at this path. To create a provider, POST to " + meant + ", with the slash at its end"
 	}
+	return meant + `; over HTTP, records are only created. Operators run "providerd provider list", update or delete.`
 }
 
 // nearestPath says where to find what other programs have at a path. They have further kinds beside the operations.
