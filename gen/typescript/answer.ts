@@ -13,7 +13,7 @@ export interface Advice {
   detail: string;
 }
 
-/** A record whose secrets are readable only by name. JSON and spread omit what this adds. */
+/** A record whose secrets are readable only by name; JSON masks them. JSON and spread omit what this adds. */
 export type Created<Provider> = Provider & {
   /** Whether an earlier request with the same idempotency key had created it. */
   readonly replayed: boolean;
@@ -120,10 +120,7 @@ export function refusalOf(answer: unknown, response: Response): ProblemError {
   }
   const problem = {
     ...(answered as Partial<Problem>),
-    status: response.status,
-    type: textOf(type, problemTypes.foreign),
-    title: textOf(title),
-    detail: textOf(detail),
+    status: response.status, type: textOf(type, problemTypes.foreign), title: textOf(title), detail: textOf(detail),
     request_id: textOf(requestId),
     ...(errors.length > 0 && { errors: errors.slice(0, 1000).map((e: Violation) => ({ ...e, detail: textOf(e.detail) })) }),
   };

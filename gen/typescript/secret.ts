@@ -3,6 +3,9 @@ import { check, InvalidArgument, isForeign } from "./options.js";
 /** Replaces every secret that is printed. */
 const mask = "********";
 
+/** The method that console.log and util.inspect of Node call. */
+const inspection = Symbol.for("nodejs.util.inspect.custom");
+
 /**
  * A secret in a request, such as a client secret or credentials. console.log, templates and JSON show it as ********,
  * alone or inside another value. The client sends the value itself, and reveal returns it.
@@ -18,8 +21,7 @@ export class Secret<Value = string> {
 
   toJSON(): string { return mask; }
 
-  /** Used by console.log and util.inspect of Node. */
-  [Symbol.for("nodejs.util.inspect.custom")](): string { return mask; }
+  [inspection](): string { return mask; }
 }
 
 type SecretField = "client_secret" | "credentials";
@@ -31,9 +33,12 @@ export type WithSecrets<Request> = {
 
 /** Encodes a request, with its secrets, as JSON. Throws an error for what JSON would silently omit or change. */
 export function encode(request: unknown, unchecked: boolean): string {
+  let root: unknown;
   try {
     return JSON.stringify(request, function (this: Record<string, unknown>, key: string, value: unknown) {
-      const [own, isField] = [this[key], this === request];
+      const [own, isField] = [this[key], this === root];
+      // Of a record, JSON has the masked copy.
+      root ??= value;
       const sent: unknown = own instanceof Secret ? own.reveal() : value;
       const isSecret = own instanceof Secret || key === "client_secret";
       // The server would generate another value.
@@ -51,16 +56,17 @@ export function encode(request: unknown, unchecked: boolean): string {
   }
 }
 
-/**
- * Makes the secrets of a record readable only by name: console.log, JSON.stringify and spread, which enumerate fields, do
- * not show them.
- */
+/** Makes the secrets of a record readable only by name: console.log and JSON show ********, and spread omits them. */
 export function hideSecrets(record: { [Field in SecretField]?: unknown }): void {
+  const masks: { [Field in SecretField]?: string } = {};
   for (const field of ["client_secret", "credentials"] satisfies SecretField[]) {
     if (field in record) {
       let value = record[field];
+      masks[field] = mask;
       // An accessor, because util.inspect can show non-enumerable values.
       Object.defineProperty(record, field, { get: () => value, set: (other: unknown) => (value = other), enumerable: false });
     }
   }
+  const shown = { value: () => ({ ...record, ...masks }) };
+  Object.defineProperties(record, { toJSON: shown, [inspection]: shown });
 }
