@@ -16,6 +16,4 @@
 // net/http; IsTemporary reports whether the same request may succeed later.
 //
 // Client secrets and credentials are of the types Secret and SecretJSON, which print and log as ********.
-//
-// The rest, around ClientWithResponses, is generated from the contract. It sends each request once, as it is.
 package client

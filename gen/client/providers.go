@@ -74,8 +74,11 @@ func New(baseURL, token string, options ...Option) (*Providers, error) {
 	case err != nil || parsed.Host == "" || (parsed.Scheme != "http" && parsed.Scheme != "https"),
 		strings.ContainsAny(baseURL, "?#"), strings.Contains(baseURL, apiPath+"providers"):
 		return nil, errors.New("the base URL is not of the form http://HOST:PORT or https://HOST")
-	case token == "":
-		return nil, errors.New("the access token is empty")
+	case regexp.MustCompile("^(undefined|null|None|nil|TOKEN)?$|[$<>%`]|^\\{\\{").MatchString(token):
+		return nil, errors.New("the access token is empty, a placeholder or a variable that was not expanded; " +
+			"set the variable or file that it comes from")
+	case regexp.MustCompile(`[/\\]|^[~@]|[.-](txt|token)$`).MatchString(token):
+		return nil, errors.New("the access token is the path of a file; pass what the file contains")
 	case !isVisibleASCII(token):
 		return nil, errors.New("the access token contains white space, line breaks or other invalid characters; " +
 			"pass it as it was issued, without the line break of its file")

@@ -26,8 +26,6 @@ func hide[Text ~string | ~[]byte](text Text) hidden {
 	return hidden{text: new(string(text))}
 }
 
-func (h hidden) reveal() string { return *cmp.Or(h.text, new(string)) }
-
 // Format prints the mask, which does not reveal the length (fmt.Formatter).
 func (hidden) Format(state fmt.State, _ rune) { _, _ = fmt.Fprint(state, mask) }
 
@@ -43,7 +41,7 @@ type Secret struct{ hidden }
 func NewSecret(text string) Secret { return Secret{hide(text)} }
 
 // Reveal returns the text; "" for the zero value.
-func (s Secret) Reveal() string { return s.reveal() }
+func (s Secret) Reveal() string { return *cmp.Or(s.text, new(string)) }
 
 // MarshalJSON returns the text as a JSON string.
 func (s Secret) MarshalJSON() ([]byte, error) {
@@ -104,15 +102,13 @@ func (r OAuth2ProviderRequest) LogValue() slog.Value {
 // LogValue returns the record with the credentials masked (slog.LogValuer).
 func (p WorkspaceDirectoryProvider) LogValue() slog.Value {
 	type masked WorkspaceDirectoryProvider
-	p.Credentials = maskedJSON()
+	p.Credentials = NewSecretJSON(`"` + mask + `"`)
 	return slog.AnyValue(masked(p))
 }
 
 // LogValue returns the request with the credentials masked (slog.LogValuer).
 func (r WorkspaceDirectoryProviderRequest) LogValue() slog.Value {
 	type masked WorkspaceDirectoryProviderRequest
-	r.Credentials = maskedJSON()
+	r.Credentials = NewSecretJSON(`"` + mask + `"`)
 	return slog.AnyValue(masked(r))
 }
-
-func maskedJSON() SecretJSON { return NewSecretJSON(`"` + mask + `"`) }

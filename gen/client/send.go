@@ -46,7 +46,8 @@ func send[Record, Params, Request any](
 		return nil, errors.New("create provider: Providers is the zero value; use one that New returned")
 	}
 	if key := *chosen.params.IdempotencyKey; len(key) > maxKeyLength || !isVisibleASCII(key) {
-		return nil, fmt.Errorf("create provider: the idempotency key is not 1 to %d visible ASCII characters", maxKeyLength)
+		return nil, fmt.Errorf("create provider: the idempotency key is not 1 to %d visible ASCII characters; "+
+			"write one without spaces, such as import-wiki", maxKeyLength)
 	}
 	post, err := newRequest(p.api.String(), params, request)
 	if err != nil {
@@ -149,10 +150,8 @@ func (p *Providers) try(callers context.Context, post *http.Request, status int,
 // size in memory.
 func (p *Providers) read(ctx context.Context, body io.Reader) (text []byte, done func(), err error) {
 	var buffer bytes.Buffer
-	if _, err := io.CopyN(&buffer, body, maxSmallResponse); err != nil {
-		if errors.Is(err, io.EOF) {
-			err = nil
-		}
+	_, err = io.Copy(&buffer, io.LimitReader(body, maxSmallResponse))
+	if err != nil || buffer.Len() < maxSmallResponse {
 		return buffer.Bytes(), func() {}, err
 	}
 	select {

@@ -144,12 +144,20 @@ test("refuses invalid arguments", () => {
   for (const url of [
     ...["", "localhost:8080", "ftp://example.com", "http://", "http://[", "http://hunter2:hunter2@example.com"],
     ...["http://example.com?hunter2", "http://example.com/api/v3/#hunter2", "http://example.com/api/v3/providers/oauth2/", " http://example.com", "http://example.com "],
-    ...[undefined, 1, new URL("http://example.com/hunter2")],
+    ...[undefined, 1, new URL("http://example.com/hunter2"), { baseUrl: server.baseUrl, token: "hunter2" }],
   ]) {
-    expect(() => createClient(url as string, "t")).toThrow(/^the base URL is not(?!.*hunter2)/);
+    expect(() => createClient(url as string, "t")).toThrow(/^the base URL is not(?!.*hunter2).*; call createClient\(baseUrl, token, options\)$/);
   }
-  for (const token of ["", undefined, 1, ...["\n", "\r\nX-Other: 1", " ", "\0", "é"].map((ending) => `hunter2${ending}`)]) {
-    expect(() => createClient(server.baseUrl, token as string)).toThrow(/^the access token is not a string of(?!.*hunter2).*; await/);
+});
+
+test.each<[fault: string, tokens: readonly unknown[]]>([
+  ["not visible ASCII", ["\n", "\r\nX-Other: 1", " ", "\0", "é"].map((ending) => `hunter2${ending}`)],
+  ["not a string", [1, { token: "hunter2" }, Promise.resolve("hunter2")]],
+  ["empty, a placeholder", ["", undefined, null, "undefined", "$(cat hunter2)", "${hunter2}", "{{hunter2}}", "<hunter2>", "%hunter2%"]],
+  ["the path of a file", ["data/hunter2", "/hunter2", "~hunter2", "C:\\hunter2", "hunter2.txt", "initial-token"]],
+])("refuses an access token that is %s", (fault, tokens) => {
+  for (const token of tokens) {
+    expect(() => createClient(server.baseUrl, token as string)).toThrow(new RegExp(`^the access token is ${fault}(?!.*hunter2).*; `));
   }
 });
 

@@ -100,9 +100,12 @@ export function createClient(baseUrl: string, token: string, options: ClientOpti
   // fetch rejects a URL with a user name.
   const form = /^https?:\/\/(?!.*\/api\/v3\/providers)[^/?#@\s]+(\/[^?#\s]*)?$/;
   const isUrl = typeof baseUrl === "string" && form.test(baseUrl) && URL.canParse(baseUrl);
-  check(isUrl, "the base URL is not a string of the form http://HOST:PORT or https://HOST");
-  const isToken = typeof token === "string" && /^[\x21-\x7e]+$/.test(token);
-  check(isToken, "the access token is not a string of visible ASCII characters; await a promise, and remove the line break that ends a file");
+  check(isUrl, "the base URL is not a string of the form http://HOST:PORT or https://HOST; call createClient(baseUrl, token, options)");
+  const isPlaceholder = /^(undefined|null|None|nil|TOKEN)?$|[$<>%`]|^\{\{/.test(token ?? "");
+  check(!isPlaceholder, "the access token is empty, a placeholder or a variable that was not expanded; set the variable or file that it comes from");
+  check(typeof token === "string", "the access token is not a string; await a promise; call createClient(baseUrl, token, options)");
+  check(!/[/\\]|^[~@]|[.-](txt|token)$/.test(token), "the access token is the path of a file; pass what the file contains");
+  check(/^[\x21-\x7e]+$/.test(token), "the access token is not visible ASCII; pass it as it was issued, without the line break of its file");
   check(tryTimeoutSeconds > 0 && tryTimeoutSeconds <= 24 * 60 * 60, "the timeout of an attempt is not positive or is longer than a day");
   check(Number.isSafeInteger(retries) && retries >= 0, "the number of retries is not a whole number of at least 0");
   const url = `${baseUrl.replace(/\/*(?:\/api\/v3)?\/*$/, "")}/api/v3`;
@@ -121,7 +124,7 @@ async function create<Provider extends OAuth2Provider | WorkspaceDirectoryProvid
 ): Promise<Created<Provider>> {
   checkOptions(options, createTypes);
   const { idempotencyKey: key = "idempotencyKey" in options ? "" : crypto.randomUUID() } = options;
-  check(/^[\x21-\x7e]{1,255}$/.test(key), "the idempotency key is not 1 to 255 visible ASCII characters");
+  check(/^[\x21-\x7e]{1,255}$/.test(key), "the idempotency key is not 1 to 255 visible ASCII characters; write one without spaces, such as import-wiki");
   checkObject("the request is", body);
   const { validateOnly = false, lenient, unchecked = false, signal: callers } = options;
   const { authorization_flow: flow, redirect_uris: uris = "" } = body as Partial<OAuth2ProviderRequest>;

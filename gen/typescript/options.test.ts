@@ -82,7 +82,7 @@ test.each<Mistake>([
   [
     "idempotencyKey",
     [undefined, "", "hunter2 ", "hunter2\n", "hunter2é", "k".repeat(256)],
-    /^the idempotency key is not 1 to 255 visible ASCII characters$/,
+    /^the idempotency key is not 1 to 255 visible ASCII characters; write one without spaces, such as import-wiki$/,
   ],
   ["idempotencyKey", [null, 1, true, ["hunter2"]], /^idempotencyKey is not of the type string$/],
   ...["validateOnly", "lenient", "unchecked"].map(
@@ -120,7 +120,7 @@ test.each<[message: string, requests: readonly unknown[]]>([
   ["client_id is undefined; pass its value, or omit it", [{ ...request, client_id: undefined }]],
   [secret("undefined"), [undefined, new Secret(undefined)].map((client_secret) => ({ ...request, client_secret }))],
   [secret("empty"), ["", new Secret("")].map((client_secret) => ({ ...request, client_secret }))],
-  [secret("the mask of a secret"), [copied, new Secret(copied)].map((client_secret) => ({ ...request, client_secret }))],
+  [secret("the mask of a secret"), [copied, new Secret(copied)].map((client_secret) => ({ ...request, client_secret })).concat([{ ...request, toJSON: () => ({ ...request, client_secret: "********" }) }] as never)],
   [`client_secret is ${foreign}`, [() => "hunter2", Promise.resolve("hunter2"), Buffer.from("hunter2"), new Secret(Buffer.from("hunter2"))].map((client_secret) => ({ ...request, client_secret }))],
   [`credentials is ${foreign}`, [Buffer.from("{}"), new Map(), Promise.resolve({})].map((credentials) => ({ ...directory, credentials }))],
   ["credentials is undefined; pass its value, or omit it", [{ ...directory, credentials: new Secret(undefined) }]],
