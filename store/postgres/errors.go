@@ -11,6 +11,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -81,14 +82,11 @@ func isUnavailableCode(code string) bool {
 	case "08", "28", "40", "53", "55", "57", "58":
 		return true
 	}
-	switch code {
-	case insufficientPrivilege, sequenceLimit, readOnly, idleInTransaction, noDatabase,
+	return slices.Contains([]string{
+		insufficientPrivilege, sequenceLimit, readOnly, idleInTransaction, noDatabase,
 		"26000", "42P05", // the prepared statements of another connection, behind a pooler
-		"XX001", "XX002": // data or index corrupted
-		return true
-	default:
-		return false
-	}
+		"XX001", "XX002", // data or index corrupted
+	}, code)
 }
 
 // hasCode reports whether an error of the server has a code.
@@ -144,12 +142,14 @@ func explainConnect(err *pgconn.ConnectError) (cause, remedy string) {
 	if address, _, ok := strings.Cut(attempt.Error(), " ("); ok {
 		cause = address + ": " + cause
 	}
-	switch noPassword := hasCode(attempt, invalidPassword) && err.Config.Password == ""; {
-	case noPassword && err.Config.AfterNetConnect != nil:
+	switch file, hasNone := err.Config.AfterNetConnect, hasCode(attempt, invalidPassword) && err.Config.Password == ""; {
+	case hasNone && file != nil:
 		return cause + ": no line of PGPASSFILE matches HOST:PORT:DATABASE:USER", "add one, or correct the URL"
-	case noPassword:
+	case hasNone:
 		return cause + ": no password was given", "set PGPASSWORD or PGPASSFILE, and write the user into the URL as " +
 			"postgres://USER@HOST/DATABASE"
+	case hasCode(attempt, invalidPassword) && file == nil && err.Config.Password != os.Getenv("PGPASSWORD"):
+		return cause, "correct the user or the password in the URL"
 	case hasCode(attempt, noDatabase) && err.Config.Database == "":
 		return cause, "append /DATABASE to the URL, which names none"
 	}

@@ -85,9 +85,9 @@ func TestMistakes(t *testing.T) {
 	expect("another name", server+name+"?sslmode=verify-full&sslrootcert="+cluster.Path("data/server.crt"),
 		noConnection+"SERVER: x509: cannot validate certificate for 127.0.0.1 because it doesn't contain any IP SANs; set sslrootcert in the URL to the server's CA certificate, and use a host name that the server's certificate contains")
 	expect("wrong password", as("anyone", "canary-2", name),
-		noConnection+"SERVER: FATAL: password authentication failed for the user in the URL (SQLSTATE 28P01); correct the user, as in postgres://USER@HOST, or the password in PGPASSWORD or PGPASSFILE")
+		noConnection+"SERVER: FATAL: password authentication failed for the user in the URL (SQLSTATE 28P01); correct the user or the password in the URL")
 	expect("wrong password, with TLS and without", "postgres://anyone:canary@"+plain.Address()+"/postgres",
-		noConnection+"SERVER: FATAL: password authentication failed for the user in the URL (SQLSTATE 28P01); correct the user, as in postgres://USER@HOST, or the password in PGPASSWORD or PGPASSFILE")
+		noConnection+"SERVER: FATAL: password authentication failed for the user in the URL (SQLSTATE 28P01); correct the user or the password in the URL")
 	expect("no password", "postgres://anyone@"+cluster.Address()+"/"+name+"?sslmode=disable",
 		noConnection+"SERVER: FATAL: password authentication failed for the user in the URL (SQLSTATE 28P01): no password was given; set PGPASSWORD or PGPASSFILE, and write the user into the URL as postgres://USER@HOST/DATABASE")
 	expect("no database", as("anyone", "canary", ""),
