@@ -1,7 +1,9 @@
--- Views without secrets and addresses, and a role that reads them. A superuser runs this in the database of providerd:
--- psql "$ADMIN_DATABASE" --file platform.sql
+-- Views without secrets and addresses, and a role that reads them. A superuser runs this in the database of providerd,
+-- after the first "providerd serve", which creates the tables: psql "$ADMIN_DATABASE" --file platform.sql
+\set ON_ERROR_STOP on
+BEGIN;
 
-CREATE VIEW platform_providers AS
+CREATE OR REPLACE VIEW platform_providers AS
     SELECT pk, kind, name, created_at, created_by, client_id, client_type, authorization_flow, authentication_flow,
         property_mappings, redirect_uris, signing_key, sub_mode, issuer_mode, jwks_sources, include_claims_in_id_token,
         access_code_validity, access_token_validity, refresh_token_validity, property_mappings_group,
@@ -10,7 +12,7 @@ CREATE VIEW platform_providers AS
     FROM providers;
 
 -- The seconds of a duration, such as 5400 for hours=1;minutes=30.
-CREATE FUNCTION platform_seconds(duration text) RETURNS numeric IMMUTABLE LANGUAGE sql AS $$
+CREATE OR REPLACE FUNCTION platform_seconds(duration text) RETURNS numeric IMMUTABLE LANGUAGE sql AS $$
     SELECT sum(part[2]::numeric * seconds)
     FROM regexp_matches(duration, '([a-z]+)=([0-9.]+)', 'g') AS part
     JOIN (VALUES ('weeks', 604800), ('days', 86400), ('hours', 3600), ('minutes', 60), ('seconds', 1),
@@ -18,7 +20,7 @@ CREATE FUNCTION platform_seconds(duration text) RETURNS numeric IMMUTABLE LANGUA
 $$;
 
 -- Values that consist of parts, and the applications that providers are linked to.
-CREATE VIEW platform_settings AS
+CREATE OR REPLACE VIEW platform_settings AS
     SELECT providers.pk,
         array_remove(regexp_split_to_array(redirect_uris, '\r?\n'), '') AS redirect_uris,
         ARRAY(SELECT jsonb_array_elements_text(property_mappings)::uuid) AS property_mappings,
@@ -34,8 +36,9 @@ CREATE VIEW platform_settings AS
     LEFT JOIN backchannels ON backchannels.provider_pk = providers.pk
     LEFT JOIN applications AS backchannel ON backchannel.id = backchannels.application_id;
 
-CREATE VIEW platform_events AS
+CREATE OR REPLACE VIEW platform_events AS
     SELECT id, at, event, subject, kind, name, fields, caller, request_id, os_user FROM events;
 
-CREATE ROLE platform LOGIN PASSWORD 'PASSWORD';
+SELECT 'CREATE ROLE platform LOGIN' WHERE to_regrole('platform') IS NULL \gexec
 GRANT SELECT ON platform_providers, platform_settings, platform_events TO platform;
+COMMIT;

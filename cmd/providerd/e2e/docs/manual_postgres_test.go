@@ -70,12 +70,16 @@ func TestManualRecords(t *testing.T) {
 	cluster, dir := postgrestest.NewCluster(t), t.TempDir()
 	createShown(t, dir)
 	database := cluster.CreateDatabase(t)
-	providerdtest.RunShell(t, dir, "export PROVIDERD_TO='"+database+"'\n"+
-		"providerd copy --from sqlite:data/providerd.db --keyset data/keyset.json")
 	examples := providerdtest.Examples(t, recordsPage, 3)
 	copyFromManual(t, dir, "platform.sql")
 	asSuperuser := "export ADMIN_DATABASE='" + database + "'\n"
-	providerdtest.RunShell(t, dir, asSuperuser+examples[0].Commands)
+	early, err := providerdtest.ShellCommand(t, dir, asSuperuser+examples[0].Commands).CombinedOutput()
+	if err == nil || strings.Count(string(early), "ERROR") != 1 {
+		t.Errorf("without tables: %v, %s", err, early)
+	}
+	providerdtest.RunShell(t, dir, "export PROVIDERD_TO='"+database+"'\n"+
+		"providerd copy --from sqlite:data/providerd.db --keyset data/keyset.json")
+	providerdtest.RunShell(t, dir, asSuperuser+strings.Repeat(examples[0].Commands, 2))
 	providerdtest.RunShell(t, dir, asSuperuser+examples[2].Commands)
 	asPlatform := "export PLATFORM_DATABASE='" + asRole(t, cluster, database, "platform") + "'\n"
 	examples[1].CheckOutput(t, providerdtest.RunShell(t, dir, asPlatform+examples[1].Commands))
