@@ -119,7 +119,7 @@ consumers: build .ci/node_modules ## Use the binary through the clients of 15 ge
 	node .ci/consumers/run.mjs $(TOOLS)
 
 neighbors: ## Run what stands beside the server, or NAME, such as Litestream, and write the table of the manual.
-	.ci/install caddy java neighbors node postgres python systemd
+	.ci/install caddy java neighbors node postgres postgres18 python systemd
 	go test -count=1 -v -timeout 60m -tags slow,proof -run 'TestNeighbors/(?i)$(NAME)' $(E2E)/neighbors | { grep -v '^=== ' || true; }
 
 findings: ## Run the findings about other software, one after the other; each prints a line.

@@ -56,6 +56,8 @@ func TestNeighbors(t *testing.T) {
 		{"ncruces/go-sqlite3", "v0.37.0", read(buildReaders, `./readers sqlite3 "$1"`)},
 		{"tar", "$ tar --version", copyStopped(`mkdir "$2"; tar -C "$1" -cf - . | tar -C "$2" -xpf -`)},
 		{"rsync", "$ rsync --version", copyStopped(`rsync --archive "$1/" "$2"`)},
+		{"PostgreSQL 15", "$ pg_config --version", connect("")},
+		{"PostgreSQL 18", "$ $ROOT/" + postgres18 + "/postgres --version", connect(providerdtest.Path(t, postgres18))},
 		{"PgBouncer, `pool_mode = transaction`", "$ /usr/sbin/pgbouncer --version", pool("transaction")},
 		{"PgBouncer, `pool_mode = session`", "$ /usr/sbin/pgbouncer --version", pool("session")},
 		{"OpenTelemetry Collector", "v0.165.0", collect},

