@@ -176,8 +176,9 @@ func (r Row) openWith(path string) (*seal.Keys, *seal.MasterKeys, error) {
 // It creates the file, unless the database is shared: replicas on several hosts would each create their own. If
 // several programs do so, one wins.
 func Create(ctx context.Context, db database.Database, path string) error {
-	if _, err := Find(db.Reader().WithContext(ctx)); !errors.Is(err, database.ErrOlder) {
-		return nil
+	_, err := Find(db.Reader().WithContext(ctx))
+	if !errors.Is(err, database.ErrOlder) {
+		return err
 	}
 	read := seal.ReadOrCreateMasterKeys
 	if db.IsShared() {

@@ -84,7 +84,8 @@ const selectSafeguards = `SELECT current_setting('synchronous_standby_names') AS
 	(SELECT least(current_setting('max_connections')::integer -
 			CASE WHEN rolsuper THEN 0 ELSE current_setting('superuser_reserved_connections')::integer +
 			coalesce(current_setting('reserved_connections', true)::integer, 0) END,
-		nullif(rolconnlimit, -1), nullif(datconnlimit, -1))
+		CASE WHEN NOT rolsuper THEN nullif(rolconnlimit, -1) END,
+		CASE WHEN NOT rolsuper THEN nullif(datconnlimit, -1) END)
 		FROM pg_roles, pg_database WHERE rolname = current_user AND datname = current_database())
 		AS max_connections,
 	coalesce((SELECT datname FROM pg_database

@@ -5,7 +5,6 @@ package commands_test
 import (
 	"net/url"
 	"slices"
-	"strings"
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
@@ -18,11 +17,12 @@ import (
 func TestDoctorOverPostgreSQL(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
-	address := cluster.CreateDatabase(t)
-	parsed, err := url.Parse(address)
-	processtest.Must(t, err)
-	name := strings.TrimPrefix(parsed.Path, "/")
-	dir := t.TempDir()
+	location := processtest.Try(url.Parse(cluster.CreateDatabase(t))).Must(t)
+	name := location.Path[1:]
+	// Limits do not apply to superusers.
+	cluster.Exec(t, name, "CREATE ROLE providerd LOGIN PASSWORD 'example'", "ALTER DATABASE "+name+" OWNER TO providerd")
+	location.User = url.UserPassword("providerd", "example")
+	dir, address := t.TempDir(), location.String()
 	examined := setUp{dir: dir, environment: []string{"PROVIDERD_DATABASE=" + address, "PROVIDERD_KEYSET=k.json"}}
 	standby := warns("standbys", "synchronous_standby_names is empty: .*; run a synchronous standby and list it there")
 	archive := warns("archive", "archive_mode is off: .*; set it to on, with an archive_command such as pgBackRest's")
@@ -42,10 +42,10 @@ func TestDoctorOverPostgreSQL(t *testing.T) {
 	expectOnly(t, examined, standby, archive, noToken, allowed)
 	cluster.Exec(t, name, "ALTER DATABASE "+name+" CONNECTION LIMIT 20")
 	expectOnly(t, examined, standby, archive, noToken, warns("connections", "a replica may open up to 24 connections, but PostgreSQL allows 20: .*; raise max_connections or the role's limit, or connect through PgBouncer"))
+	server.Stop(t)
 	cluster.Exec(t, name, "ALTER DATABASE "+name+" CONNECTION LIMIT 1")
 	expectOnly(t, examined, standby, archive, noToken, fails("connections", `.* PostgreSQL allows 1: "serve" needs at least 2 to start; raise max_connections .*`))
 	cluster.Exec(t, name, "ALTER DATABASE "+name+" CONNECTION LIMIT -1")
-	server.Stop(t)
 	for setting, says := range map[string]string{
 		"fsync":                         `storage is unavailable: unsafe server: setting fsync is "off", which could lose acknowledged creates or their events; set it to on`,
 		"full_page_writes":              `storage is unavailable: unsafe server: setting full_page_writes is "off", which could lose acknowledged creates or their events; set it to on`,
