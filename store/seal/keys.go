@@ -161,7 +161,7 @@ func (w Wrapped) Open(master *MasterKeys, databaseID []byte) (*Keys, error) {
 	id, ok := w.MasterID()
 	if ok && !slices.Contains(master.IDs(), id) {
 		return nil, fmt.Errorf("%w: it lacks master key %d, which encrypts the data keys of the database; "+
-			"restore a keyset with this key, or pass it with --keyset", ErrKeysetUnusable, id)
+			"copy the keyset file of another replica or of a backup, or pass it with --keyset", ErrKeysetUnusable, id)
 	}
 	read := func(wrapped []byte) (*keyset.Handle, error) {
 		return keyset.ReadWithAssociatedData(keyset.NewBinaryReader(bytes.NewReader(wrapped)), master.aead, databaseID)

@@ -91,11 +91,11 @@ func damagedSetUps() map[string]damagedSetUp {
 		"rubbish for keyset": {write("data/keyset.json", "{}"), fails("keyset", "keyset cannot be used: data/keyset.json is not a Tink keyset of AEAD keys; restore the right one")},
 		"keyset of another database": {
 			shell("rm data/keyset.json; providerd key create --keyset data/keyset.json"),
-			fails("keyset", `data/keyset\.json: keyset cannot be used: it lacks master key [0-9]+, which encrypts the data keys of the database; restore a keyset with this key, or pass it with --keyset`),
+			fails("keyset", `data/keyset\.json: keyset cannot be used: it lacks master key [0-9]+, which encrypts the data keys of the database; copy the keyset file of another replica or of a backup, or pass it with --keyset`),
 		},
 		"older keyset": {
 			shell("providerd key create --keyset new --add data/keyset.json; providerd key rewrap --keyset new"),
-			fails("keyset", `data/keyset\.json: keyset cannot be used: it lacks master key [0-9]+, which encrypts the data keys of the database; restore a keyset with this key, or pass it with --keyset`),
+			fails("keyset", `data/keyset\.json: keyset cannot be used: it lacks master key [0-9]+, which encrypts the data keys of the database; copy the keyset file of another replica or of a backup, or pass it with --keyset`),
 		},
 		"data keys of another database": {
 			statement("UPDATE keyset SET database_id = x'00'"),
