@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/server/contract"
@@ -107,16 +108,12 @@ func (p *plan) checkCaller(ctx context.Context) error {
 	if err != nil || len(records) > 0 {
 		return err
 	}
-	for token, err := range p.database.Tokens.List(ctx) {
-		if err != nil && !errors.Is(err, store.ErrDamaged) {
-			return err
-		}
-		if err == nil && token.Name == string(*p.As) {
-			return nil
-		}
+	names, err := console.TokenNames(ctx, p.database)
+	if err != nil || slices.Contains(names, string(*p.As)) {
+		return err
 	}
-	return fmt.Errorf("--as: no token is named %q, and no record was created by such a token; "+
-		"see \"providerd token list\"", *p.As)
+	return fmt.Errorf("--as: no token is named %q, and no record was created by such a token; tokens are named %s",
+		*p.As, console.Truncate(strings.Join(names, ", "), maxReasonBytes))
 }
 
 func (p *plan) ask() error {

@@ -144,21 +144,21 @@ func checkUTF8(arguments []string) error {
 }
 
 // cli has the commands. The output of those with the tag "report" only reports on a result: what they change, or what
-// their exit status says. apply decides for itself.
+// their exit status says. apply decides for itself. The tag "synonyms" has what other programs call a command.
 type cli struct {
-	Serve       serve.Command        `cmd:"" group:"Serve" help:"Serve the API until a signal arrives."`
-	Migrate     data.Migrate         `cmd:"" group:"Serve" help:"Migrate the database to the schema version of this program."`
+	Serve       serve.Command        `cmd:"" synonyms:"start run up daemon" group:"Serve" help:"Serve the API until a signal arrives."`
+	Migrate     data.Migrate         `cmd:"" synonyms:"upgrade" group:"Serve" help:"Migrate the database to the schema version of this program."`
 	Provider    provider.Commands    `cmd:"" group:"Providers" help:"Create, list, show, update, delete and export providers."`
-	Apply       apply.Command        `cmd:"" group:"Providers" help:"Create and change providers to match YAML files."`
+	Apply       apply.Command        `cmd:"" synonyms:"import sync" group:"Providers" help:"Create and change providers to match YAML files."`
 	Application application.Commands `cmd:"" group:"Providers" help:"Manage applications and their links to providers."`
 	Token       token.Commands       `cmd:"" group:"Access" help:"Create, list, renew and revoke access tokens."`
 	Audit       audit.Commands       `cmd:"" group:"Access" help:"Show, follow and verify the audit trail of providers, tokens and keys."`
 	Key         key.Commands         `cmd:"" group:"Keys" help:"Manage the keys that encrypt secrets at rest."`
-	Backup      data.Backup          `cmd:"" report:"" group:"Data" help:"Back up a SQLite database, and verify the backup."`
+	Backup      data.Backup          `cmd:"" synonyms:"dump" report:"" group:"Data" help:"Back up a SQLite database, and verify the backup."`
 	Restore     data.Restore         `cmd:"" group:"Data" help:"Restore a SQLite database from a backup."`
 	Copy        data.Copy            `cmd:"" report:"" group:"Data" help:"Copy a database, for example from SQLite to PostgreSQL."`
-	Doctor      diagnose.Doctor      `cmd:"" report:"" group:"Diagnose" help:"Check configuration, files, database and disk."`
-	Health      diagnose.Health      `cmd:"" report:"" group:"Diagnose" help:"Check whether the server on this host is ready."`
+	Doctor      diagnose.Doctor      `cmd:"" synonyms:"check diagnose" report:"" group:"Diagnose" help:"Check configuration, files, database and disk."`
+	Health      diagnose.Health      `cmd:"" synonyms:"status ping" report:"" group:"Diagnose" help:"Check whether the server on this host is ready."`
 	Version     diagnose.Version     `cmd:"" group:"Diagnose" help:"Print the versions of the program and its parts."`
 	Help        helpCommand          `cmd:"" group:"Help" help:"Show the help of a command."`
 	Man         manCommand           `cmd:"" hidden:"" help:"Print the manual page."`

@@ -7,6 +7,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -44,8 +45,16 @@ func describeUsageError(err error) string {
 		{`: (expected .* ("EOL" \(<EOL>\)|\(long flag\); perhaps try .*)|missing value, expecting .*)$`, " needs a value"},
 		{`: expected .* but got "-\d.*" \(short flag\).*$`, " must not be negative"},
 		{`: expected .* \(short flag\); perhaps try (--[\w-]+)=.*$`, ": write a value that begins with a hyphen as $1=VALUE"},
+		{`^--dry-run: bool value .* but got "server"$`, "--dry-run takes no value; write --dry-run --server URL"},
+		{`^(--[\w-]+): bool value .*$`, "$1 takes no value; write $1 alone, or omit it"},
+		{
+			`^(<pk>|--pk|--provider|--backchannel): .* is not a whole number.*$`,
+			`$0; "providerd provider list --name NAME" shows the pk of a provider`,
+		},
+		{`^<id>: .* is not a whole number.*$`, `$0; "providerd token list" shows the id of each token`},
 		{`expected duration but got (".*"): time: .*$`, "$1 is not a duration such as 5s"},
 		{`expected a valid 64 bit int but got (".*")$`, "$1 is not a whole number"},
+		{`^unknown flag -=.*$`, "a flag of one letter that takes no value has one; write the flag alone, or omit it"},
 		{`^(unknown flag -[^-]), did you mean .*$|, did you mean "--yes"\?$`, "$1"},
 		{`, did you mean`, "; did you mean"},
 		{`(^--allow .* but got "[^"]*[ ;|][^"]*")$`, "$1; separate operations with commas, without spaces"},
@@ -90,7 +99,11 @@ func withRemedy(usage *kong.Context, problem string) string {
 	}
 	if argument, ok := strings.CutPrefix(problem, "unexpected argument "); ok {
 		argument, _, _ = strings.Cut(argument, "; did you mean")
-		return "unexpected argument " + argument + meantCommand(command, argument)
+		before := usage.Args[:max(slices.Index(usage.Args, argument), 0)]
+		return "unexpected argument " + argument + meantCommand(command, argument, before)
+	}
+	if regexp.MustCompile(`^<\w+>: .* is not a whole number`).MatchString(problem) {
+		return problem + "; the usage is: " + usageOf(command)
 	}
 	unknown := regexp.MustCompile(`^unknown flag --?([^ ;=]+)`).FindStringSubmatch(problem)
 	if unknown == nil {
@@ -103,22 +116,40 @@ func withRemedy(usage *kong.Context, problem string) string {
 	return unknown[0] + cmp.Or(meant, flagElsewhere(usage.Model.Node, command, unknown[1]))
 }
 
-// meantCommand returns what to write instead of an unexpected argument. The parser would suggest copy for nope.
-func meantCommand(command *kong.Node, argument string) string {
+// commandsCalled returns the commands in a group that have a name, here or in other programs; "" if there are none.
+func commandsCalled(name string, group *kong.Node) string {
+	var found []string
+	for _, leaf := range group.Leaves(true) {
+		names := slices.Concat(leaf.Aliases, strings.Fields(leaf.Tag.Get("synonyms")), []string{leaf.Name})
+		if leaf != group && slices.Contains(names, name) {
+			found = append(found, strconv.Quote(strings.TrimPrefix(pathOf(leaf), "providerd ")))
+		}
+	}
+	return strings.Join(found, " or ")
+}
+
+// meantCommand returns what to write instead of an unexpected argument, which follows others. The parser would suggest
+// copy for nope.
+func meantCommand(command *kong.Node, argument string, before []string) string {
 	var names []string
 	for _, child := range command.Children {
 		if !child.Hidden {
 			names = append(names, child.Name)
 		}
 	}
-	similar := contract.MostSimilar(argument, names)
+	split := regexp.MustCompile(`--(name|as|by|created-by)[=\n][^\n]+$`).FindStringSubmatch(strings.Join(before, "\n"))
+	similar, called := contract.MostSimilar(argument, names), commandsCalled(argument, command)
 	switch {
 	case command.Name == "provider" && strings.HasSuffix(argument, "link"):
 		return fmt.Sprintf(`; use "providerd application %s"`, argument)
+	case called != "":
+		return "; did you mean " + called + "?"
 	case similar != "":
 		return fmt.Sprintf("; did you mean %q?", similar)
 	case len(names) > 0:
 		return "; the commands are " + strings.Join(names, ", ")
+	case split != nil && new(console.ProviderKind).UnmarshalText([]byte(argument)) != nil:
+		return fmt.Sprintf("; quote a value with spaces, as in --%s='A B'", split[1])
 	case command.Name == "apply":
 		return "; pass files with --file"
 	default:

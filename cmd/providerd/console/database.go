@@ -116,6 +116,8 @@ func (u *DatabaseURL) UnmarshalText(text []byte) (err error) {
 	switch u.Path = path; {
 	case strings.TrimPrefix(u.Text, sqlite.Scheme) == ":memory:":
 		return errors.New("sqlite::memory: would be lost when the program ends; use the path of a file")
+	case err != nil && regexp.MustCompile(`(?i)^jdbc:|^\w+\+\w+:`).MatchString(u.Text):
+		return errors.New("must not have jdbc: or +DRIVER; write postgres://USER@HOST/DATABASE or sqlite:PATH")
 	case err != nil:
 		return fmt.Errorf("%w or postgres://USER@HOST/DATABASE", err)
 	case strings.HasPrefix(path, "file:"), strings.Contains(path, "://"), strings.HasPrefix(path, "//"):

@@ -1,10 +1,12 @@
 package console
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	"example.com/providerd/store"
@@ -85,6 +87,19 @@ func (l List[T]) addTo(table *table, element T) {
 	for _, cells := range l.Rows(element) {
 		table.ColoredRow(color, cells...)
 	}
+}
+
+// TokenNames returns the names of the tokens that are not damaged.
+func TokenNames(ctx context.Context, database *store.Store) (names []string, err error) {
+	for token, err := range database.Tokens.List(ctx) {
+		if err != nil && !errors.Is(err, store.ErrDamaged) {
+			return nil, err
+		}
+		if err == nil && !slices.Contains(names, token.Name) {
+			names = append(names, token.Name)
+		}
+	}
+	return names, nil
 }
 
 // SkippedError returns the error of a command that omitted damaged records, or nil if there are none.

@@ -96,7 +96,7 @@ func (s *Duration) UnmarshalText(text []byte) error {
 		duration, err = time.ParseDuration(string(text))
 	}
 	if err != nil || duration < 0 || duration > math.MaxUint16*Day {
-		return fmt.Errorf("%q is not a duration such as 90d or 12h, at most %dd", text, math.MaxUint16)
+		return fmt.Errorf("%q is not a duration such as 12h, 90d or 365d (a year), at most %dd", text, math.MaxUint16)
 	}
 	*s = Duration(duration)
 	return nil
@@ -187,15 +187,7 @@ func (f FilterText) WhenNone() string {
 }
 
 // ProviderPK is the pk of a provider; 0 if the flag is absent.
-type ProviderPK int64
-
-// UnmarshalText parses a pk.
-func (p *ProviderPK) UnmarshalText(text []byte) error {
-	if err := (*Positive)(p).UnmarshalText(text); err != nil {
-		return fmt.Errorf("%w; \"providerd provider list --name NAME\" shows the pk of a provider", err)
-	}
-	return nil
-}
+type ProviderPK = Positive
 
 // Positive is a whole number of at least 1; 0 if the flag is absent.
 type Positive int64

@@ -16,11 +16,11 @@ import (
 
 // Commands has the commands of "providerd application".
 type Commands struct {
-	Create createCommand `cmd:"" report:"" help:"Create an application and link providers to it."`
+	Create createCommand `cmd:"" synonyms:"add new" report:"" help:"Create an application and link providers to it."`
 	List   listCommand   `cmd:"" aliases:"ls" help:"List all applications with their providers."`
 	Link   linkCommand   `cmd:"" report:"" usage:"<slug> [--provider=PK] [--backchannel=PK ...] [flags]" help:"Link more providers to an application."`
 	Unlink unlinkCommand `cmd:"" report:"" usage:"<slug> [--provider=PK] [--backchannel=PK ...] [flags]" help:"Remove links to providers from an application."`
-	Delete deleteCommand `cmd:"" aliases:"rm" help:"Delete applications, but not their providers."`
+	Delete deleteCommand `cmd:"" aliases:"rm" synonyms:"remove del destroy" help:"Delete applications, but not their providers."`
 }
 
 const listOfApplications = `"providerd application list"`

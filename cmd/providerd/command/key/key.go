@@ -18,9 +18,9 @@ import (
 
 // Commands has the commands of "providerd key".
 type Commands struct {
-	Create createCommand `cmd:"" usage:"--keyset=PATH [--add=FILE | --drop=FILE] [flags]" help:"Create the keyset file of a PostgreSQL database, or a modified copy of a keyset file."`
-	List   listCommand   `cmd:"" help:"List the data keys of the database and the master keys of the keyset file."`
-	Rotate rotateCommand `cmd:"" help:"Add a data key, which encrypts new secrets."`
+	Create createCommand `cmd:"" synonyms:"add new" usage:"--keyset=PATH [--add=FILE | --drop=FILE] [flags]" help:"Create the keyset file of a PostgreSQL database, or a modified copy of a keyset file."`
+	List   listCommand   `cmd:"" aliases:"ls" help:"List the data keys of the database and the master keys of the keyset file."`
+	Rotate rotateCommand `cmd:"" synonyms:"add new" help:"Add a data key, which encrypts new secrets."`
 	Reseal resealCommand `cmd:"" help:"Re-encrypt older secrets with the newest data key, and remove keys that no secret needs."`
 	Rewrap rewrapCommand `cmd:"" help:"Encrypt the data keys with the primary master key of the keyset file."`
 }

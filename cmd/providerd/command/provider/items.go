@@ -85,6 +85,8 @@ func parseItem(number int, text string) (name, value string, isJSON bool, err er
 	case ok && regexp.MustCompile(`^[a-z_]+(\+|-|\[\d*\])$`).MatchString(name):
 		err = fmt.Errorf("item %d changes a part of a field; write the whole value, and a list as "+
 			`redirect_uris:='["https://a.example.com/", "https://b.example.com/"]'`, number)
+	case !ok && number > 1:
+		err = fmt.Errorf("item %d is not a field; quote a value with spaces, as in name='My Wiki'", number)
 	case !ok || !regexp.MustCompile(`^[A-Za-z_-]+$`).MatchString(name):
 		err = fmt.Errorf("item %d is not a field; write NAME=TEXT, NAME:=JSON, NAME=@FILE or NAME:=@FILE", number)
 	case name == "kind":
@@ -190,9 +192,10 @@ func (i items) refused(violations []contract.Violation, replaced map[string]json
 	return errors.New(details.String() + "nothing was stored")
 }
 
+const public = string(model.ClientTypeEnumPublic)
+
 // omitSecret makes a request generate a secret, as for a public client that becomes confidential.
 func omitSecret(kind apply.Kind, members map[string]json.RawMessage, stored records.Record) (records.Record, error) {
-	const public = string(model.ClientTypeEnumPublic)
 	if kind.Name != string(records.KindOAuth2) || console.Unquote(members["client_type"]) == public {
 		return nil, errors.New(generateSecret + " requires a confidential OAuth2 provider; nothing was stored")
 	}

@@ -24,11 +24,11 @@ import (
 // Commands has the commands of "providerd provider".
 type Commands struct {
 	List   listCommand   `cmd:"" aliases:"ls" help:"List providers, ordered by pk."`
-	Show   showCommand   `cmd:"" usage:"(<pk> | --client-id=ID) [flags]" help:"Show one provider with all its fields."`
+	Show   showCommand   `cmd:"" synonyms:"get describe view" usage:"(<pk> | --client-id=ID) [flags]" help:"Show one provider with all its fields."`
 	Export exportCommand `cmd:"" help:"Write providers to a file for \"providerd apply\"."`
-	Create createCommand `cmd:"" report:"" help:"Create a provider."`
-	Update updateCommand `cmd:"" report:"" help:"Change fields of a provider."`
-	Delete deleteCommand `cmd:"" aliases:"rm" help:"Delete providers."`
+	Create createCommand `cmd:"" synonyms:"add new" report:"" help:"Create a provider."`
+	Update updateCommand `cmd:"" synonyms:"edit set patch" report:"" help:"Change fields of a provider."`
+	Delete deleteCommand `cmd:"" aliases:"rm" synonyms:"remove del destroy" help:"Delete providers."`
 }
 
 type listCommand struct {

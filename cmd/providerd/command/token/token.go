@@ -21,10 +21,10 @@ import (
 
 // Commands has the commands of "providerd token".
 type Commands struct {
-	Create createCommand `cmd:"" help:"Create a token and print it. It cannot be printed again."`
+	Create createCommand `cmd:"" synonyms:"add new" help:"Create a token and print it. It cannot be printed again."`
 	List   listCommand   `cmd:"" aliases:"ls" help:"List all tokens with their prefixes."`
-	Renew  renewCommand  `cmd:"" help:"Replace a token with a new one, and print the new one."`
-	Revoke revokeCommand `cmd:"" aliases:"rm" usage:"(<id> | --name=NAME) [flags]" help:"Revoke tokens."`
+	Renew  renewCommand  `cmd:"" synonyms:"rotate refresh" help:"Replace a token with a new one, and print the new one."`
+	Revoke revokeCommand `cmd:"" aliases:"rm" synonyms:"remove delete del" usage:"(<id> | --name=NAME) [flags]" help:"Revoke tokens."`
 }
 
 type tokenFlags struct {
@@ -113,7 +113,7 @@ func revokeUnprinted(ctx context.Context, database *store.Store, id int64, cause
 
 type renewCommand struct {
 	console.DatabaseFlags
-	ID      tokenID          `arg:"" help:"id of the token, from \"providerd token list\"."`
+	ID      console.Positive `arg:"" help:"id of the token, from \"providerd token list\"."`
 	Overlap console.Duration `default:"24h" placeholder:"TIME" help:"How long the old token stays valid, at most until it expires; 0s revokes it immediately (default ${default})."`
 	tokenFlags
 }
@@ -150,21 +150,10 @@ func (c *renewCommand) Run(ctx context.Context, out *console.Output, messages *c
 
 const listOfTokens = `"providerd token list"`
 
-// tokenID is the id of a token; 0 if the argument is absent.
-type tokenID int64
-
-// UnmarshalText parses an id.
-func (t *tokenID) UnmarshalText(text []byte) error {
-	if err := (*console.Positive)(t).UnmarshalText(text); err != nil {
-		return fmt.Errorf("%w; pass one id; %s shows that of each token", err, listOfTokens)
-	}
-	return nil
-}
-
 type revokeCommand struct {
 	console.DatabaseFlags
-	ID   tokenID       `arg:"" optional:"" help:"id of the token, from \"providerd token list\"."`
-	Name console.Label `placeholder:"NAME" help:"Revoke all tokens of this caller instead."`
+	ID   console.Positive `arg:"" optional:"" help:"id of the token, from \"providerd token list\"."`
+	Name console.Label    `placeholder:"NAME" help:"Revoke all tokens of this caller instead."`
 }
 
 // Validate requires either an id or a name.
@@ -181,7 +170,12 @@ func (c *revokeCommand) Run(ctx context.Context, messages *console.Messages) err
 		if c.Name != "" {
 			revoked, err := database.Tokens.RevokeAll(ctx, string(c.Name))
 			if err == nil && revoked == 0 {
-				err = fmt.Errorf("no active token is named %s; see %s", c.Name, listOfTokens)
+				const maxBytes = 100
+				var names []string
+				if names, err = console.TokenNames(ctx, database); err == nil {
+					others := console.Truncate(strings.Join(names, ", "), maxBytes)
+					err = fmt.Errorf("no active token is named %s; tokens are named %s", c.Name, others)
+				}
 			}
 			if err != nil {
 				return err
