@@ -53,6 +53,11 @@ func findViolations(ctx context.Context, document *contract.Document, entry mani
 		return entry.IsBroken(violation.Pointer) || isMasked && violation.Pointer == secret
 	})
 	for i := range violations {
+		if violations[i].Code == "null" {
+			violations[i].Detail += " Write a value, or omit the field; if another program fills in the file, set the " +
+				"variable that it uses."
+			continue
+		}
 		violations[i].Detail += remedyInYAML(entry, violations[i].Pointer)
 	}
 	if isMasked {

@@ -83,9 +83,9 @@ func find(name string, isRecursive bool) (paths []string, unread string, err err
 	return nil, "", fmt.Errorf("directory %s contains no .yaml, .yml or .json files; it %s", path, other)
 }
 
-// walk returns the .yaml, .yml and .json files in a directory and, if isRecursive, below it. It skips hidden files and
-// directories, such as those in which Kubernetes keeps the files of a ConfigMap, and symbolic links to directories. It
-// also returns one of the other subdirectories and YAML files that it skips, including copies and templates.
+// walk returns the .yaml, .yml and .json files in a directory and, if isRecursive, below it. It skips JSON Schemas,
+// hidden files and directories, such as those in which Kubernetes keeps a ConfigMap, and symbolic links to directories.
+// It also returns one of the other subdirectories and YAML files that it skips, including copies and templates.
 func walk(root string, isRecursive bool) (paths []string, unread string, err error) {
 	// With a separator at its end, the root may be a symbolic link.
 	root += string(filepath.Separator)
@@ -99,7 +99,7 @@ func walk(root string, isRecursive bool) (paths []string, unread string, err err
 		switch {
 		case entry.IsDir() && isRecursive && !isHidden:
 			return nil
-		case !isDir && isRead(entry.Name()):
+		case !isDir && isRead(strings.TrimSuffix(entry.Name(), ".schema.json")):
 			paths = append(paths, path)
 		case isDir && !isHidden, !isDir && isYAML(entry.Name()):
 			unread = path

@@ -40,6 +40,11 @@ func (e *entryReader) read(node *yaml.Node) {
 	if name, ok := fields["name"].(string); ok && e.ID == "" {
 		e.ID = name
 	}
+	// Most are of variables that another program replaced. An exported record without a secret has the tag.
+	isEmpty := fields[clientSecret] == "" && fields["client_type"] != "public"
+	if node := members[clientSecret]; isEmpty && !isTagged(resolve(node)) {
+		e.report(node, "`client_secret` is empty; write it, omit it to generate one, or write !!str before it to store none")
+	}
 	if excess := e.used.excess(); excess != "" {
 		e.report(node, excess)
 		return

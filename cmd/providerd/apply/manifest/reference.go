@@ -31,11 +31,17 @@ var (
 		`(op|vault|ref\+[a-z]+)://.*|vault:.*|ENC\[.*\])\s*$`)
 )
 
+const templateRemedy = "is a template that was not rendered; render the file first, or write ${NAME} for a variable " +
+	"or ${file:PATH} for a file"
+
 func isReference(text string) bool { return reference.MatchString(text) }
 
 // expand replaces the references in a text, which may look like one of another system if it has the tag of a string.
 func (e *entryReader) expand(text string, isTagged bool) (string, error) {
 	if foreign.MatchString(text) && !isTagged {
+		if strings.Contains(text, "{{") {
+			return "", errors.New(templateRemedy + ", or !!str before it to store it")
+		}
 		return "", errors.New("is a reference for another system and would be stored as is; write ${NAME} for a " +
 			"variable or ${file:PATH} for a file, or !!str before it to store it")
 	}

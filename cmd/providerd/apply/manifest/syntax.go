@@ -91,6 +91,8 @@ func otherFormat(root *yaml.Node) string {
 		return "is a Kubernetes object" + sample
 	case names["entries"]:
 		return "is a blueprint" + sample
+	case names["$schema"] && names["additionalProperties"]:
+		return "is a JSON Schema; pass the files that list providers; of a directory, files named *.schema.json are not read"
 	case names["sops"]:
 		return "is encrypted; decrypt it with sops"
 	default:

@@ -32,6 +32,7 @@ const (
 	stringTag = "!!str"
 	// redirectURIs is a string of lines that an entry can have as a list.
 	redirectURIs = "redirect_uris"
+	clientSecret = "client_secret"
 )
 
 // entryReader converts the YAML of one entry to JSON. A value that cannot be converted becomes a problem and null.
@@ -136,6 +137,9 @@ func (e *entryReader) convert(node *yaml.Node) (any, error) {
 		return nil, tagError(node.ShortTag())
 	case node.Kind == yaml.ScalarNode:
 		return e.scalar(node)
+	case node.Kind == yaml.MappingNode && len(node.Content) > 0 && resolve(node.Content[0]).Kind == yaml.MappingNode:
+		// YAML reads a template without quotes as a mapping whose key is a mapping.
+		return nil, errors.New(templateRemedy)
 	case len(e.path) >= maxNesting:
 		return nil, fmt.Errorf("is nested deeper than %d levels", maxNesting)
 	case node.Kind == yaml.MappingNode:

@@ -23,7 +23,8 @@ type Writer struct {
 func NewWriter(out io.Writer) *Writer { return &Writer{out: out} }
 
 // Entry writes an entry: one JSON object with the member id. Entries of a kind must follow each other. Read returns the
-// same values, order and digits, except the string at reference. Entry returns an error of the JSON or of the output.
+// same values, order and digits, except the string at reference, which has a tag if it is empty. Entry returns an error
+// of the JSON or of the output.
 func (w *Writer) Entry(kind string, body []byte, reference jsontext.Pointer) error {
 	reader := elementReader{Decoder: jsontext.NewDecoder(bytes.NewReader(body)), reference: reference}
 	element, err := reader.read()
@@ -74,11 +75,9 @@ func (r *elementReader) read() (*yaml.Node, error) {
 	if err != nil {
 		return nil, err //nolint:wrapcheck // It is wrapped above.
 	}
-	switch byte(token.Kind()) {
-	case '{':
-		return r.readAll(yaml.MappingNode)
-	case '[':
-		return r.readAll(yaml.SequenceNode)
+	switch kind := byte(token.Kind()); kind {
+	case '{', '[':
+		return r.readAll(map[byte]yaml.Kind{'{': yaml.MappingNode, '[': yaml.SequenceNode}[kind])
 	case '"':
 		text := token.String()
 		r.hasHidden = r.hasHidden || strings.ContainsFunc(text, console.IsHidden)
@@ -89,16 +88,19 @@ func (r *elementReader) read() (*yaml.Node, error) {
 			text = strings.ReplaceAll(text, "${", "$${")
 		}
 		node := &yaml.Node{Kind: yaml.ScalarNode, Tag: stringTag, Value: text}
-		switch {
-		case foreign.MatchString(text):
-			node.Style = yaml.TaggedStyle
-		case otherType.MatchString(text):
+		if r.isUnset(text) || foreign.MatchString(text) {
+			node.Style = yaml.TaggedStyle | yaml.SingleQuotedStyle
+		} else if otherType.MatchString(text) {
 			node.Style = yaml.DoubleQuotedStyle
 		}
 		return node, nil
 	default:
 		return &yaml.Node{Kind: yaml.ScalarNode, Value: token.String()}, nil
 	}
+}
+
+func (r *elementReader) isUnset(text string) bool {
+	return text == "" && r.StackPointer() == r.reference
 }
 
 func (r *elementReader) readAll(kind yaml.Kind) (*yaml.Node, error) {

@@ -125,6 +125,9 @@ func (e *exporter) add(kind apply.Kind, record records.Record) error {
 		e.messages.Note("%s replaces the %s of provider %d", variable, secret, pk)
 		e.references++
 	}
+	if string(fields[secret]) == `""` && console.Unquote(fields["client_type"]) != public {
+		reference = reference.AppendToken(secret)
+	}
 	e.exported++
 	return e.writer.Entry(kind.Name, inOrder(name, fields), reference)
 }
