@@ -36,9 +36,7 @@ func TestContractTestsFindFaults(t *testing.T) {
 	for title, injected := range injected {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			if seek(t, injected, plansForAFault) == nil {
-				t.Error("is not found")
-			}
+			processtest.Expect(t, seek(t, injected, plansForAFault) != nil, "is not found")
 		})
 	}
 	if err := seek(t, fault{}, plansForAFault/10); err != nil {
@@ -146,9 +144,7 @@ func TestEveryRuleOfTheContractIsTested(t *testing.T) {
 			})
 		})
 	}
-	if count < 50 {
-		t.Errorf("only %d rules were found in the contract", count)
-	}
+	processtest.Expect(t, count >= 50, "only %d rules were found in the contract", count)
 }
 
 // quiet is a test that is expected to fail, because it uses a wrong contract.

@@ -69,15 +69,12 @@ func TestFailedInsert(t *testing.T) {
 			faulty.Reads = test.reads
 			errs, sizes := inOneQueue(t, opened, faulty, count, func(i int) error {
 				_, replayed, err := addKeyed(t, opened, fmt.Sprint(i))
-				if replayed {
-					t.Error("a first attempt is a replay")
-				}
+				processtest.Expect(t, !replayed, "a first attempt is a replay")
 				return err
 			}, test.inserts...)
 			for i, err := range errs {
-				if (err == nil) != (test.text == "") || !strings.Contains(fmt.Sprint(err), test.text) {
-					t.Errorf("create %d: error is %v, want %q", i, err, test.text)
-				}
+				processtest.Expect(t, (err == nil) == (test.text == "") && strings.Contains(fmt.Sprint(err), test.text),
+					"create %d: error is %v, want %q", i, err, test.text)
 				for _, known := range []error{store.ErrUnavailable, store.ErrOutcomeUnknown} {
 					if errors.Is(err, known) != (known == test.want) { //nolint:errorlint // The two sentinels are compared.
 						t.Errorf("create %d: error is %v, want %v", i, err, test.want)
@@ -88,9 +85,8 @@ func TestFailedInsert(t *testing.T) {
 			pks := map[int64]bool{}
 			for i := range count {
 				pk, replayed, err := addKeyed(t, opened, fmt.Sprint(i))
-				if err != nil || replayed != test.stored {
-					t.Errorf("retry %d: replayed is %v, want %v, %v", i, replayed, test.stored, err)
-				}
+				processtest.Expect(t, err == nil && replayed == test.stored,
+					"retry %d: replayed is %v, want %v, %v", i, replayed, test.stored, err)
 				pks[pk] = true
 			}
 			if stored := storetest.Names(t, opened); len(pks) != count || len(stored) != 1+count {
@@ -120,9 +116,8 @@ func TestLateCreateIsRefusedAlone(t *testing.T) {
 			return fmt.Errorf("%w: no response", outcome)
 		})
 		isRefused := errors.Is(errs[1], outcome) && strings.Contains(fmt.Sprint(errs[1]), "no response")
-		if errs[0] != nil || !isRefused || errs[2] != nil || !slices.Equal(sizes, []int{3, 2}) {
-			t.Errorf("errors are %v, want only %v, of the second create; inserts have %v rows", errs, outcome, sizes)
-		}
+		processtest.Expect(t, errs[0] == nil && isRefused && errs[2] == nil && slices.Equal(sizes, []int{3, 2}),
+			"errors are %v, want only %v, of the second create; inserts have %v rows", errs, outcome, sizes)
 	}
 }
 
@@ -140,9 +135,8 @@ func TestFullQueueHasRoomForOthers(t *testing.T) {
 		return err
 	})
 	for i, err := range errs {
-		if i < length+room && err != nil || i >= length+room && !errors.Is(err, store.ErrOverloaded) {
-			t.Errorf("create %d: error is %v, want ErrOverloaded only of the last two", i, err)
-		}
+		processtest.Expect(t, (i >= length+room || err == nil) && (i < length+room || errors.Is(err, store.ErrOverloaded)),
+			"create %d: error is %v, want ErrOverloaded only of the last two", i, err)
 	}
 }
 
@@ -170,9 +164,7 @@ func TestSequencesOverSQLite(t *testing.T) {
 					create = createByCommand
 				}
 				pk, err := create(t, opened)
-				if err != nil || pk != want {
-					t.Fatalf("pk is %d, want %d, %v", pk, want, err)
-				}
+				processtest.Require(t, err == nil && pk == want, "pk is %d, want %d, %v", pk, want, err)
 				if test.isDeleted {
 					processtest.Must(t, opened.Providers.Delete(t.Context(), []int64{pk}))
 				}
@@ -186,9 +178,7 @@ func TestSequencesOverSQLite(t *testing.T) {
 				processtest.Must(t, err)
 			}
 			for found, err := range opened.Log.Contradictions(t.Context()) {
-				if name == "deleted" || err != nil {
-					t.Errorf("the log says %v, %v", found, err)
-				}
+				processtest.Expect(t, name != "deleted" && err == nil, "the log says %v, %v", found, err)
 			}
 			expectEndOfKeys(t, opened, path)
 		})
@@ -226,8 +216,7 @@ func expectEndOfKeys(t *testing.T, opened *store.Store, path string) {
 	const says = "storage is unavailable: the last key is the largest possible, 9223372036854775806, so no row can be added to " +
 		"these tables: events; restore a backup, or lower that key"
 	for what, err := range map[string]error{"readiness": ready, "start": opening} {
-		if !errors.Is(err, store.ErrUnavailable) || !strings.HasSuffix(err.Error(), says) {
-			t.Errorf("%s: error is %v, want %q", what, err, says)
-		}
+		processtest.Expect(t, errors.Is(err, store.ErrUnavailable) && strings.HasSuffix(err.Error(), says),
+			"%s: error is %v, want %q", what, err, says)
 	}
 }

@@ -161,9 +161,8 @@ func TestEachTryHasATimeout(t *testing.T) {
 			t.Parallel()
 			slow := newStranger(t, handler)
 			_, err := slow.create(t, client.WithTryTimeout(200*time.Millisecond), client.WithRetries(1))
-			if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), " within 200ms: ") {
-				t.Errorf("error is %v", err)
-			}
+			processtest.Expect(t, errors.Is(err, context.DeadlineExceeded) && strings.Contains(err.Error(), " within 200ms: "),
+				"error is %v", err)
 			if tries := slow.requests.Load(); tries != 2 {
 				t.Errorf("%d tries, want 2", tries)
 			}
@@ -185,9 +184,8 @@ func TestRecordWithNewMembersOfEnumsIsReturned(t *testing.T) {
 	directory, err := newStranger(t, answering(http.StatusCreated, "application/json", `{
 		"pk": 1, "meta_model_name": "providers_workspace_directory.workspacedirectoryprovider", "user_delete_action": "archive"
 	}`)).providers(t).CreateWorkspaceDirectory(t.Context(), client.WorkspaceDirectoryProviderRequest{})
-	if err != nil || directory.UserDeleteAction != "archive" || directory.UserDeleteAction.Valid() {
-		t.Errorf("record is %+v, %v", directory, err)
-	}
+	processtest.Expect(t, err == nil && directory.UserDeleteAction == "archive" && !directory.UserDeleteAction.Valid(),
+		"record is %+v, %v", directory, err)
 }
 
 func TestRefusalWithNewTypeAndCodeIsReturned(t *testing.T) {
@@ -215,9 +213,7 @@ func TestAdviceIsReadFromLinks(t *testing.T) {
 	var advice []client.Advice
 	_, err := s.providers(t).CreateOAuth2(t.Context(), oauth2Request(), client.WithValidateOnly(), client.WithAdvice(&advice))
 	want := []client.Advice{{Code: "a_b", Pointer: "/x", Detail: `Say "no, <yes>" \ .`}, {Code: "c", Pointer: "/y"}}
-	if err != nil || !slices.Equal(advice, want) {
-		t.Errorf("advice is %+v, %v", advice, err)
-	}
+	processtest.Expect(t, err == nil && slices.Equal(advice, want), "advice is %+v, %v", advice, err)
 }
 
 // A validation returns the record as the create would store it, then the stored one, with advice and without secrets.

@@ -93,21 +93,15 @@ func TestRefusalHasAllDetails(t *testing.T) {
 	request.Name, request.RedirectUris = " ", new("s")
 	_, err := r.CreateOAuth2(t.Context(), request)
 	refused, ok := errors.AsType[*client.Error](err)
-	if !ok {
-		t.Fatalf("error is %v", err)
-	}
+	processtest.Require(t, ok, "error is %v", err)
 	if refused.Status != 400 || refused.Type != "/problems/validation-failed" || refused.RequestID == "" ||
 		len(refused.Violations()) != 2 || refused.Violations()[1].Code != "invalid_uri" {
 		t.Errorf("error is %+v", refused)
 	}
 	for _, part := range []string{"400 Validation failed", "`name` must", "`redirect_uris` line 1 must", refused.RequestID} {
-		if !strings.Contains(err.Error(), part) {
-			t.Errorf("%q is not in %q", part, err)
-		}
+		processtest.Expect(t, strings.Contains(err.Error(), part), "%q is not in %q", part, err)
 	}
-	if len(r.keys) != 1 {
-		t.Errorf("a permanent refusal was tried %d times", len(r.keys))
-	}
+	processtest.Expect(t, len(r.keys) == 1, "a permanent refusal was tried %d times", len(r.keys))
 }
 
 func TestNewRefusesInvalidArguments(t *testing.T) {
@@ -115,9 +109,8 @@ func TestNewRefusesInvalidArguments(t *testing.T) {
 	const url = "http://example.com"
 	expectRefusal := func(baseURL, token, want string) {
 		_, err := client.New(baseURL, token)
-		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("New with %q and %q: error is %v, want %q", baseURL, token, err, want)
-		}
+		processtest.Expect(t, err != nil && strings.HasPrefix(err.Error(), want) && !strings.Contains(err.Error(), "hunter2"),
+			"New with %q and %q: error is %v, want %q", baseURL, token, err, want)
 	}
 	for _, baseURL := range []string{
 		"", "localhost:8080", "ftp://example.com", "http://", "://", url + "?hunter2", url + "/api/v3/#hunter2",
@@ -222,9 +215,7 @@ func TestInvalidRequestIsNotSent(t *testing.T) {
 	if _, err := new(client.Providers).CreateOAuth2(t.Context(), oauth2Request()); err == nil {
 		t.Error("the zero value of Providers is used")
 	}
-	if len(r.keys) != 0 {
-		t.Errorf("%d requests were sent", len(r.keys))
-	}
+	processtest.Expect(t, len(r.keys) == 0, "%d requests were sent", len(r.keys))
 	_, err := r.CreateOAuth2(t.Context(), request, client.WithUnchecked(), client.WithValidateOnly())
 	processtest.Must(t, err)
 	request.ClientSecret, request.RedirectUris = new(client.NewSecret("")), new("https://a.example/,https://b.example/")
@@ -279,7 +270,6 @@ func TestBlocksOfTheREADMEAreRun(t *testing.T) {
 			t.Errorf("%s%v: %s", block[1], err, output)
 		}
 	}
-	if !regexp.MustCompile("```text\n1 \\w{40} \\*{8}\n```").Match(readme) || len(blocks) < 3 {
-		t.Error("the README lacks the output of its first block, or the other blocks")
-	}
+	processtest.Expect(t, regexp.MustCompile("```text\n1 \\w{40} \\*{8}\n```").Match(readme) && len(blocks) >= 3,
+		"the README lacks the output of its first block, or the other blocks")
 }

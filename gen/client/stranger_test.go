@@ -91,9 +91,8 @@ func (s *stranger) providers(t *testing.T, options ...client.Option) *client.Pro
 func (s *stranger) create(t *testing.T, options ...client.Option) (*client.OAuth2Provider, error) {
 	t.Helper()
 	record, err := s.providers(t, options...).CreateOAuth2(t.Context(), oauth2Request(), s.options...)
-	if err != nil && (strings.Contains(err.Error(), "hunter2") || len(err.Error()) > 4096) {
-		t.Errorf("the error quotes too much: %.5000s", err)
-	}
+	processtest.Expect(t, err == nil || !strings.Contains(err.Error(), "hunter2") && len(err.Error()) <= 4096,
+		"the error quotes too much: %.5000s", err)
 	return record, err
 }
 
@@ -101,9 +100,8 @@ func (s *stranger) create(t *testing.T, options ...client.Option) (*client.OAuth
 func (s *stranger) expectRefusal(t *testing.T, text string, options ...client.Option) {
 	t.Helper()
 	record, err := s.create(t, options...)
-	if err == nil || !strings.Contains(err.Error(), text) {
-		t.Errorf("record is %v, error is %v; want %q", record, err, text)
-	}
+	processtest.Expect(t, err != nil && strings.Contains(err.Error(), text),
+		"record is %v, error is %v; want %q", record, err, text)
 	s.expectOneTry(t)
 }
 
@@ -143,9 +141,8 @@ func TestFailedConnections(t *testing.T) {
 			_, address, _ := strings.Cut(c.server.URL, "://")
 			c.server.URL = c.scheme + "://user:hunter2@" + address
 			_, err := c.server.create(t, client.WithRetries(map[bool]int{false: client.DefaultRetries}[c.mayPass]))
-			if err == nil || !strings.Contains(err.Error(), c.says) || client.IsTemporary(err) != c.mayPass {
-				t.Errorf("error is %v", err)
-			}
+			processtest.Expect(t, err != nil && strings.Contains(err.Error(), c.says) && client.IsTemporary(err) == c.mayPass,
+				"error is %v", err)
 			c.server.expectOneTry(t)
 		})
 	}

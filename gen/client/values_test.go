@@ -69,9 +69,8 @@ func TestServerJudgesDurationsAndRedirectURIs(t *testing.T) {
 func expectViolation(t *testing.T, err error, pointer string, code client.ViolationCode) {
 	t.Helper()
 	refused, ok := errors.AsType[*client.Error](err)
-	if !ok || !errors.Is(err, client.ErrValidationFailed) || errors.Is(err, client.ErrClientIDTaken) {
-		t.Fatalf("error is %v", err)
-	}
+	processtest.Require(t, ok && errors.Is(err, client.ErrValidationFailed) && !errors.Is(err, client.ErrClientIDTaken),
+		"error is %v", err)
 	if violation, ok := refused.Violation(pointer); !ok || violation.Code != code {
 		t.Errorf("the violation at %s is %v, want %s", pointer, violation, code)
 	}
@@ -151,9 +150,7 @@ func TestSecretsAreMarshaledUnmasked(t *testing.T) {
 		var value both
 		processtest.Must(t, json.Unmarshal([]byte(text), &value))
 		marshaled, err := json.Marshal(value)
-		if err != nil || string(marshaled) != text {
-			t.Errorf("%s is marshaled as %s, %v", text, marshaled, err)
-		}
+		processtest.Expect(t, err == nil && string(marshaled) == text, "%s is marshaled as %s, %v", text, marshaled, err)
 	}
 	if marshaled, err := json.Marshal(both{}); err != nil || string(marshaled) != zero {
 		t.Errorf("the zero value is marshaled as %s, %v", marshaled, err)
@@ -192,7 +189,5 @@ func TestProblemTypesMatchServer(t *testing.T) {
 		return found
 	}
 	declared, served := types(`"(/problems/[^"]+)"`, source), types(`href="(/problems/[^"]+)"`, page)
-	if !slices.Equal(declared, served) {
-		t.Errorf("the server has the problems %q, the SDK %q", served, declared)
-	}
+	processtest.Expect(t, slices.Equal(declared, served), "the server has the problems %q, the SDK %q", served, declared)
 }

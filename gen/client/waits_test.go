@@ -39,9 +39,7 @@ func pauses(t *testing.T, retries int, try doerFunc) ([]time.Duration, error) {
 	providers, err := client.New("http://example.com", secretToken, client.WithDoer(doer), client.WithRetries(retries))
 	processtest.Must(t, err)
 	_, err = providers.CreateOAuth2(t.Context(), oauth2Request())
-	if err == nil {
-		t.Error("the create succeeded")
-	}
+	processtest.Expect(t, err != nil, "the create succeeded")
 	return found, err
 }
 
@@ -133,15 +131,12 @@ func TestRetryAfterWithinLimits(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				found, err := pauses(t, client.DefaultRetries, answers(http.StatusServiceUnavailable, c.header))
 				refused, ok := errors.AsType[*client.Error](err)
-				if !ok || (c.retries == 0 && refused.RetryAfter != c.asked) {
-					t.Errorf("error is %v, want it to ask for %s", err, c.asked)
-				}
+				processtest.Expect(t, ok && (c.retries != 0 || refused.RetryAfter == c.asked),
+					"error is %v, want it to ask for %s", err, c.asked)
 				if c.retries == 1 { // A date that was waited for is over at the next try.
 					found = found[:min(1, len(found))]
 				}
-				if len(found) != c.retries {
-					t.Errorf("%d retries, want %d", len(found), c.retries)
-				}
+				processtest.Expect(t, len(found) == c.retries, "%d retries, want %d", len(found), c.retries)
 				for i, pause := range found {
 					if step := min(250*time.Millisecond<<i, 10*time.Second); pause < c.asked || pause > c.asked+step {
 						t.Errorf("pause %d is %s, want %s and at most %s more", i, pause, c.asked, step)
@@ -174,21 +169,16 @@ func TestPausesAreSpread(t *testing.T) {
 		var thirds [3][3]int
 		for range creates {
 			found, err := pauses(t, 3, breaks(io.EOF))
-			if len(found) != 3 {
-				t.Fatalf("%d retries: %v", len(found), err)
-			}
+			processtest.Require(t, len(found) == 3, "%d retries: %v", len(found), err)
 			for i, pause := range found {
 				step := 250 * time.Millisecond << i
-				if pause < 0 || pause > step {
-					t.Fatalf("pause %d is %s, want at most %s", i, pause, step)
-				}
+				processtest.Require(t, pause >= 0 && pause <= step, "pause %d is %s, want at most %s", i, pause, step)
 				thirds[i][min(2, pause*3/step)]++
 			}
 		}
 		for i, counts := range thirds {
-			if counts[0] < creates/10 || counts[2] < creates/10 {
-				t.Errorf("of %d pauses %d, %v are in each third of the step", creates, i, counts)
-			}
+			processtest.Expect(t, counts[0] >= creates/10 && counts[2] >= creates/10,
+				"of %d pauses %d, %v are in each third of the step", creates, i, counts)
 		}
 	})
 }
@@ -252,9 +242,7 @@ func TestTemporaryFaultsAreRetriedWithOneKey(t *testing.T) {
 	if waited := time.Since(begun); waited < 2*time.Second {
 		t.Errorf("the two Retry-After of a second took %s", waited)
 	}
-	if record.PK != 1 {
-		t.Errorf("pk is %d: the lost create was stored twice", record.PK)
-	}
+	processtest.Expect(t, record.PK == 1, "pk is %d: the lost create was stored twice", record.PK)
 	if keys := slices.Compact(slices.Clone(r.keys)); len(r.keys) != 4 || len(keys) != 1 || keys[0] == "" {
 		t.Errorf("keys are %v", r.keys)
 	}

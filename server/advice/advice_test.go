@@ -110,9 +110,8 @@ func checkRules[Settings any](
 			t.Errorf("no case trips %s of %s, or none passes it", rule.Code, rule.Pointer)
 			continue
 		}
-		if rule.Section == "" || rule.Seen == "" {
-			t.Errorf("%s of %s has no source, or was not seen", rule.Code, rule.Pointer)
-		}
+		processtest.Expect(t, rule.Section != "" && rule.Seen != "",
+			"%s of %s has no source, or was not seen", rule.Code, rule.Pointer)
 		want := advice.Advice{
 			Code: rule.Code, Pointer: rule.Pointer, Detail: cases[at].lines + rule.Detail, Section: rule.Section,
 		}
@@ -127,9 +126,7 @@ func checkRules[Settings any](
 			}
 		}
 	}
-	if len(cases) != len(rules) {
-		t.Errorf("there are %d cases for %d rules", len(cases), len(rules))
-	}
+	processtest.Expect(t, len(cases) == len(rules), "there are %d cases for %d rules", len(cases), len(rules))
 }
 
 // A public client needs redirect URIs and a signing key: tokens cannot be signed with an empty secret.
@@ -172,9 +169,7 @@ func TestRandomSecretsAreSecrets(t *testing.T) {
 			}
 		}
 	}
-	if secrets != 5*200+50 {
-		t.Errorf("there are %d secrets", secrets)
-	}
+	processtest.Expect(t, secrets == 5*200+50, "there are %d secrets", secrets)
 }
 
 func codes(given []advice.Advice) []string {
@@ -207,13 +202,9 @@ func TestManyLinesGetOnePieceOfAdvice(t *testing.T) {
 		wantCodes := []string{
 			"access_code_long_lived", "redirect_uri_http", "redirect_uri_wildcard", "sub_mode_reassignable",
 		}
-		if !slices.Equal(codes(got), wantCodes) {
-			t.Fatalf("%d lines: %+v", count, got)
-		}
+		processtest.Require(t, slices.Equal(codes(got), wantCodes), "%d lines: %+v", count, got)
 		for _, item := range got[1:3] {
-			if !strings.HasPrefix(item.Detail, want) {
-				t.Errorf("%d lines: %s", count, item.Detail)
-			}
+			processtest.Expect(t, strings.HasPrefix(item.Detail, want), "%d lines: %s", count, item.Detail)
 		}
 	}
 }
@@ -246,13 +237,10 @@ func TestAdviceTakesLittleMemory(t *testing.T) {
 		if taken := after.TotalAlloc - before.TotalAlloc; taken > mostBytes {
 			t.Errorf("%.50s: takes %d bytes", member, taken)
 		}
-		if len(given) > len(advice.OAuth2Rules()) {
-			t.Errorf("%.50s: %d pieces of advice", member, len(given))
-		}
+		processtest.Expect(t, len(given) <= len(advice.OAuth2Rules()), "%.50s: %d pieces of advice", member, len(given))
 		for _, item := range given {
-			if len(item.Detail) > longestDetail {
-				t.Errorf("%.50s: %d bytes: %s", member, len(item.Detail), item.Detail)
-			}
+			processtest.Expect(t, len(item.Detail) <= longestDetail,
+				"%.50s: %d bytes: %s", member, len(item.Detail), item.Detail)
 		}
 	}
 }
@@ -277,7 +265,5 @@ func TestExamplesGetNoAdvice(t *testing.T) {
 			count++
 		}
 	}
-	if count != 4 {
-		t.Errorf("the contract has %d examples of requests", count)
-	}
+	processtest.Expect(t, count == 4, "the contract has %d examples of requests", count)
 }

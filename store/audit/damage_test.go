@@ -40,14 +40,10 @@ func TestDamagedSecretsAreNamed(t *testing.T) {
 		processtest.Must(t, err)
 		opened := int64(0)
 		_, err = audit.CheckProviders(t.Context(), db, keyset, func(done, total int64) {
-			if total != count || done < opened {
-				t.Errorf("after %d, %d of %d providers are read", opened, done, total)
-			}
+			processtest.Expect(t, total == count && done >= opened, "after %d, %d of %d providers are read", opened, done, total)
 			opened = done
 		})
-		if opened != count {
-			t.Errorf("%d providers were read", opened)
-		}
+		processtest.Expect(t, opened == count, "%d providers were read", opened)
 		damaged, isDamaged := errors.AsType[*audit.DamagedError](err)
 		if isDamaged != (test.want > 0) || errors.Is(err, seal.ErrDamaged) != isDamaged || !isDamaged && err != nil {
 			t.Errorf("%s: error is %v", test.damage, err)

@@ -88,9 +88,8 @@ func TestCreateOnFrozenServer(t *testing.T) {
 	cluster.Freeze()
 	for _, key := range []string{"before", "new"} {
 		_, err := keyedCreate(t.Context(), opened, key)
-		if !errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrOutcomeUnknown) {
-			t.Errorf("%s: error is %v, want ErrUnavailable", key, err)
-		}
+		processtest.Expect(t, errors.Is(err, store.ErrUnavailable) && !errors.Is(err, store.ErrOutcomeUnknown),
+			"%s: error is %v, want ErrUnavailable", key, err)
 	}
 	cluster.Thaw()
 	awaitReady(t, opened)
@@ -106,9 +105,8 @@ func TestCanceledHint(t *testing.T) {
 	opened := create(t, url)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if opened.SeesKey(ctx, "caller", string(records.KindOAuth2), "key") || opened.MustProve() {
-		t.Error("the key is seen, or the server must prove that it commits")
-	}
+	processtest.Expect(t, !opened.SeesKey(ctx, "caller", string(records.KindOAuth2), "key") && !opened.MustProve(),
+		"the key is seen, or the server must prove that it commits")
 }
 
 // If the check of a slow read fails only after the read has ended, its connection stays, which serves others by then.

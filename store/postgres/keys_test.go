@@ -176,9 +176,8 @@ func TestLostReseal(t *testing.T) {
 			r.failOver(t)
 		}
 	})
-	if err != nil || removed != 1 || !hasFailed {
-		t.Errorf("%d keys are removed, want 1, %v; failed over: %v", removed, err, hasFailed)
-	}
+	processtest.Expect(t, err == nil && removed == 1 && hasFailed,
+		"%d keys are removed, want 1, %v; failed over: %v", removed, err, hasFailed)
 	expectSecrets(t, openOperator(t, r.either(), keyset), "a", "b")
 }
 

@@ -57,9 +57,7 @@ func TestMistakes(t *testing.T) {
 			message := strings.ReplaceAll(fmt.Sprint(openError(t, url)), name, "DATABASE")
 			message = regexp.MustCompile(`(127\.0\.0\.1|\[::1\]):\d+`).ReplaceAllString(message, "SERVER")
 			message = regexp.MustCompile(`db\.invalid: [^;]+`).ReplaceAllString(message, "db.invalid: REASON")
-			if message != want {
-				t.Errorf("message is\n%s\nwant\n%s", message, want)
-			}
+			processtest.Expect(t, message == want, "message is\n%s\nwant\n%s", message, want)
 		})
 	}
 	expect("nothing listens", at("127.0.0.1:1", "?sslmode=disable"),
@@ -206,9 +204,7 @@ func createEveryCharacter(t *testing.T, opened *store.Store) {
 	cancel()
 	others.Wait()
 	for _, err := range opened.Providers.Opened(t.Context(), opened.Providers.List(t.Context(), store.Filter{}, 0)) {
-		if err != nil {
-			t.Error(err)
-		}
+		processtest.Check(t, err)
 	}
 }
 

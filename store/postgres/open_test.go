@@ -32,9 +32,8 @@ func TestUnsafeServersAreRefused(t *testing.T) {
 	expect := func(url, says string, want error) {
 		t.Helper()
 		err := openError(t, url)
-		if !errors.Is(err, want) || !regexp.MustCompile(says).MatchString(fmt.Sprint(err)) {
-			t.Errorf("error is %v, want %v with %q", err, want, says)
-		}
+		processtest.Expect(t, errors.Is(err, want) && regexp.MustCompile(says).MatchString(fmt.Sprint(err)),
+			"error is %v, want %v with %q", err, want, says)
 	}
 	for _, test := range []struct {
 		setting, value string

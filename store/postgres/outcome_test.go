@@ -132,9 +132,8 @@ func TestRefusedCommitIsKnown(t *testing.T) {
 	cluster.Exec(t, databaseOf(t, url), "CREATE TABLE wanted (name text UNIQUE)", "INSERT INTO wanted VALUES ('wanted')",
 		"ALTER TABLE providers ADD FOREIGN KEY (name) REFERENCES wanted (name) DEFERRABLE INITIALLY DEFERRED")
 	err := insert(t.Context(), opened, "wanted", "refused")
-	if !errors.Is(err, database.ErrInsertApart) || errors.Is(err, database.ErrOutcomeUnknown) {
-		t.Errorf("error is %v, want that of the constraint", err)
-	}
+	processtest.Expect(t, errors.Is(err, database.ErrInsertApart) && !errors.Is(err, database.ErrOutcomeUnknown),
+		"error is %v, want that of the constraint", err)
 	processtest.Equal(t, len(query[[]string](t, opened, "SELECT name FROM providers ORDER BY pk")), 0, "stored records")
 }
 
@@ -155,9 +154,8 @@ func TestStalledTransaction(t *testing.T) {
 	processtest.CheckAs(t, insert(t.Context(), opened, "free"), "another value")
 	began := time.Now()
 	err := insert(t.Context(), opened, "another", "wanted")
-	if !errors.Is(err, database.ErrInsertApart) || !errors.Is(err, database.ErrLocked) {
-		t.Errorf("the same value: error is %v, want ErrInsertApart and ErrLocked", err)
-	}
+	processtest.Expect(t, errors.Is(err, database.ErrInsertApart) && errors.Is(err, database.ErrLocked),
+		"the same value: error is %v, want ErrInsertApart and ErrLocked", err)
 	if took := time.Since(began); took > 4*time.Second {
 		t.Errorf("the same value waited for %v", took)
 	}
@@ -221,9 +219,7 @@ func TestReadinessIsWritability(t *testing.T) {
 		change.fail()
 		failed := time.Now()
 		for opened.Ready(t.Context()) == nil {
-			if time.Since(failed) > 2*time.Second {
-				t.Fatalf("%s: ready after 2 seconds", change.name)
-			}
+			processtest.Require(t, time.Since(failed) <= 2*time.Second, "%s: ready after 2 seconds", change.name)
 		}
 		change.heal()
 		awaitReady(t, opened)

@@ -106,11 +106,9 @@ func TestRandomAlphanumericIsUniform(t *testing.T) {
 	processtest.Equal(t, len(counts), 62, "different characters")
 	// Six standard deviations of the binomial distribution are about 270.
 	for r, count := range counts {
-		if count < perCharacter-270 || count > perCharacter+270 {
-			t.Errorf("%q occurs %d times, want about %d", r, count, perCharacter)
-		}
+		processtest.Expect(t, count >= perCharacter-270 && count <= perCharacter+270,
+			"%q occurs %d times, want about %d", r, count, perCharacter)
 	}
-	if !regexp.MustCompile(`^[0-9A-Za-z]{40}$`).MatchString(seal.RandomAlphanumeric(40)) {
-		t.Error("text is not 40 letters and digits")
-	}
+	processtest.Expect(t, regexp.MustCompile(`^[0-9A-Za-z]{40}$`).MatchString(seal.RandomAlphanumeric(40)),
+		"text is not 40 letters and digits")
 }

@@ -99,13 +99,9 @@ func TestSettingsOfEveryConnection(t *testing.T) {
 			r.Write(t.Context(), read(&got.changes)),
 			read(&got.reads)(r.Reader().WithContext(t.Context())),
 		} {
-			if err != nil {
-				t.Error(err)
-			}
+			processtest.Check(t, err)
 		}
-		if got != want {
-			t.Errorf("%s is %+v, want %+v", name, got, want)
-		}
+		processtest.Expect(t, got == want, "%s is %+v, want %+v", name, got, want)
 	}
 	r.close(t)
 }
@@ -120,9 +116,7 @@ func TestOpenInUnusualState(t *testing.T) {
 	for mode, want := range map[os.FileMode]error{0o777: database.ErrInsecureMode, 0o777 | fs.ModeSticky: nil, 0o770: nil} {
 		processtest.Must(t, os.Chmod(filepath.Dir(r.path), mode))
 		opened, err := openRig(t.Context(), r.path)
-		if !errors.Is(err, want) {
-			t.Errorf("%v: error is %v, want %v", mode, err, want)
-		}
+		processtest.Expect(t, errors.Is(err, want), "%v: error is %v, want %v", mode, err, want)
 		if err != nil {
 			continue
 		}
@@ -174,18 +168,15 @@ func TestKilledFirstStart(t *testing.T) {
 			if err == nil {
 				err = opened.Close()
 			}
-			if err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
+			processtest.Expect(t, err == nil, "%s: %v", name, err)
 		}
 	}
 	copied := filepath.Join(t.TempDir(), "test.db")
 	storetest.Execute(t, copied, "PRAGMA journal_mode = wal;"+mark)
 	_, created := storetest.CreateSQLite(t.Context(), copied, "")
 	_, viewed := sqlite.OpenReadOnly(t.Context(), copied)
-	if !errors.Is(created, database.ErrUnavailable) || !errors.Is(viewed, database.ErrUnavailable) {
-		t.Errorf("copy without its WAL: errors are %v and %v", created, viewed)
-	}
+	processtest.Expect(t, errors.Is(created, database.ErrUnavailable) && errors.Is(viewed, database.ErrUnavailable),
+		"copy without its WAL: errors are %v and %v", created, viewed)
 }
 
 // A user who plants links to files of root as their database and keyset does not get those files.
@@ -200,9 +191,7 @@ func TestRootChownsNoLinkedFiles(t *testing.T) {
 	processtest.Closing(t, opened, err)
 	processtest.ExpectOwner(t, ofRoot+".db", 0, 0)
 	processtest.ExpectOwner(t, ofRoot+".json", 0, 0)
-	if sizeOf(t, ofRoot+".db") == 0 {
-		t.Error("the database is not where the link leads")
-	}
+	processtest.Expect(t, sizeOf(t, ofRoot+".db") != 0, "the database is not where the link leads")
 }
 
 func noProgress(int64, int64) {}
@@ -225,14 +214,12 @@ func TestWrongBackupIsRejected(t *testing.T) {
 		dir := t.TempDir()
 		err := r.Backup(t.Context(), filepath.Join(dir, "backup.db"), func(done, total int64) {
 			drafts, err := filepath.Glob(filepath.Join(dir, ".backup.db[0-9]*"))
-			if err != nil || len(drafts) != 1 || done != total {
-				t.Fatalf("%d of %d bytes are copied to %v, %v", done, total, drafts, err)
-			}
+			processtest.Require(t, err == nil && len(drafts) == 1 && done == total,
+				"%d of %d bytes are copied to %v, %v", done, total, drafts, err)
 			harm(drafts[0])
 		}, noCheck)
-		if !errors.Is(err, database.ErrUnavailable) || !strings.Contains(err.Error(), want) {
-			t.Errorf("error is %v, want %q", err, want)
-		}
+		processtest.Expect(t, errors.Is(err, database.ErrUnavailable) && strings.Contains(err.Error(), want),
+			"error is %v, want %q", err, want)
 		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 			t.Errorf("found %v, %v", left, err)
 		}

@@ -188,9 +188,7 @@ func (d *sharedDatabase) check(t *rapid.T) {
 		processtest.Must(t, r.Check(t.Context()))
 		var stored []string
 		processtest.Must(t, r.Reader().Raw("SELECT slug FROM entries ORDER BY slug").Scan(&stored).Error)
-		if !slices.Equal(stored, d.want) {
-			t.Fatalf("database %d has %v, want %v", i, stored, d.want)
-		}
+		processtest.Require(t, slices.Equal(stored, d.want), "database %d has %v, want %v", i, stored, d.want)
 	}
 }
 

@@ -31,9 +31,8 @@ func testProvidersAreStoredAsGiven(t *testing.T, database *store.Store) {
 	// A field with its zero value would not show that its column is missing.
 	for _, full := range []any{oauth2.Provider, oauth2.OAuth2Settings, directory.WorkspaceDirectorySettings} {
 		for field, value := range reflect.ValueOf(full).Fields() {
-			if value.IsZero() && field.Name != "Application" && field.Name != "Backchannel" {
-				t.Errorf("%T.%s has its zero value", full, field.Name)
-			}
+			processtest.Expect(t, !value.IsZero() || field.Name == "Application" || field.Name == "Backchannel",
+				"%T.%s has its zero value", full, field.Name)
 		}
 	}
 	if !reflect.DeepEqual(oauth2.OAuth2Settings, FullOAuth2("shop")) || oauth2.Name != "Shop" || oauth2.Kind != records.KindOAuth2 ||
@@ -43,9 +42,8 @@ func testProvidersAreStoredAsGiven(t *testing.T, database *store.Store) {
 	expectRecord(t, database, oauth2)
 	expectRecord(t, database, directory)
 	byClientID, err := database.Providers.ByClientID(t.Context(), "shop")
-	if err != nil || !reflect.DeepEqual(byClientID, records.Record(oauth2)) {
-		t.Errorf("by client_id: %+v, %v, want %+v", byClientID, err, oauth2)
-	}
+	processtest.Expect(t, err == nil && reflect.DeepEqual(byClientID, records.Record(oauth2)),
+		"by client_id: %+v, %v, want %+v", byClientID, err, oauth2)
 	expectEveryChange(t, database, oauth2, records.OAuth2Provider{OAuth2Settings: records.OAuth2Settings{
 		PropertyMappings: []uuid.UUID{}, ClientType: "public", SubMode: "user_id", IssuerMode: "per_provider", JWKSSources: []uuid.UUID{},
 	}})
@@ -78,9 +76,7 @@ func expectEveryChange(t *testing.T, database *store.Store, planned, requested r
 func expectRecord(t *testing.T, database *store.Store, want records.Record) {
 	t.Helper()
 	record, err := database.Providers.Get(t.Context(), want.Common().PK)
-	if err != nil || !reflect.DeepEqual(record, want) {
-		t.Errorf("read %+v, %v, want %+v", record, err, want)
-	}
+	processtest.Expect(t, err == nil && reflect.DeepEqual(record, want), "read %+v, %v, want %+v", record, err, want)
 }
 
 // testValuesOfABatch stores records of any text and size together, which a database may write differently from a single
@@ -109,9 +105,7 @@ func testValuesOfABatch(t *testing.T, database *store.Store) {
 		for _, c := range creates {
 			processtest.Must(t, c.err)
 			read, err := database.Providers.Get(ctx, c.record.Common().PK)
-			if err != nil || !reflect.DeepEqual(read, c.record) {
-				t.Errorf("read %+v, %v, want %+v", read, err, c.record)
-			}
+			processtest.Expect(t, err == nil && reflect.DeepEqual(read, c.record), "read %+v, %v, want %+v", read, err, c.record)
 		}
 	})
 }
@@ -263,8 +257,7 @@ func testTokenExpiry(t *testing.T, database *store.Store) {
 	processtest.Must(t, database.Tokens.Revoke(t.Context(), tokens["c"].ID))
 	for notice, want := range map[time.Duration]time.Time{day: tokens["b"].ExpiresAt.Time, 12 * day: tokens["a"].ExpiresAt.Time, 40 * day: {}} {
 		expiry, err := database.Tokens.Expiry(t.Context(), notice)
-		if err != nil || expiry.Callers != 0 || !expiry.First.Equal(want) {
-			t.Errorf("with notice %v it is %+v, %v, want %v", notice, expiry, err, want)
-		}
+		processtest.Expect(t, err == nil && expiry.Callers == 0 && expiry.First.Equal(want),
+			"with notice %v it is %+v, %v, want %v", notice, expiry, err, want)
 	}
 }

@@ -91,9 +91,8 @@ func testCrossedBatches(t *testing.T, first, second *store.Store) {
 		}
 	}
 	t.Logf("%d of %d crossings were two batches", batches, round*each)
-	if batches < rounds/10 {
-		t.Errorf("%d of %d crossings were two batches, want %d", batches, round*each, rounds/10)
-	}
+	processtest.Expect(t, batches >= rounds/10,
+		"%d of %d crossings were two batches, want %d", batches, round*each, rounds/10)
 	stored(t, first)
 }
 
@@ -126,14 +125,12 @@ func testConcurrentApplications(t *testing.T, first, second *store.Store) {
 				_, errs[operator] = []*store.Store{first, second}[operator].Applications.Create(t.Context(), application)
 			})
 			refused := slices.IndexFunc(errs[:], func(err error) bool { return err != nil })
-			if refused < 0 || !errors.Is(errs[refused], refusal) || errs[1-refused] != nil {
-				t.Fatalf("%s: errors are %v, want one %v", name, errs, refusal)
-			}
+			processtest.Require(t, refused >= 0 && errors.Is(errs[refused], refusal) && errs[1-refused] == nil,
+				"%s: errors are %v, want one %v", name, errs, refusal)
 			left, err := first.Providers.Get(t.Context(), own[refused])
 			processtest.Must(t, err)
-			if left.Common().Application.ID != 0 || left.Common().Backchannel.ApplicationID != 0 {
-				t.Errorf("%s: the refused operator left %+v", name, left)
-			}
+			processtest.Expect(t, left.Common().Application.ID == 0 && left.Common().Backchannel.ApplicationID == 0,
+				"%s: the refused operator left %+v", name, left)
 		}
 	}
 	if applications := Collect(t, second.Applications.List(t.Context())); len(applications) != 5*3 {
@@ -160,9 +157,8 @@ func testUpdatesDuringCreates(t *testing.T, first, second *store.Store) {
 	var done atomic.Bool
 	creates.Go(func() {
 		for i := count; !done.Load(); i++ {
-			if createKeyed(t, first, fmt.Sprint(i)) || !createKeyed(t, first, fmt.Sprint(i)) {
-				t.Errorf("create %d is a replay, or its repetition is not", i)
-			}
+			processtest.Expect(t, !createKeyed(t, first, fmt.Sprint(i)) && createKeyed(t, first, fmt.Sprint(i)),
+				"create %d is a replay, or its repetition is not", i)
 		}
 	})
 	// A change that waits for others for too long is refused, and may be repeated.
@@ -171,9 +167,7 @@ func testUpdatesDuringCreates(t *testing.T, first, second *store.Store) {
 		for errors.Is(err, store.ErrUnavailable) && t.Context().Err() == nil {
 			err = change()
 		}
-		if err != nil {
-			t.Error(err)
-		}
+		processtest.Check(t, err)
 	}
 	reseals.Go(func() {
 		for range 3 {
@@ -230,18 +224,14 @@ func testCreatesDuringDeletes(t *testing.T, first, second *store.Store) {
 			_, _, err := first.Providers.CreateOAuth2(t.Context(), request, FullOAuth2(fmt.Sprint(i%5)))
 			_, isReused := errors.AsType[*store.KeyReusedError](err)
 			isRefused := errors.Is(err, store.ErrClientIDTaken) || isReused
-			if err != nil && !isRefused && !errors.Is(err, store.ErrUnavailable) {
-				t.Errorf("create: %v", err)
-			}
+			processtest.Expect(t, err == nil || isRefused || errors.Is(err, store.ErrUnavailable), "create: %v", err)
 		})
 	})
 	for range 4 {
 		group.Go(func() {
 			for !done.Load() {
 				for _, err := range first.Providers.List(t.Context(), store.Filter{}, 0) {
-					if err != nil {
-						t.Errorf("read: %v", err)
-					}
+					processtest.Expect(t, err == nil, "read: %v", err)
 				}
 			}
 		})
@@ -257,9 +247,7 @@ func testCreatesDuringDeletes(t *testing.T, first, second *store.Store) {
 			t.Errorf("delete: %v", err)
 		}
 		for _, pk := range pks {
-			if deleted[pk] {
-				t.Errorf("pk %d was assigned twice", pk)
-			}
+			processtest.Expect(t, !deleted[pk], "pk %d was assigned twice", pk)
 			deleted[pk] = true
 		}
 	}
@@ -273,7 +261,6 @@ func testCreatesDuringDeletes(t *testing.T, first, second *store.Store) {
 			created++
 		}
 	}
-	if created != len(deleted) || created == 0 {
-		t.Errorf("%d providers were created according to the events, %d were deleted", created, len(deleted))
-	}
+	processtest.Expect(t, created == len(deleted) && created != 0,
+		"%d providers were created according to the events, %d were deleted", created, len(deleted))
 }

@@ -39,9 +39,8 @@ func TestExpiryOfOldTokens(t *testing.T) {
 		processtest.Must(t, err)
 	}
 	expiry, err := database.Tokens.Expiry(t.Context(), 14*day)
-	if err != nil || expiry.Callers != 2 || time.Since(expiry.First).Round(time.Hour) != 10*day {
-		t.Errorf("it is %+v, %v", expiry, err)
-	}
+	processtest.Expect(t, err == nil && expiry.Callers == 2 && time.Since(expiry.First).Round(time.Hour) == 10*day,
+		"it is %+v, %v", expiry, err)
 }
 
 // Replacing, omitting or doubling a character, or swapping two neighbors, is detected without the database.
@@ -49,9 +48,8 @@ func TestTokenTextDetectsEverySingleError(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		text := token.NewText()
-		if !regexp.MustCompile(`^pvd_[0-9A-Za-z]{40}$`).MatchString(text) || !token.IsText(text) {
-			t.Fatalf("%q does not have the form of a token", text)
-		}
+		processtest.Require(t, regexp.MustCompile(`^pvd_[0-9A-Za-z]{40}$`).MatchString(text) && token.IsText(text),
+			"%q does not have the form of a token", text)
 		at := rapid.IntRange(0, len(text)-1).Draw(t, "at")
 		var changed []string
 		for with := range 256 {
@@ -63,9 +61,7 @@ func TestTokenTextDetectsEverySingleError(t *testing.T) {
 			changed = append(changed, text[:at-1]+text[at:at+1]+text[at-1:at]+text[at+1:])
 		}
 		for _, typed := range changed {
-			if token.IsText(typed) != (typed == text) {
-				t.Errorf("%q is accepted for the token %q", typed, text)
-			}
+			processtest.Expect(t, token.IsText(typed) == (typed == text), "%q is accepted for the token %q", typed, text)
 		}
 	})
 }

@@ -257,9 +257,7 @@ func (c *Cluster) Await(t testing.TB, query string, arguments ...any) {
 		return processtest.Poll(func() error {
 			var isTrue bool
 			err := connection.QueryRow(ctx, query, arguments...).Scan(&isTrue)
-			if connection.IsClosed() {
-				t.Fatalf("wait for %s: %s: %v", c.name, query, err)
-			}
+			processtest.Require(t, !connection.IsClosed(), "wait for %s: %s: %v", c.name, query, err)
 			if err == nil && !isTrue {
 				err = fmt.Errorf("%s: false", query)
 			}

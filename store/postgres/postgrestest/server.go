@@ -207,9 +207,7 @@ func Programs(t testing.TB) string {
 	t.Helper()
 	debian := newest()
 	chosen := cmp.Or(os.Getenv(ProgramsVariable), debian)
-	if chosen == "" {
-		t.Fatal("no PostgreSQL server is installed; run .ci/install postgres")
-	}
+	processtest.Require(t, chosen != "", "no PostgreSQL server is installed; run .ci/install postgres")
 	return chosen
 }
 

@@ -99,9 +99,8 @@ func TestChangedFiles(t *testing.T) {
 			t.Parallel()
 			expect := func(what string, err, sentinel error) {
 				t.Helper()
-				if !errors.Is(err, sentinel) || !strings.Contains(err.Error(), "test.db"+test.suffix+test.want) {
-					t.Errorf("%s: error is %v, want %v with %q", what, err, sentinel, test.want)
-				}
+				processtest.Expect(t, errors.Is(err, sentinel) && strings.Contains(err.Error(), "test.db"+test.suffix+test.want),
+					"%s: error is %v, want %v with %q", what, err, sentinel, test.want)
 			}
 			change := func(g *guarded) func() error {
 				return func() error {
@@ -133,9 +132,8 @@ func TestChangedFiles(t *testing.T) {
 	}
 	g := newGuarded(t)
 	err := g.commitWith(t, func() error { return processtest.OverwriteBeginning(g.path+"-shm", g.index) }, nothing)
-	if !errors.Is(err, database.ErrUnavailable) || errors.Is(err, database.ErrOutcomeUnknown) {
-		t.Errorf("older wal-index within a transaction: error is %v, want ErrUnavailable", err)
-	}
+	processtest.Expect(t, errors.Is(err, database.ErrUnavailable) && !errors.Is(err, database.ErrOutcomeUnknown),
+		"older wal-index within a transaction: error is %v, want ErrUnavailable", err)
 }
 
 // A transaction fails with the error of each of its steps.

@@ -32,9 +32,7 @@ func TestAnyJSONComesBack(t *testing.T) {
 		}
 		text := `{"oauth2": [` + escaped + `]}`
 		read := readOne(text, known)
-		if len(read.Problems) > 0 || len(read.Entries) != 1 {
-			t.Fatalf("%q: faults are %v", text, read.Problems)
-		}
+		processtest.Require(t, len(read.Problems) == 0 && len(read.Entries) == 1, "%q: faults are %v", text, read.Problems)
 		if got, expected := canonical(t, read.Entries[0].Body), canonical(t, want); got != expected {
 			t.Fatalf("%s became %s", expected, got)
 		}
@@ -85,9 +83,8 @@ func TestWrittenEntriesComeBack(t *testing.T) {
 		for _, entry := range read.Entries {
 			got = append(got, canonical(t, entry.Body))
 		}
-		if len(read.Problems) > 0 || !slices.Equal(got, want) {
-			t.Fatalf("%v: %s became %s by way of %s", read.Problems, want, got, &file)
-		}
+		processtest.Require(t, len(read.Problems) == 0 && slices.Equal(got, want),
+			"%v: %s became %s by way of %s", read.Problems, want, got, &file)
 	})
 }
 
@@ -141,21 +138,14 @@ func FuzzRead(f *testing.F) {
 		ids := map[string]bool{}
 		for _, entry := range read.Entries {
 			body := jsontext.Value(entry.Body)
-			if body.Kind() != '{' || !body.IsValid() {
-				t.Errorf("body is %s", body)
-			}
-			if entry.At("/no/such/value").Line < 1 {
-				t.Errorf("entry %s has no place", entry.ID)
-			}
-			if ids[entry.ID] && entry.ID != "" && len(read.Problems) == 0 {
-				t.Errorf("two entries have the id %q", entry.ID)
-			}
+			processtest.Expect(t, body.Kind() == '{' && body.IsValid(), "body is %s", body)
+			processtest.Expect(t, entry.At("/no/such/value").Line >= 1, "entry %s has no place", entry.ID)
+			processtest.Expect(t, !ids[entry.ID] || entry.ID == "" || len(read.Problems) != 0,
+				"two entries have the id %q", entry.ID)
 			ids[entry.ID] = true
 		}
 		for _, fault := range read.Problems {
-			if fault.Detail == "" {
-				t.Error("a fault says nothing")
-			}
+			processtest.Expect(t, fault.Detail != "", "a fault says nothing")
 		}
 	})
 }

@@ -56,12 +56,9 @@ func copyAll(t *testing.T, dir, from, to, password string) (printed string, peak
 	child, err := processtest.Start(command)
 	processtest.Must(t, err)
 	peakKiB = providerdtest.WaitPeakKiB(t, child)
-	if !command.ProcessState.Success() {
-		t.Fatalf("%v: %s", command.ProcessState, child.Stderr)
-	}
-	if strings.Contains(stdout.String()+child.Stderr.String(), password) {
-		t.Errorf("the password is in %s%s", &stdout, child.Stderr)
-	}
+	processtest.Require(t, command.ProcessState.Success(), "%v: %s", command.ProcessState, child.Stderr)
+	processtest.Expect(t, !strings.Contains(stdout.String()+child.Stderr.String(), password),
+		"the password is in %s%s", &stdout, child.Stderr)
 	return stdout.String(), peakKiB
 }
 
@@ -91,9 +88,8 @@ func TestCopyThereAndBack(t *testing.T) {
 		printed, peakKiB := copyAll(t, dir, way.from, way.to, cluster.Password)
 		t.Logf("%s, %d providers were copied and compared in %.1f s, with at most %d MiB of memory",
 			way.name, rows, time.Since(begun).Seconds(), peakKiB>>10)
-		if peakKiB>>10 > maxMemory {
-			t.Errorf("%s, the copy took %d MiB of memory, at most %d are allowed", way.name, peakKiB>>10, maxMemory)
-		}
+		processtest.Expect(t, peakKiB>>10 <= maxMemory,
+			"%s, the copy took %d MiB of memory, at most %d are allowed", way.name, peakKiB>>10, maxMemory)
 		tables = append(tables, printed)
 	}
 	// The second copy has the event of the first.
@@ -121,9 +117,8 @@ func expectCopy(t *testing.T, dir, url, of string) {
 		"audit list --output jsonl",
 	} {
 		want, got := runOver(t, dir, of, line), runOver(t, dir, url, line)
-		if !strings.HasPrefix(got, want) || len(got) > len(want)+1000 {
-			t.Errorf("%s: %s has %d bytes, want the %d of %s", line, url, len(got), len(want), of)
-		}
+		processtest.Expect(t, strings.HasPrefix(got, want) && len(got) <= len(want)+1000,
+			"%s: %s has %d bytes, want the %d of %s", line, url, len(got), len(want), of)
 	}
 }
 
@@ -169,9 +164,8 @@ func TestCopyInterrupted(t *testing.T) {
 			}
 			processtest.WaitUntil(t, "the server has ended the transaction", func() bool { return count(inserting) == 0 })
 			printed, _ := copyAll(t, dir, from, to, cluster.Password)
-			if !regexp.MustCompile(fmt.Sprintf(`(?m)^providers +%d `, rows)).MatchString(printed) {
-				t.Errorf("it printed %s", printed)
-			}
+			processtest.Expect(t, regexp.MustCompile(fmt.Sprintf(`(?m)^providers +%d `, rows)).MatchString(printed),
+				"it printed %s", printed)
 			providerdtest.ExpectExit(t, copying(t.Context(), dir, from, to), providerdtest.ExitFailed, "not empty: it has been set up before")
 		})
 	}

@@ -124,9 +124,7 @@ func TestDoctorRefusesWhatServeRefuses(t *testing.T) {
 			for _, command := range []string{"serve", "doctor"} {
 				run := providerdtest.Command(t.Context(), healthy.dir, line, command)
 				output, err := run.CombinedOutput()
-				if err == nil || run.ProcessState.ExitCode() != providerdtest.ExitUsage {
-					t.Errorf("%s: %v", command, err)
-				}
+				processtest.Expect(t, err != nil && run.ProcessState.ExitCode() == providerdtest.ExitUsage, "%s: %v", command, err)
 				text, _, _ := strings.Cut(string(output), "Run \"providerd")
 				said = append(said, strings.TrimPrefix(text, "providerd: "+command+": "))
 			}
@@ -149,17 +147,12 @@ func expectOnly(t *testing.T, examined setUp, all ...[]string) []finding {
 		if strings.HasPrefix(fault, "^fail") {
 			want = providerdtest.ExitFailed
 		}
-		if !slices.ContainsFunc(found, func(result finding) bool { return result.isIn(fault) }) {
-			t.Errorf("%q is not among %+v", fault, found)
-		}
+		processtest.Expect(t, slices.ContainsFunc(found, func(result finding) bool { return result.isIn(fault) }),
+			"%q is not among %+v", fault, found)
 	}
-	if status != want {
-		t.Errorf("exit status is %d, want %d", status, want)
-	}
+	processtest.Expect(t, status == want, "exit status is %d, want %d", status, want)
 	for _, result := range found {
-		if result.Status != "ok" && !result.isIn(faults...) {
-			t.Errorf("unexpected finding: %+v", result)
-		}
+		processtest.Expect(t, result.Status == "ok" || result.isIn(faults...), "unexpected finding: %+v", result)
 		if result.Status == "ok" != (result.Remedy == "") && !regexp.MustCompile("; (run|put|set|copy|restore|stop|pass|name) ").MatchString(result.Finding) {
 			t.Errorf("remedy is missing or part of the finding: %+v", result)
 		}
@@ -174,9 +167,8 @@ func expectChecks(t *testing.T, found []finding, want string) {
 	var names []string
 	for _, result := range found {
 		names = append(names, result.Check)
-		if !strings.Contains(page, "`"+result.Check+"`") {
-			t.Errorf("the runbook does not list the check %q", result.Check)
-		}
+		processtest.Expect(t, strings.Contains(page, "`"+result.Check+"`"),
+			"the runbook does not list the check %q", result.Check)
 	}
 	if got := strings.Join(names, ", "); got != want {
 		t.Errorf("checks are %s, want %s", got, want)

@@ -72,9 +72,8 @@ func TestRootBesideServerOfAnotherUser(t *testing.T) {
 	expectOtherUserOwns(t, dir, "providerd.db", "providerd.db-wal", "keyset.json", "initial-token")
 	expectOnly(t, setUp{dir: dir})
 	info, err := os.Stat(filepath.Join(dir, "backup.db"))
-	if err != nil || info.Sys().(*syscall.Stat_t).Uid != 0 || info.Mode() != 0o600 {
-		t.Errorf("the backup is %+v, %v", info, err)
-	}
+	processtest.Expect(t, err == nil && info.Sys().(*syscall.Stat_t).Uid == 0 && info.Mode() == 0o600,
+		"the backup is %+v, %v", info, err)
 }
 
 // TestRootRestoresForAnotherUser restores while no server runs, with and without an existing database.

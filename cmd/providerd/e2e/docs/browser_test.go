@@ -193,18 +193,14 @@ func readOperation(t *testing.T, b *browser) {
 		chromedp.Text(operationBlock, &fields, chromedp.ByQuery),
 		chromedp.Text(operationBlock+" .response-card", &responses, chromedp.ByQuery),
 	)
-	if operations != 2 || introduction > 250 {
-		t.Errorf("%d operations are open, want 2, after an introduction of %d characters", operations, introduction)
-	}
+	processtest.Expect(t, operations == 2 && introduction <= 250,
+		"%d operations are open, want 2, after an introduction of %d characters", operations, introduction)
 	if want := []string{"curl", "Go", "TypeScript"}; !slices.Equal(labels, want) || !strings.Contains(sample, `client.New("`+b.url) {
 		t.Errorf("samples are %v, want %v; that in Go is %s", labels, want, sample)
 	}
-	if !strings.HasPrefix(responses, "STATUS:\n201\n") || !strings.Contains(responses, `"client_secret"`) {
-		t.Errorf("the response shown first is %s", responses)
-	}
+	processtest.Expect(t, strings.HasPrefix(responses, "STATUS:\n201\n") && strings.Contains(responses, `"client_secret"`),
+		"the response shown first is %s", responses)
 	for _, part := range []string{"redirect_uris", "One URI per line", "issuer_mode", "per_provider", "jwks_sources"} {
-		if !strings.Contains(fields, part) {
-			t.Errorf("%q is not visible without a click", part)
-		}
+		processtest.Expect(t, strings.Contains(fields, part), "%q is not visible without a click", part)
 	}
 }

@@ -23,9 +23,8 @@ func withCluster(t *testing.T, cluster *postgrestest.Cluster, dir, commands stri
 	processtest.Must(t, os.WriteFile(filepath.Join(dir, "pgpass"), []byte("*:*:*:*:"+password+"\n"), 0o600))
 	parsed.User = url.User(parsed.User.Username())
 	named := regexp.MustCompile(`postgres://providerd@[a-z0-9.,]+/providerd(\?sslmode=verify-full)?`)
-	if len(named.FindAllString(commands, -1)) != 1 {
-		t.Fatalf("the commands must name one database: %s", commands)
-	}
+	processtest.Require(t, len(named.FindAllString(commands, -1)) == 1,
+		"the commands must name one database: %s", commands)
 	return named.ReplaceAllLiteralString(commands, parsed.String())
 }
 
@@ -47,9 +46,7 @@ func TestManualReplicas(t *testing.T) {
 	commands := providerdtest.Examples(t, "postgres.md", 1)[0].Commands
 	commands = withCluster(t, postgrestest.NewCluster(t), dir, strings.ReplaceAll(commands, "/var/lib/providerd", dir))
 	const serving = `providerd serve --listen 0.0.0.0:8080 `
-	if strings.Count(commands, serving) != 1 {
-		t.Fatalf("the commands start no replica: %s", commands)
-	}
+	processtest.Require(t, strings.Count(commands, serving) == 1, "the commands start no replica: %s", commands)
 	begun := strings.Replace(commands, serving,
 		`coproc providerd serve --listen 127.0.0.1:0; replica=$COPROC_PID; read -r -u "${COPROC[0]}" `, 1)
 	providerdtest.RunShell(t, dir, begun+`kill "$replica"; wait "$replica"`)
@@ -74,9 +71,7 @@ func TestManualRecords(t *testing.T) {
 	copyFromManual(t, dir, "platform.sql")
 	asSuperuser := "export ADMIN_DATABASE='" + database + "'\n"
 	early, err := providerdtest.ShellCommand(t, dir, asSuperuser+examples[0].Commands).CombinedOutput()
-	if err == nil || strings.Count(string(early), "ERROR") != 1 {
-		t.Errorf("without tables: %v, %s", err, early)
-	}
+	processtest.Expect(t, err != nil && strings.Count(string(early), "ERROR") == 1, "without tables: %v, %s", err, early)
 	providerdtest.RunShell(t, dir, "export PROVIDERD_TO='"+database+"'\n"+
 		"providerd copy --from sqlite:data/providerd.db --keyset data/keyset.json")
 	providerdtest.RunShell(t, dir, asSuperuser+strings.Repeat(examples[0].Commands, 2))
@@ -93,16 +88,14 @@ func TestManualRecords(t *testing.T) {
 	asReader := asRole(t, cluster, database, "reader")
 	program := providerdtest.ReadFile(t, providerdtest.ManualDir+"read-records.go.txt")
 	printed := runProgram(t, dir, program, "PROVIDERD_DATABASE="+asReader, "PROVIDERD_KEYSET=data/keyset.json")
-	if !regexp.MustCompile(`^1 \w{40} \w{128}\n$`).MatchString(printed) {
-		t.Errorf("the program prints %q", printed)
-	}
+	processtest.Expect(t, regexp.MustCompile(`^1 \w{40} \w{128}\n$`).MatchString(printed),
+		"the program prints %q", printed)
 	for name, commands := range map[string]string{
 		"platform": asPlatform + `psql "$PLATFORM_DATABASE" --command 'SELECT secret FROM providers'`,
 		"reader":   `psql '` + asReader + `' --command 'DELETE FROM providers'`,
 	} {
 		output, _ := providerdtest.ShellCommand(t, dir, commands).CombinedOutput()
-		if !strings.Contains(string(output), "permission denied for table providers") {
-			t.Errorf("%s: %s", name, output)
-		}
+		processtest.Expect(t, strings.Contains(string(output), "permission denied for table providers"),
+			"%s: %s", name, output)
 	}
 }

@@ -60,9 +60,8 @@ func (r *reader) checkUnharmed(t *testing.T, page string) {
 	t.Helper()
 	tokens := providerdtest.RunCommand(t, r.dir, "token", "list")
 	initial := regexp.MustCompile(`(?m)^\d+ +\S+ +initial .*$`).FindAllString(tokens, -1)
-	if len(initial) != 1 || !strings.HasSuffix(initial[0], " active") {
-		t.Errorf("after %s, the tokens of the first start are %q", page, initial)
-	}
+	processtest.Expect(t, len(initial) == 1 && strings.HasSuffix(initial[0], " active"),
+		"after %s, the tokens of the first start are %q", page, initial)
 	t.Logf("records after %s", page)
 	providerdtest.CheckIncludes(t, providerdtest.Stored(t, r.dir), nil)
 }
@@ -71,9 +70,7 @@ func (r *reader) checkUnharmed(t *testing.T, page string) {
 func pages(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob(providerdtest.Path(t, providerdtest.ManualDir+"*.md"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("the manual has %d pages, %v", len(files), err)
-	}
+	processtest.Require(t, err == nil && len(files) != 0, "the manual has %d pages, %v", len(files), err)
 	found := []string{"README.md"}
 	for _, link := range links(t, providerdtest.ManualDir+"README.md") {
 		if page, _, _ := strings.Cut(link, "#"); !strings.HasPrefix(page, "..") && !slices.Contains(found, page) {
@@ -150,9 +147,8 @@ func TestManualBacksUp(t *testing.T) {
 		t.Errorf("%v: %s", err, schedule.Stderr)
 	}
 	made, err := filepath.Glob(filepath.Join(dir, "backups", "*"))
-	if err != nil || len(made) != 1 || !regexp.MustCompile(`/providerd-2\w+Z\.db$`).MatchString(made[0]) {
-		t.Errorf("made %v, %v", made, err)
-	}
+	processtest.Expect(t, err == nil && len(made) == 1 && regexp.MustCompile(`/providerd-2\w+Z\.db$`).MatchString(made[0]),
+		"made %v, %v", made, err)
 	server.Stop(t)
 	providerdtest.RunCommand(t, dir, "provider", "delete", "1", "2", "--yes")
 	providerdtest.RunShell(t, dir, examples[2].Commands)
@@ -212,9 +208,8 @@ func TestManualFollowsRecords(t *testing.T) {
 			text, err := os.ReadFile(filepath.Join(dir, name))
 			return err == nil && json.Unmarshal(text, &kept) == nil
 		})
-		if kept.PK != created.PK || kept.Secret != created.Secret {
-			t.Errorf("%s has provider %d, want %d", name, kept.PK, created.PK)
-		}
+		processtest.Expect(t, kept.PK == created.PK && kept.Secret == created.Secret,
+			"%s has provider %d, want %d", name, kept.PK, created.PK)
 	}
 	providerdtest.RunCommand(t, dir, "provider", "delete", "1", "--yes")
 	if err := child.Wait(); err != nil {

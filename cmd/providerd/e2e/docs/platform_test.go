@@ -118,9 +118,8 @@ func TestManualOpensSecrets(t *testing.T) {
 	for _, record := range p.Stored(t, p.URL) {
 		want = append(want, record.Secret)
 	}
-	if len(want) != 4 || len(want[0]) != 128 || want[1] != `{"key":"é|\n","n":1.50}` || want[2] != "" {
-		t.Fatalf("the secrets are %q", want)
-	}
+	processtest.Require(t, len(want) == 4 && len(want[0]) == 128 && want[1] == `{"key":"é|\n","n":1.50}` && want[2] == "",
+		"the secrets are %q", want)
 	p.cluster.Exec(t, databaseOf(t, p.asAdmin), "CREATE ROLE reader LOGIN", "GRANT SELECT ON providers, keyset TO reader")
 	commands := "export READER_DATABASE='" + asRole(t, p.cluster, p.asAdmin, "reader") + "'\n" +
 		providerdtest.Examples(t, recordsPage, 1)[0].Commands

@@ -72,9 +72,8 @@ func (b *browser) checkCopying(t *testing.T) {
 		chromedp.Evaluate("getSelection().toString()", &copied),
 		chromedp.Evaluate(`[...document.querySelector("pre").childNodes].slice(1).map((node) => node.textContent).join("")`, &text),
 	)
-	if label != "Copied" || copied != strings.TrimSuffix(text, "\n") || copied == "" {
-		t.Errorf("%s: %q is copied of %q", label, copied, text)
-	}
+	processtest.Expect(t, label == "Copied" && copied == strings.TrimSuffix(text, "\n") && copied != "",
+		"%s: %q is copied of %q", label, copied, text)
 }
 
 // prefer sets the color scheme that the user prefers.
@@ -87,23 +86,17 @@ func (b *browser) checkPage(t *testing.T, path string, width int64) {
 	t.Helper()
 	var scrollWidth int64
 	b.run(t, chromedp.Evaluate("document.documentElement.scrollWidth", &scrollWidth))
-	if scrollWidth > width {
-		t.Errorf("%s is %d pixels wide on a screen of %d", path, scrollWidth, width)
-	}
+	processtest.Expect(t, scrollWidth <= width, "%s is %d pixels wide on a screen of %d", path, scrollWidth, width)
 	if path == "/docs/" {
 		// The height of a small phone's screen, in pixels.
 		const firstScreen = 700
 		var top float64
 		b.run(t, chromedp.Evaluate(fmt.Sprintf(`document.querySelector(%q).getBoundingClientRect().top + scrollY`,
 			operationBlock+" :is(h2, h3)"), &top))
-		if top > firstScreen {
-			t.Errorf("the first operation begins %.0f pixels down", top)
-		}
+		processtest.Expect(t, top <= firstScreen, "the first operation begins %.0f pixels down", top)
 		var isBodyFirst bool
 		b.run(t, chromedp.Evaluate(fmt.Sprintf(`((top) => top(".request-body") < top(".response-card") && top(".response-card") < top("[class*=responses-]"))(
 			(part) => document.querySelector(%q + " " + part).getBoundingClientRect().top)`, operationBlock), &isBodyFirst))
-		if width < 1000 && !isBodyFirst {
-			t.Error("responses precede the fields of the body")
-		}
+		processtest.Expect(t, width >= 1000 || isBodyFirst, "responses precede the fields of the body")
 	}
 }
