@@ -2,7 +2,6 @@
 -- after the first "providerd serve", which creates the tables: psql "$ADMIN_DATABASE" --file platform.sql
 \set ON_ERROR_STOP on
 BEGIN;
-
 CREATE OR REPLACE VIEW platform_providers AS
     SELECT pk, kind, name, created_at, created_by, client_id, client_type, authorization_flow, authentication_flow,
         property_mappings, redirect_uris, signing_key, sub_mode, issuer_mode, jwks_sources, include_claims_in_id_token,
@@ -38,7 +37,6 @@ CREATE OR REPLACE VIEW platform_settings AS
 
 CREATE OR REPLACE VIEW platform_events AS
     SELECT id, at, event, subject, kind, name, fields, caller, request_id, os_user FROM events;
-
 SELECT 'CREATE ROLE platform LOGIN' WHERE to_regrole('platform') IS NULL \gexec
 GRANT SELECT ON platform_providers, platform_settings, platform_events TO platform;
 COMMIT;
