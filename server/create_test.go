@@ -62,7 +62,7 @@ func TestCredentialsAreReturnedAsSent(t *testing.T) {
 
 func TestAllViolationsComeAtOnceInOrder(t *testing.T) {
 	got := startParallel(t).post(t, oauth2Path, `{
-		"zzz": 1, "pk": 7, "jwks_sources": ["x", "`+flow+`", null], "issuer_mode": "GLOBAL", "redirect_uris": "https://a\nb c\n\n",
+		"zzz": 1, "pk": 7, "jwks_sources": ["x", "`+flow+`", null], "issuer_mode": "GLOBAL", "redirect_uris": "https://a\nhttps://b, c://d\n\n",
 		"include_claims_in_id_token": "yes", "client_id": "", "client_secret": "a\u0000b", "access_code_validity": "1h",
 		"Client_Type": "evil", "name": null, "a/b~c": 1
 	}`)
@@ -71,10 +71,10 @@ func TestAllViolationsComeAtOnceInOrder(t *testing.T) {
 		"/access_code_validity invalid_duration", "/include_claims_in_id_token type", "/redirect_uris invalid_uri",
 		"/issuer_mode enum", "/jwks_sources/0 invalid_uuid", "/jwks_sources/2 null",
 		"/zzz unknown_field", "/pk unknown_field", "/Client_Type unknown_field", "/a~1b~0c unknown_field")
-	for _, sentence := range []string{"` line 2 must", "global, per_provider"} {
+	for _, sentence := range []string{"` line 2 has several URIs; put each on a line of its own", "global, per_provider"} {
 		processtest.Contains(t, string(got.body), sentence)
 	}
-	for _, value := range []string{"evil", "yes", "b c", "1h"} {
+	for _, value := range []string{"evil", "yes", "https://b", "1h"} {
 		processtest.Expect(t, !strings.Contains(string(got.body), `"`+value), "%q is repeated in %s", value, got.body)
 	}
 }

@@ -108,8 +108,12 @@ func describePattern(broken *openapi3.SchemaError) Violation {
 		return nulCharacter()
 	case known.EachLine:
 		number, line := firstBadLine(broken.Schema, value)
-		if line == "" {
+		_, next, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch {
+		case line == "":
 			known.Detail = "is empty; remove it"
+		case strings.Contains(next, "://"):
+			known.Detail = "has several URIs; put each on a line of its own, without a separator"
 		}
 		known.Detail = fmt.Sprintf("line %d %s", number, known.Detail)
 	}
