@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"net/url"
 	"regexp"
 	"strconv"
@@ -22,8 +23,6 @@ const (
 	DefaultTryTimeout = 30 * time.Second
 
 	apiPath = "/api/v3/"
-	// maxKeyLength is the contract's limit of an idempotency key.
-	maxKeyLength = 255
 )
 
 // Providers creates providers. It is safe for concurrent use.
@@ -52,12 +51,22 @@ type Option func(*Providers)
 // environment and HTTP/1.1, and limits response headers to 64 KiB.
 func WithDoer(doer HttpRequestDoer) Option { return func(p *Providers) { p.doer = doer } }
 
-// WithRetries sets how often a create is retried; 0 for never. The default is DefaultRetries.
+// WithRetries sets how often a create is retried; 0 for never.
 func WithRetries(count int) Option { return func(p *Providers) { p.retries = count } }
 
-// WithTryTimeout sets how long one attempt may take, from connecting to the last byte of the response. The default is
-// DefaultTryTimeout.
+// WithTryTimeout sets how long one attempt may take, from connecting to the last byte of the response.
 func WithTryTimeout(length time.Duration) Option { return func(p *Providers) { p.tryTimeout = length } }
+
+var (
+	// placeholder matches tokens that come from an unset variable, a shell that did not expand it, or a template.
+	placeholder = regexp.MustCompile("^(undefined|null|None|nil|TOKEN)?$|[$<>%`]|^\\{\\{")
+	// pathOfFile does not match every slash, because the tokens of a gateway may be Base64.
+	pathOfFile = regexp.MustCompile(`^(\.{0,2}/|[~@])|\\|(\.txt|[./-]token)$`)
+	// visibleASCII matches what header fields accept unchanged.
+	visibleASCII = regexp.MustCompile(`^[!-~]+$`)
+	// joined matches a second URI on a line of redirect URIs.
+	joined = regexp.MustCompile(`(?i)([,;|]|\\[rn]) *[a-z][a-z0-9+.-]*://`)
+)
 
 // New returns Providers of the server at baseURL, such as "http://127.0.0.1:8080", with or without /api/v3, with an
 // access token. It returns an error, which quotes none of them, if an argument or an option is invalid.
@@ -71,15 +80,17 @@ func New(baseURL, token string, options ...Option) (*Providers, error) {
 	p.doer = withoutRedirects(p.doer)
 	parsed, err := url.Parse(baseURL)
 	switch {
-	case err != nil || parsed.Host == "" || (parsed.Scheme != "http" && parsed.Scheme != "https"),
+	case err != nil, parsed.Host == "", parsed.Scheme != "http" && parsed.Scheme != "https",
 		strings.ContainsAny(baseURL, "?#"), strings.Contains(baseURL, apiPath+"providers"):
 		return nil, errors.New("the base URL is not of the form http://HOST:PORT or https://HOST")
-	case regexp.MustCompile("^(undefined|null|None|nil|TOKEN)?$|[$<>%`]|^\\{\\{").MatchString(token):
+	case placeholder.MatchString(token):
 		return nil, errors.New("the access token is empty, a placeholder or a variable that was not expanded; " +
 			"set the variable or file that it comes from")
-	case regexp.MustCompile(`[/\\]|^[~@]|[.-](txt|token)$`).MatchString(token):
+	case pathOfFile.MatchString(token):
 		return nil, errors.New("the access token is the path of a file; pass what the file contains")
-	case !isVisibleASCII(token):
+	case strings.HasPrefix(strings.ToLower(token), "bearer "):
+		return nil, errors.New("the access token begins with Bearer; pass it without: the client adds it")
+	case !visibleASCII.MatchString(token):
 		return nil, errors.New("the access token contains white space, line breaks or other invalid characters; " +
 			"pass it as it was issued, without the line break of its file")
 	case p.retries < 0:
@@ -92,11 +103,6 @@ func New(baseURL, token string, options ...Option) (*Providers, error) {
 		p.api = parsed.JoinPath(apiPath)
 	}
 	return p, nil
-}
-
-// isVisibleASCII reports whether a string is visible ASCII, which header fields accept unchanged, and not empty.
-func isVisibleASCII(text string) bool {
-	return text != "" && !strings.ContainsFunc(text, func(r rune) bool { return r < '!' || r > '~' })
 }
 
 // CreateOption configures one create.
@@ -160,9 +166,6 @@ func (p *Providers) CreateOAuth2(
 		NewProvidersOauth2CreateRequest, &chosen.params, request)
 }
 
-// joined matches a second URI on a line.
-var joined = regexp.MustCompile(`(?i)([,;|]|\\[rn]) *[a-z][a-z0-9+.-]*://`)
-
 func mistakeIn(request OAuth2ProviderRequest) string {
 	isShort := func(validity *string) bool { return validity != nil && strings.HasPrefix(*validity, "seconds=0.") }
 	secret := cmp.Or(request.ClientSecret, new(NewSecret("omitted"))).Reveal()
@@ -209,18 +212,7 @@ func RedirectURIs(uris ...string) string {
 // Duration returns the value of AccessCodeValidity, AccessTokenValidity and RefreshTokenValidity for a duration,
 // exact to the nanosecond: "hours=1;minutes=30" for 90 minutes. The server refuses a negative one.
 func Duration(length time.Duration) string {
-	var parts []string
-	for _, unit := range []struct {
-		name   string
-		number float64
-	}{
-		{"hours", float64(length / time.Hour)},
-		{"minutes", float64(length % time.Hour / time.Minute)},
-		{"seconds", (length % time.Minute).Seconds()},
-	} {
-		if unit.number != 0 || unit.name == "seconds" && parts == nil {
-			parts = append(parts, unit.name+"="+strconv.FormatFloat(unit.number, 'f', -1, 64))
-		}
-	}
-	return strings.Join(parts, ";")
+	seconds := strconv.FormatFloat((length % time.Minute).Seconds(), 'f', -1, 64)
+	text := fmt.Sprintf("hours=%d;minutes=%d;seconds=%s", length/time.Hour, length%time.Hour/time.Minute, seconds)
+	return strings.TrimSuffix(strings.NewReplacer("hours=0;", "", "minutes=0;", "").Replace(text), ";seconds=0")
 }

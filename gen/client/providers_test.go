@@ -121,7 +121,8 @@ func TestNewRefusesInvalidArguments(t *testing.T) {
 	for want, tokens := range map[string][]string{
 		"contains":                {"hunter2\n", "hunter2\r\nX-Other: 1", "hunter2 ", "hunter2\x00", "hunter2é"},
 		"is empty, a placeholder": {"", "undefined", "$(cat hunter2)", "${hunter2}", "{{hunter2}}", "<hunter2>", "%hunter2%"},
-		"is the path of a file":   {"data/hunter2", "/hunter2", "~hunter2", `C:\hunter2`, "hunter2.txt", "initial-token"},
+		"is the path of a file":   {"../hunter2", "/hunter2", "~hunter2", `C:\hunter2`, "hunter2.txt", "a/initial-token", "a/token"},
+		"begins with Bearer":      {"Bearer hunter2", "bearer hunter2\n", "Bearer "},
 	} {
 		for _, token := range tokens {
 			expectRefusal(url, token, "the access token "+want)
@@ -149,7 +150,7 @@ func TestBaseURLWithAndWithoutAPIPath(t *testing.T) {
 		"http://example.com/rapi/v3":   "http://example.com/rapi/v3/api/v3/providers/oauth2/",
 	} {
 		var sent string
-		providers, err := client.New(baseURL, "t", client.WithRetries(0), client.WithDoer(doerFunc(
+		providers, err := client.New(baseURL, "B/a+s=", client.WithRetries(0), client.WithDoer(doerFunc(
 			func(request *http.Request) (*http.Response, error) {
 				sent = request.URL.String()
 				return nil, io.EOF

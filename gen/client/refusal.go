@@ -115,16 +115,15 @@ func retryAfter(header http.Header) time.Duration {
 
 // legible returns the beginning of a server's text on one line and without control characters.
 func legible(text string, maxBytes int) string {
-	ellipsis := ""
 	if len(text) > maxBytes {
-		text, ellipsis = strings.ToValidUTF8(text[:maxBytes], ""), "…"
+		text = strings.ToValidUTF8(text[:maxBytes], "") + "…"
 	}
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
 			return r
 		}
 		return unicode.ReplacementChar
-	}, text) + ellipsis
+	}, text)
 }
 
 // refusalError is a problem type as an error that matches every refusal of the type.

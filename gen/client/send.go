@@ -27,8 +27,7 @@ const (
 	// and problem documents are at most 1 MiB, so no valid response has more.
 	maxCommas = 1 << 20
 
-	// The wait before a retry is a random part of a step. The first step is firstStep, and each is twice the last, up to
-	// maxStep.
+	// The wait before a retry is a random part of a step, which doubles from firstStep up to maxStep.
 	firstStep = 250 * time.Millisecond
 	maxStep   = 10 * time.Second
 
@@ -45,9 +44,9 @@ func send[Record, Params, Request any](
 	if p == nil || p.api == nil {
 		return nil, errors.New("create provider: Providers is the zero value; use one that New returned")
 	}
-	if key := *chosen.params.IdempotencyKey; len(key) > maxKeyLength || !isVisibleASCII(key) {
-		return nil, fmt.Errorf("create provider: the idempotency key is not 1 to %d visible ASCII characters; "+
-			"write one without spaces, such as import-wiki", maxKeyLength)
+	if key := *chosen.params.IdempotencyKey; len(key) > 255 || !visibleASCII.MatchString(key) {
+		return nil, errors.New("create provider: the idempotency key is not 1 to 255 visible ASCII characters; " +
+			"write one without spaces, such as import-wiki")
 	}
 	post, err := newRequest(p.api.String(), params, request)
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"time"
 )
 
-// Limits of the default HTTP client.
 const (
 	maxHeaderBytes = 64 << 10
 	// maxIdleConns is for callers that create many providers concurrently, each on its own connection.
@@ -75,7 +74,6 @@ func unreadError(response *http.Response) error {
 		}
 		return foreignResponse(response, fmt.Sprintf("The server redirects to %s. Redirects are not followed, because "+
 			"the token and the secrets are for this server only. Use the URL of the intended server.", host))
-	default:
-		return nil
 	}
+	return nil
 }

@@ -151,13 +151,14 @@ test("refuses invalid arguments", () => {
 });
 
 test.each<[fault: string, tokens: readonly unknown[]]>([
-  ["not visible ASCII", ["\n", "\r\nX-Other: 1", " ", "\0", "é"].map((ending) => `hunter2${ending}`)],
-  ["not a string", [1, { token: "hunter2" }, Promise.resolve("hunter2")]],
-  ["empty, a placeholder", ["", undefined, null, "undefined", "$(cat hunter2)", "${hunter2}", "{{hunter2}}", "<hunter2>", "%hunter2%"]],
-  ["the path of a file", ["data/hunter2", "/hunter2", "~hunter2", "C:\\hunter2", "hunter2.txt", "initial-token"]],
-])("refuses an access token that is %s", (fault, tokens) => {
+  ["is not visible ASCII", ["\n", "\r\nX-Other: 1", " ", "\0", "é"].map((ending) => `hunter2${ending}`)],
+  ["is not a string", [1, { token: "hunter2" }, Promise.resolve("hunter2")]],
+  ["is empty, a placeholder", ["", undefined, null, "undefined", "$(cat hunter2)", "${hunter2}", "{{hunter2}}", "<hunter2>", "%hunter2%"]],
+  ["is the path of a file", ["../hunter2", "/hunter2", "~hunter2", "C:\\hunter2", "hunter2.txt", "a/initial-token", "a/token"]],
+  ["begins with Bearer", ["Bearer hunter2", "bearer\thunter2\n", "Bearer "]],
+])("refuses an access token that %s", (fault, tokens) => {
   for (const token of tokens) {
-    expect(() => createClient(server.baseUrl, token as string)).toThrow(new RegExp(`^the access token is ${fault}(?!.*hunter2).*; `));
+    expect(() => createClient(server.baseUrl, token as string)).toThrow(new RegExp(`^the access token ${fault}(?!.*hunter2).*; `));
   }
 });
 
@@ -172,7 +173,7 @@ test.each([
 ])("takes a base URL with and without the path of the API: %s", async (url, root) => {
   let sent = "";
   const failing = (request: Request) => ((sent = request.url), Promise.reject(new Error("enough")));
-  await expect(createClient(url, "t", { retries: 0, fetch: failing }).createOAuth2(request("x"))).rejects.toThrow(/^enough$/);
+  await expect(createClient(url, "B/a+s=", { retries: 0, fetch: failing }).createOAuth2(request("x"))).rejects.toThrow(/^enough$/);
   expect(sent).toBe(`${root}/api/v3/providers/oauth2/`);
 });
 

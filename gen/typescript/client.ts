@@ -90,6 +90,11 @@ const createTypes: Record<keyof CreateOptions, string> = {
   signal: "AbortSignal, such as controller.signal", unchecked: "boolean",
 };
 
+/** Matches tokens that come from an unset variable, a shell that did not expand it, or a template. */
+const placeholder = /^(undefined|null|None|nil|TOKEN)?$|[$<>%`]|^\{\{/;
+/** Does not match every slash, because the tokens of a gateway may be Base64. */
+const pathOfFile = /^(\.{0,2}\/|[~@])|\\|(\.txt|[./-]token)$/;
+
 /**
  * Returns a client of the server at baseUrl, such as "http://127.0.0.1:8080", with or without /api/v3, with an access
  * token. Throws a TypeError if an argument is invalid. The error quotes none of them.
@@ -101,15 +106,14 @@ export function createClient(baseUrl: string, token: string, options: ClientOpti
   const form = /^https?:\/\/(?!.*\/api\/v3\/providers)[^/?#@\s]+(\/[^?#\s]*)?$/;
   const isUrl = typeof baseUrl === "string" && form.test(baseUrl) && URL.canParse(baseUrl);
   check(isUrl, "the base URL is not a string of the form http://HOST:PORT or https://HOST; call createClient(baseUrl, token, options)");
-  const isPlaceholder = /^(undefined|null|None|nil|TOKEN)?$|[$<>%`]|^\{\{/.test(token ?? "");
-  check(!isPlaceholder, "the access token is empty, a placeholder or a variable that was not expanded; set the variable or file that it comes from");
+  check(!placeholder.test(token ?? ""), "the access token is empty, a placeholder or a variable that was not expanded; set the variable or file that it comes from");
   check(typeof token === "string", "the access token is not a string; await a promise; call createClient(baseUrl, token, options)");
-  check(!/[/\\]|^[~@]|[.-](txt|token)$/.test(token), "the access token is the path of a file; pass what the file contains");
+  check(!/^Bearer\s/i.test(token), "the access token begins with Bearer; pass it without: the client adds it");
+  check(!pathOfFile.test(token), "the access token is the path of a file; pass what the file contains");
   check(/^[\x21-\x7e]+$/.test(token), "the access token is not visible ASCII; pass it as it was issued, without the line break of its file");
   check(tryTimeoutSeconds > 0 && tryTimeoutSeconds <= 24 * 60 * 60, "the timeout of an attempt is not positive or is longer than a day");
   check(Number.isSafeInteger(retries) && retries >= 0, "the number of retries is not a whole number of at least 0");
-  const url = `${baseUrl.replace(/\/*(?:\/api\/v3)?\/*$/, "")}/api/v3`;
-  const server = { url, token, fetch: send, retries, tryTimeoutSeconds };
+  const server = { url: baseUrl.replace(/\/*(?:\/api\/v3)?\/*$/, "/api/v3"), token, fetch: send, retries, tryTimeoutSeconds };
   return {
     createOAuth2: async (body, chosen) => create(server, "/providers/oauth2/", "providers_oauth2.oauth2provider", body, chosen),
     createWorkspaceDirectory: async (body, chosen) =>
