@@ -183,7 +183,7 @@ func TestRecordWithNewMembersOfEnumsIsReturned(t *testing.T) {
 	}
 	directory, err := newStranger(t, answering(http.StatusCreated, "application/json", `{
 		"pk": 1, "meta_model_name": "providers_workspace_directory.workspacedirectoryprovider", "user_delete_action": "archive"
-	}`)).providers(t).CreateWorkspaceDirectory(t.Context(), client.WorkspaceDirectoryProviderRequest{})
+	}`)).providers(t).CreateWorkspaceDirectory(t.Context(), directoryRequest())
 	processtest.Expect(t, err == nil && directory.UserDeleteAction == "archive" && !directory.UserDeleteAction.Valid(),
 		"record is %+v, %v", directory, err)
 }

@@ -1,9 +1,11 @@
 package client
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -194,6 +196,9 @@ func (p *Providers) CreateWorkspaceDirectory(
 	ctx context.Context, request WorkspaceDirectoryProviderRequest, options ...CreateOption,
 ) (*WorkspaceDirectoryProvider, error) {
 	chosen := newCreate(options)
+	if text := bytes.TrimSpace(request.Credentials.Reveal()); !bytes.HasPrefix(text, []byte("{")) || !json.Valid(text) {
+		return nil, errors.New("create provider: Credentials is not a JSON object; pass the contents of a file, not its path")
+	}
 	params := ProvidersWorkspaceDirectoryCreateParams(chosen.params)
 	return send[WorkspaceDirectoryProvider](ctx, p, chosen, "providers_workspace_directory.workspacedirectoryprovider",
 		NewProvidersWorkspaceDirectoryCreateRequest, &params, request)

@@ -173,11 +173,12 @@ func TestInvalidRequestIsNotSent(t *testing.T) {
 			t.Errorf("key %q: error is %v", key, err)
 		}
 	}
-	for _, credentials := range []string{"{", "hunter2", `{"a":1}hunter2`, "\xff"} {
+	const want = "create provider: Credentials is not a JSON object; pass the contents of a file, not its path"
+	for _, credentials := range []string{"", "hunter2.json", ` "hunter2"`, "{", `{"a":1}hunter2`, "\xff"} {
 		_, err := r.CreateWorkspaceDirectory(t.Context(), client.WorkspaceDirectoryProviderRequest{
 			Name: "x", Credentials: client.NewSecretJSON(credentials),
 		})
-		if err == nil || !strings.HasSuffix(err.Error(), "cannot encode the request as JSON; the credentials must be one JSON object") {
+		if err == nil || err.Error() != want {
 			t.Errorf("credentials %q: error is %v", credentials, err)
 		}
 	}

@@ -50,8 +50,8 @@ func send[Record, Params, Request any](
 	}
 	post, err := newRequest(p.api.String(), params, request)
 	if err != nil {
-		// The error of encoding/json may contain a piece of the credentials.
-		return nil, errors.New("create provider: cannot encode the request as JSON; the credentials must be one JSON object")
+		// The error of encoding/json may contain a piece of the request.
+		return nil, errors.New("create provider: cannot encode the request as JSON")
 	}
 	post.Header.Set("Authorization", "Bearer "+p.token.Reveal())
 	status, leastPK := http.StatusCreated, int64(1)

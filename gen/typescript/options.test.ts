@@ -123,6 +123,7 @@ test.each<[message: string, requests: readonly unknown[]]>([
   [secret("the mask of a secret"), [copied, new Secret(copied)].map((client_secret) => ({ ...request, client_secret })).concat([{ ...request, toJSON: () => ({ ...request, client_secret: "********" }) }] as never)],
   [`client_secret is ${foreign}`, [() => "hunter2", Promise.resolve("hunter2"), Buffer.from("hunter2"), new Secret(Buffer.from("hunter2"))].map((client_secret) => ({ ...request, client_secret }))],
   [`credentials is ${foreign}`, [Buffer.from("{}"), new Map(), Promise.resolve({})].map((credentials) => ({ ...directory, credentials }))],
+  ["credentials is a string; pass the object, such as JSON\\.parse\\(text\\)", ["hunter2", new Secret("{}"), "********x"].map((credentials) => ({ ...directory, credentials }))],
   ["credentials is undefined; pass its value, or omit it", [{ ...directory, credentials: new Secret(undefined) }]],
   [`${nested} is undefined; pass its value, or omit it`, [{ hunter2: undefined }, { a: [new Secret(undefined)] }].map((credentials) => ({ ...directory, credentials }))],
   [`${nested} is ${foreign}`, [NaN, Infinity, 1n].map((hunter2) => ({ ...directory, credentials: { hunter2 } }))],

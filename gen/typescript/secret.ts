@@ -47,6 +47,7 @@ export function encode(request: unknown, unchecked: boolean): string {
       const fault = (isUnset && "undefined") || (isEmpty && "empty") || (sent === mask && !unchecked && "the mask of a secret");
       const name = isField ? key : "a value in credentials or a list";
       check(!fault, `${name} is ${fault}; pass its value, or omit it`);
+      check(!isField || key !== "credentials" || typeof sent !== "string", "credentials is a string; pass the object, such as JSON.parse(text)");
       check(!isForeign(own) && !isForeign(sent), `${name} is not JSON, but bytes, a promise or the like; parse or await it`);
       return sent;
     });
