@@ -46,7 +46,7 @@ test.each([
 ])("throws for the duration %o", (length) => {
   expect(() => duration(length as Duration)).toThrow(InvalidArgument);
   expect(() => duration(length as Duration)).toThrow(
-    /^"hours?" of the duration is not a number of weeks, .*, at least 0 and below 1e9$|^the duration is not an object with a part; write one/,
+    /^"hours?" of the duration is (not|a string; pass) a number of weeks, .*, at least 0 and below 1e9$|^the duration is not an object with a part; write one/,
   );
 });
 

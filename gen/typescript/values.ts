@@ -25,8 +25,9 @@ export function duration(length: Duration): string {
   const sent = Object.entries(parts ?? {}).filter(([, number]) => number !== undefined);
   const isPart = (unit: string, number: unknown) =>
     (units as readonly string[]).includes(unit) && typeof number === "number" && number >= 0 && number < 1e9;
-  const [wrong] = sent.find(([unit, number]) => !isPart(unit, number)) ?? [];
-  check(wrong === undefined, `"${wrong}" of the duration is not a number of ${units.join(", ")}, at least 0 and below 1e9`);
+  const [wrong, value] = sent.find(([unit, number]) => !isPart(unit, number)) ?? [];
+  const fault = typeof value === "string" ? "a string; pass" : "not";
+  check(wrong === undefined, `"${wrong}" of the duration is ${fault} a number of ${units.join(", ")}, at least 0 and below 1e9`);
   check(sent.length > 0, "the duration is not an object with a part; write one such as { hours: 1, minutes: 30 }");
   return units
     .flatMap((unit) => (length[unit] === undefined ? [] : [`${unit}=${length[unit].toFixed(9).replace(/\.?0+$/, "")}`]))
