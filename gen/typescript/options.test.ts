@@ -44,7 +44,7 @@ test.each<[string, readonly unknown[]]>([
   ["tryTimeoutSeconds is not of the type number", ["30", null, 30n].map((tryTimeoutSeconds) => ({ tryTimeoutSeconds }))],
   ["retries is not of the type number", ["3", null, true].map((retries) => ({ retries }))],
   ["fetch is not of the type function", ["hunter2", null, {}].map((fetch) => ({ fetch }))],
-  ["the options are not an object", [null, "hunter2", 1]],
+  ["the options are not an object; write { fetch: VALUE }", [null, "hunter2", 1]],
 ])("refuses invalid options of a client: %s", (message, invalid) => {
   for (const options of invalid) {
     expectRefusal(thrown(() => createClient(url, "t", options as ClientOptions)), message);
@@ -103,7 +103,7 @@ test.each<Mistake>([
 
 test.each([null, "hunter2", 1, [], new Map([["idempotencyKey", "hunter2"]])])("sends nothing with the options %j", async (options) => {
   for (const error of await errorsOf(options)) {
-    expectRefusal(error, "the options are not an object");
+    expectRefusal(error, "the options are not an object; write { idempotencyKey: VALUE }");
   }
 });
 

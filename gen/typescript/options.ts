@@ -15,15 +15,15 @@ export function isForeign(value: unknown): boolean {
 }
 
 /** Throws an error for a value that does not have fields. */
-export function checkObject(what: string, value: unknown): void {
+export function checkObject(what: string, value: unknown, remedy = ""): void {
   check(!(value instanceof Promise), `${what} a promise; await it`);
   const isObject = typeof value === "object" && value !== null && !(Symbol.iterator in value);
-  check(isObject, `${what} not an object`);
+  check(isObject, `${what} not an object${remedy}`);
 }
 
 /** Throws an error for an unknown option, because with a mistyped key a retry would store a second record, or type. */
 export function checkOptions(options: object, types: Record<string, string>): void {
-  checkObject("the options are", options);
+  checkObject("the options are", options, `; write { ${Object.keys(types)[0]}: VALUE }`);
   for (const name in options) {
     const type = new Map(Object.entries(types)).get(name);
     const value: unknown = options[name as keyof object];
