@@ -47,8 +47,10 @@ export async function exchange(
     delete cause?.data;
     if (error instanceof TypeError && error.message === "fetch failed") {
       const isUntrusted = /SELF_SIGNED_CERT|UNABLE_TO_(VERIFY|GET_ISSUER)/.test(String(cause?.code));
-      const hint = isUntrusted ? "; set NODE_EXTRA_CA_CERTS to a PEM file with the certificate of its issuer" : "";
-      error.message += `: ${String(cause?.message || cause?.code)}${hint}`;
+      const { process } = globalThis as { process?: { env: { NODE_EXTRA_CA_CERTS?: string } } };
+      const present = process?.env.NODE_EXTRA_CA_CERTS ? "; its present file lacks that, or it was set too late" : "";
+      const remedy = "; set NODE_EXTRA_CA_CERTS to a PEM file with the certificate of its issuer before node starts, which reads it once";
+      error.message += `: ${String(cause?.message || cause?.code)}${isUntrusted ? remedy + present : ""}`;
     }
     throw error;
   }

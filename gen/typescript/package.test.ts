@@ -43,11 +43,12 @@ async function overTls(project: string, program: string): Promise<void> {
   const server = await startServer("--tls-cert", certificate, "--tls-key", key);
   const node = async (url: string, environment: Record<string, string> = {}) => {
     await writeFile(join(project, "tls.mjs"), program.replace(/http:\/\/127\.0\.0\.1:\d+/, url));
-    const env = { ...process.env, PROVIDERD_TOKEN: server.token, ...environment };
+    const env = { ...process.env, NODE_EXTRA_CA_CERTS: "", PROVIDERD_TOKEN: server.token, ...environment };
     return run("node", ["tls.mjs"], { cwd: project, env });
   };
   try {
-    await expect(node(server.baseUrl)).rejects.toThrow(/self-signed certificate; set NODE_EXTRA_CA_CERTS to a PEM file/);
+    await expect(node(server.baseUrl)).rejects.toThrow(/self-signed certificate; set NODE_EXTRA_CA_CERTS to a PEM file .*once\n/);
+    await expect(node(server.baseUrl, { NODE_EXTRA_CA_CERTS: "tls.mjs" })).rejects.toThrow(/once; its present file lacks that/);
     expect((await node(server.baseUrl, { NODE_EXTRA_CA_CERTS: certificate })).stdout).toMatch(/^1 /);
   } finally {
     await server.stop();
