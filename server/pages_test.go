@@ -92,6 +92,8 @@ func TestWrongPathsInABrowser(t *testing.T) {
 		checkSecurityHeaders(t, path, got.header)
 		h.send(t, http.MethodPut, path, nil, set("Accept", browserAccept)).problem(t, status, map[int]string{http.StatusNotFound: "not-found", http.StatusMethodNotAllowed: "method-not-allowed"}[status])
 	}
+	detail := h.post(t, "/api/providers/oauth2/", "{}").problem(t, http.StatusNotFound, "not-found").Detail
+	processtest.Contains(t, detail, "POST to "+oauth2Path+",")
 	processtest.Equal(t, h.send(t, http.MethodGet, "/favicon.ico", nil).status, http.StatusNoContent, "status of the icon")
 }
 

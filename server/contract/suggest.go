@@ -122,7 +122,7 @@ func (d *Document) SuggestPath(path string) string {
 		known := strings.TrimSuffix(op.Path, "/")
 		isCut := len(path) > 1 && strings.HasSuffix(known, strings.TrimSuffix(path, "/"))
 		isNeighbor := strings.Contains(path, "workspace") && strings.Contains(known, "workspace")
-		if isCut || isNeighbor || strings.Contains(path, known) {
+		if isCut || isNeighbor || strings.Contains(path, strings.TrimPrefix(known, d.BaseURL)) {
 			return op.Path
 		}
 		paths = append(paths, op.Path)
