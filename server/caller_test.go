@@ -37,7 +37,7 @@ func TestCallerMustShowAValidToken(t *testing.T) {
 		h.token:                                     {"", "The Authorization header has no scheme before the token. Send"},
 		"Bearer: " + h.token:                        {"", "The Authorization header has something other than a space after Bearer. Send"},
 		"Bearer=" + h.token:                         {"", "The Authorization header has something other than a space after Bearer. Send"},
-		"Bearer ":                                   {"", "The Authorization header has no token after Bearer, as if from an unset variable. Send"},
+		"Bearer ":                                   {"", "The Authorization header has no token after Bearer, as if from an unset variable or a missing file. Send"},
 		`"Bearer ` + h.token + `"`:                  {"", "The Authorization header is in quotation marks. Send"},
 		"Bearer bearer " + h.token:                  {"unknown", " The Authorization header has the word Bearer twice;"},
 		`Bearer "` + h.token + `"`:                  {"unknown", " It is in quotation marks;"},

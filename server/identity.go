@@ -88,7 +88,7 @@ func bearerToken(header http.Header) (token, flaw string) {
 	case isBearer && token != "":
 		return token, ""
 	case isBearer:
-		return "", "The Authorization header has no token after Bearer, as if from an unset variable."
+		return "", "The Authorization header has no token after Bearer, as if from an unset variable or a missing file."
 	case scheme == "":
 		return "", "The Authorization header is empty."
 	case strings.TrimLeft(scheme, `"'`) != scheme:
