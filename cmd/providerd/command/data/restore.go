@@ -1,9 +1,11 @@
 package data
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/alecthomas/kong"
 
@@ -80,5 +82,7 @@ func (c *Restore) explain(err error) error {
 	if !errors.Is(err, database.ErrCorrupt) && !errors.Is(err, database.ErrForeign) {
 		return err
 	}
-	return fmt.Errorf("%s is not an intact backup: %s; pass a file that \"providerd backup\" wrote", c.File, err.Error())
+	_, foreign, _ := strings.Cut(err.Error(), database.ErrForeign.Error()+": ")
+	text := cmp.Or(foreign, c.File+" is not an intact backup: "+err.Error())
+	return errors.New(text + `; pass a file that "providerd backup" wrote`)
 }
