@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"example.com/providerd/cmd/providerd/console"
@@ -37,10 +38,12 @@ func (c *createCommand) Run(messages *console.Messages) error {
 	if err != nil {
 		return err
 	}
-	if err := keys.Create(c.Keyset, owner); err != nil {
-		return err
-	}
+	err = keys.Create(c.Keyset, owner)
 	switch {
+	case errors.Is(err, fs.ErrExist) && c.Add+c.Drop != "":
+		return fmt.Errorf("%w, then rename the new file", err)
+	case err != nil:
+		return err
 	case c.Add != "":
 		messages.Note("added master key %d in %s; replace the keyset of each replica with this file, then run "+
 			"\"providerd key rewrap\"", keys.PrimaryID(), c.Keyset)
@@ -170,8 +173,8 @@ func (c *rewrapCommand) Run(ctx context.Context, messages *console.Messages) err
 	return c.WithStore(ctx, func(database *store.Store) error {
 		id, err := database.Keys.Rewrap(ctx)
 		if errors.Is(err, keyset.ErrRewrapped) {
-			messages.Warn("nothing was changed: %v; add another with \"providerd key create --add\", replace the keyset file "+
-				"with the result, and run the command again", err)
+			messages.Warn("nothing was changed: %v; first replace the keyset file with one that \"providerd key create "+
+				"--add\" wrote, then run the command again", err)
 			return nil
 		}
 		if err != nil {
