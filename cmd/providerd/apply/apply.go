@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -97,6 +98,9 @@ func (c *Command) Validate() error {
 	}
 	if !c.needsServer() {
 		return nil
+	}
+	if regexp.MustCompile(`://[^/]+/(docs|manual|problems|health|healthz|readyz|openapi)\b`).MatchString(c.Server) {
+		return errors.New("--server is the URL of a page; pass only http://HOST:PORT or https://HOST")
 	}
 	// With a valid token, an error is about the URL.
 	if _, err := client.New(c.Server, "x"); err != nil {
@@ -195,7 +199,12 @@ func (r *report) runAlone() error {
 	for i := range r.applied {
 		r.applied[i].Outcome = outcomeValid
 	}
-	r.messages.Note("checked %s without a server; pass --server or --as to see what would change",
+	report := r.messages.Note
+	if r.messages.IsQuiet {
+		// Otherwise this run would look like one that compared the entries.
+		report = r.messages.Warn
+	}
+	report("checked %s without a server; pass --server or --as to see what would change",
 		console.Count(len(r.applied), "entry", "entries"))
 	return r.print()
 }
