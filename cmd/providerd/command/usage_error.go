@@ -39,6 +39,10 @@ func describeUsageError(err error) string {
 	text, assignment, isVariable := strings.Cut(withoutAliases(err.Error()), " (from envar ")
 	for _, reworded := range [][2]string{
 		{`(?s)unexpected argument .*://.*$`, "unexpected argument; --database takes a URL"},
+		{
+			`^<(\w+)> \.\.\.: ("[^"=]*[,;][^"=]*"|"\d+(?:-|\.\.|\s+)\d[^"=]*") is not a .*$`,
+			"<$1>: $2 is not one $1; separate several with spaces; ranges are not taken",
+		},
 		{`^\[?(<[a-z]+>)\]?(?: \.\.\.)?:`, "$1:"},
 		{`^expected "(<[^"]+)"$`, "missing argument: $1"},
 		{`(?s): expected .* but got "-----BEGIN.*$`, ": a PEM block is not a value; flags take the paths of files"},
@@ -58,6 +62,7 @@ func describeUsageError(err error) string {
 		{`^(unknown flag -[^-]), did you mean .*$|, did you mean "--yes"\?$`, "$1"},
 		{`, did you mean`, "; did you mean"},
 		{`(^--allow .* but got "[^"]*[ ;|][^"]*")$`, "$1; separate operations with commas, without spaces"},
+		{`^--allow .* but got "(oauth2|workspace_directory)"$`, "$0; did you mean providers_${1}_create?"},
 		{`slog: level string (".*"): unknown name`, "$1 is not a log level; use debug, info, warn or error"},
 	} {
 		text = regexp.MustCompile(reworded[0]).ReplaceAllString(text, reworded[1])
@@ -99,8 +104,9 @@ func withRemedy(usage *kong.Context, problem string) string {
 	}
 	if argument, ok := strings.CutPrefix(problem, "unexpected argument "); ok {
 		argument, _, _ = strings.Cut(argument, "; did you mean")
-		before := usage.Args[:max(slices.Index(usage.Args, argument), 0)]
-		return "unexpected argument " + argument + meantCommand(command, argument, before)
+		at := max(slices.Index(usage.Args, argument), 0)
+		next := strings.Join(usage.Args[at+1:min(at+2, len(usage.Args))], "")
+		return "unexpected argument " + argument + meantCommand(command, argument, next, usage.Args[:at])
 	}
 	if regexp.MustCompile(`^<\w+>: .* is not a whole number`).MatchString(problem) {
 		return problem + "; the usage is: " + usageOf(command)
@@ -116,21 +122,22 @@ func withRemedy(usage *kong.Context, problem string) string {
 	return unknown[0] + cmp.Or(meant, flagElsewhere(usage.Model.Node, command, unknown[1]))
 }
 
-// commandsCalled returns the commands in a group that have a name, here or in other programs; "" if there are none.
-func commandsCalled(name string, group *kong.Node) string {
-	var found []string
+// commandsCalled returns the commands in a group that have a name, here or in other programs, and of these the ones in
+// the group that the next argument names, if there are any; "" if there are none.
+func commandsCalled(name, next string, group *kong.Node) string {
+	found := map[bool][]string{}
 	for _, leaf := range group.Leaves(true) {
 		names := slices.Concat(leaf.Aliases, strings.Fields(leaf.Tag.Get("synonyms")), []string{leaf.Name})
 		if leaf != group && slices.Contains(names, name) {
-			found = append(found, strconv.Quote(strings.TrimPrefix(pathOf(leaf), "providerd ")))
+			isNext := contract.MostSimilar(next, []string{leaf.Parent.Name}) != ""
+			found[isNext] = append(found[isNext], strconv.Quote(strings.TrimPrefix(pathOf(leaf), "providerd ")))
 		}
 	}
-	return strings.Join(found, " or ")
+	return strings.Join(found[len(found[true]) > 0], " or ")
 }
 
-// meantCommand returns what to write instead of an unexpected argument, which follows others. The parser would suggest
-// copy for nope.
-func meantCommand(command *kong.Node, argument string, before []string) string {
+// meantCommand returns what to write instead of an unexpected argument. The parser would suggest copy for nope.
+func meantCommand(command *kong.Node, argument, next string, before []string) string {
 	var names []string
 	for _, child := range command.Children {
 		if !child.Hidden {
@@ -138,7 +145,7 @@ func meantCommand(command *kong.Node, argument string, before []string) string {
 		}
 	}
 	split := regexp.MustCompile(`--(name|as|by|created-by)[=\n][^\n]+$`).FindStringSubmatch(strings.Join(before, "\n"))
-	similar, called := contract.MostSimilar(argument, names), commandsCalled(argument, command)
+	similar, called := contract.MostSimilar(argument, names), commandsCalled(argument, next, command)
 	switch {
 	case command.Name == "provider" && strings.HasSuffix(argument, "link"):
 		return fmt.Sprintf(`; use "providerd application %s"`, argument)
@@ -157,22 +164,29 @@ func meantCommand(command *kong.Node, argument string, before []string) string {
 	}
 }
 
-// meantArgument returns which flags select what a command without arguments prints, or the usage of another command.
+// meantArgument returns which flag takes an argument, or selects what a command prints, or the usage of the command.
 func meantArgument(command *kong.Node, argument string) string {
 	isKind := new(console.ProviderKind).UnmarshalText([]byte(argument)) == nil
 	var flags []string
 	for _, flag := range command.Flags {
-		if isKind && flag.Name == "kind" {
+		switch {
+		case isKind && flag.Name == "kind":
 			return "; use --kind " + argument
-		}
-		if slices.Contains([]string{"pk", "name", "client-id"}, flag.Name) && !flag.Required {
+		case flag.Name == "name" && flag.Required:
+			return "; write --name " + argument
+		case slices.Contains([]string{"pk", "name", "client-id"}, flag.Name):
 			flags = append(flags, flag.Summary())
 		}
 	}
-	if len(flags) == 0 || len(command.Positional) > 0 {
-		return "; the usage is: " + usageOf(command)
+	usage := "; the usage is: " + usageOf(command)
+	switch count := len(command.Positional); {
+	case count == 1:
+		return "; pass one " + command.Positional[0].Name + " at a time" + usage
+	case count == 0 && len(flags) > 0:
+		return "; use " + strings.Join(flags, " or ")
+	default:
+		return usage
 	}
-	return "; use " + strings.Join(flags, " or ")
 }
 
 // meantFlag returns what to write instead of a flag that other programs have; "" if nothing is known.
@@ -218,21 +232,25 @@ func meantFlag(command *kong.Node, unknown string) string {
 	return ""
 }
 
-// flagElsewhere returns some of the other commands that have a flag, and what the command takes.
+// flagElsewhere returns some of the other commands that have a flag, those of the same group first, and what it takes.
 func flagElsewhere(program, command *kong.Node, unknown string) (text string) {
 	const maxNamed = 3
-	var owners []string
+	found := map[bool][]string{}
 	for _, other := range program.Leaves(true) {
 		isFlag := func(flag *kong.Flag) bool { return flag.Name == unknown || string(flag.Short) == unknown }
 		if slices.ContainsFunc(other.Flags, isFlag) {
-			owners = append(owners, strings.TrimPrefix(pathOf(other), "providerd "))
+			isNext := other.Parent == command.Parent
+			found[isNext] = append(found[isNext], strings.TrimPrefix(pathOf(other), "providerd "))
 		}
 	}
-	if len(owners) > 0 {
+	if owners := slices.Concat(found[true], found[false]); len(owners) > 0 {
 		text = "; it is a flag of " + strings.Join(owners[:min(len(owners), maxNamed)], ", ")
 	}
 	if len(command.Positional) > 0 {
 		text += "; the usage is: " + usageOf(command)
+		if list := regexp.MustCompile(`, from ("[^"]+")`).FindStringSubmatch(command.Positional[0].Help); list != nil {
+			text += "; " + list[1] + " shows each " + command.Positional[0].Name
+		}
 	}
 	if strings.Contains(text, "<item>") {
 		text += "; write fields without hyphens, as name=Wiki"

@@ -113,7 +113,7 @@ func (c *unlinkCommand) Run(ctx context.Context, out *console.Output, messages *
 type deleteCommand struct {
 	console.DatabaseFlags
 	console.ConsentFlag
-	Slugs []console.Slug `arg:"" name:"slug" help:"Slugs of the applications. If one does not exist, none is deleted."`
+	Slugs []console.Slug `arg:"" name:"slug" help:"Slugs of the applications, from \"providerd application list\". If one does not exist, none is deleted."`
 }
 
 // Run deletes the applications.

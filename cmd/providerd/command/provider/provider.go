@@ -124,7 +124,7 @@ type showCommand struct {
 	console.DatabaseFlags
 	console.ListFormat
 	Reveal   bool               `help:"Print secrets, which are masked otherwise."`
-	PK       console.ProviderPK `arg:"" optional:"" help:"pk of the provider."`
+	PK       console.ProviderPK `arg:"" optional:"" help:"pk of the provider, from \"providerd provider list\"."`
 	ClientID string             `placeholder:"ID" help:"client_id of the provider, instead of its pk."`
 }
 
