@@ -175,30 +175,26 @@ func (u DatabaseURL) Migrate(ctx context.Context, logger *slog.Logger) error {
 	return postgres.Migrate(ctx, u.Postgres, logger)
 }
 
-// Dir returns the directory of SQLite's files, where symbolic links lead; "" for a database on a server.
-func (u DatabaseURL) Dir() string {
-	if u.Path == "" {
-		return ""
-	}
-	if target, err := filepath.EvalSymlinks(u.Path); err == nil {
-		return filepath.Dir(target)
-	}
-	return filepath.Dir(u.Path)
-}
-
 // DefaultKeyset returns the path of the keyset if no flag names it; "" if a flag must.
-func (u DatabaseURL) DefaultKeyset() string {
+func (u DatabaseURL) DefaultKeyset() string { return u.Beside("keyset.json") }
+
+// Beside returns the path of a file next to SQLite's, where symbolic links lead; "" for a database on a server.
+func (u DatabaseURL) Beside(name string) string {
 	if u.Path == "" {
 		return ""
 	}
-	return filepath.Join(u.Dir(), "keyset.json")
+	target, err := filepath.EvalSymlinks(u.Path)
+	if err != nil {
+		target = u.Path
+	}
+	return filepath.Join(filepath.Dir(target), name)
 }
 
 // InitialTokenFile is the name of the file with the initial token, in the directory of a SQLite database.
 const InitialTokenFile = "initial-token"
 
-// DecodePath decodes the path of a file. It refuses an empty one, such as from a variable without a value, which the
-// parser's own mapper would take for the working directory, "-", and names that SQLite treats specially.
+// DecodePath decodes the path of a file, which CheckPath accepts. It refuses "-", and an empty path, which the parser's
+// own mapper would take for the working directory.
 func DecodePath(context *kong.DecodeContext, target reflect.Value) error {
 	var path string
 	if err := context.Scan.PopValueInto("file", &path); err != nil {
@@ -218,8 +214,7 @@ func DecodePath(context *kong.DecodeContext, target reflect.Value) error {
 	}
 }
 
-// CheckPath refuses the content of a file, what only a shell replaces or removes, compressed files, and names that
-// SQLite treats specially.
+// CheckPath refuses the content of a file, what only a shell replaces, compressed files, and names special to SQLite.
 func CheckPath(path string) error {
 	if regexp.MustCompile(`^\{|^-----BEGIN|\n.|^pvd_\w{7}`).MatchString(path) {
 		return errors.New("must be the path of a file, not what is in it")
@@ -237,8 +232,7 @@ func CheckPath(path string) error {
 	return sqlite.CheckName(path)
 }
 
-// CheckDistinctPaths refuses a path that is used twice by the files of a database, its keyset, the initial token and
-// the output of a command, unless that is "".
+// CheckDistinctPaths refuses one path for two of a database, its keyset, its initial token, and an output file, if any.
 func CheckDistinctPaths(database DatabaseURL, keyset, output string) error {
 	var initialToken string
 	if database.Path != "" {

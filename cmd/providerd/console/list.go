@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -51,16 +52,14 @@ func (l List[T]) Print(out *Output, messages *Messages, format string, elements 
 			return err
 		}
 	}
-	var err error
 	if format == FormatJSON {
-		err = out.Line(strings.TrimSuffix(separator, ",") + "\n]")
-	} else {
-		err = table.Flush()
+		err := cmp.Or(out.Line(strings.TrimSuffix(separator, ",")+"\n]"), SkippedError(damaged))
+		return err //nolint:wrapcheck // Both are of this package.
 	}
-	if err != nil {
+	if err := table.Flush(); err != nil {
 		return err
 	}
-	if format != FormatJSON && separator == "[" {
+	if separator == "[" {
 		messages.Note("none%s", l.None)
 	}
 	return SkippedError(damaged)

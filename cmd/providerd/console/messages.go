@@ -107,16 +107,12 @@ const (
 	Yellow  Color = 33
 )
 
-// paint colors a string if output is a terminal.
+// paint colors a string if output is a terminal that shows colors and NO_COLOR is not set (no-color.org).
 func (c Color) paint(output io.Writer, text string) string {
-	if c == NoColor || !takesColor(output) {
+	file, isFile := output.(*os.File)
+	isPlain := os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb"
+	if c == NoColor || isPlain || !isFile || !isatty.IsTerminal(file.Fd()) {
 		return text
 	}
 	return fmt.Sprintf("\x1b[%dm%s\x1b[0m", c, text)
-}
-
-// takesColor reports whether output shows colors and NO_COLOR is not set (no-color.org).
-func takesColor(output io.Writer) bool {
-	file, isFile := output.(*os.File)
-	return isFile && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && isatty.IsTerminal(file.Fd())
 }

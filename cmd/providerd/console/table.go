@@ -14,8 +14,7 @@ import (
 )
 
 const (
-	// tableRows limits the rows in memory before columns are aligned and printed. A wider cell in a later row widens its
-	// column from there on.
+	// tableRows limits the rows in memory. A wider cell in a later row widens its column from there on.
 	tableRows = 500
 	// minColumn is the least width to which a column of times is shortened, that of a date, and maxWhole that of the other
 	// columns, so that no id or usual name is cut. minText is that of the last column before its text is wrapped.

@@ -17,6 +17,12 @@ import (
 	"example.com/providerd/store/records"
 )
 
+// ListFlags are the flags of commands that list records of the database.
+type ListFlags struct {
+	DatabaseFlags
+	ListFormat
+}
+
 // ListFormat is the flag for the format of a list.
 type ListFormat struct {
 	Output string `short:"o" default:"table" enum:"table,json" help:"Output format: ${enum} (default ${default})."`
@@ -185,9 +191,6 @@ func (f FilterText) WhenNone() string {
 	}
 	return ": a filter selects the whole value, in the same letter case"
 }
-
-// ProviderPK is the pk of a provider; 0 if the flag is absent.
-type ProviderPK = Positive
 
 // Positive is a whole number of at least 1; 0 if the flag is absent.
 type Positive int64

@@ -41,8 +41,7 @@ func drainAfter(
 	drained, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	context.AfterFunc(ctx, func() {
 		api.BeginDrain()
-		logger.Info("shutting down", slog.Duration("drain_delay", delay),
-			slog.Int64("drain_delay_ms", delay.Milliseconds()))
+		logger.Info("shutting down", slog.Duration("drain_delay", delay), slog.Int64("drain_delay_ms", delay.Milliseconds()))
 		// The service manager would otherwise kill the server if it knows a shorter time.
 		longest := delay + listener.DefaultLimits().DrainTimeout + maxCleanup
 		notifyManager(fmt.Sprintf("%s\nEXTEND_TIMEOUT_USEC=%d\nSTATUS=draining: not ready, still serving requests",
@@ -55,8 +54,7 @@ func drainAfter(
 	return drained, cancel
 }
 
-// notifyManager notifies the service manager at NOTIFY_SOCKET, such as systemd, as in sd_notify(3). Without one,
-// nothing happens. One that hears nothing reports that itself.
+// notifyManager notifies the service manager at NOTIFY_SOCKET, if any (sd_notify(3)). It reports what it does not hear.
 func notifyManager(state string) { _, _ = daemon.SdNotify(false, state) }
 
 // pingWatchdog pings the service manager's watchdog, twice as often as required, as long as the process runs. A ping
@@ -187,10 +185,7 @@ func createStore(ctx context.Context, f console.DatabaseFlags, log *serveLog) (*
 	return opened, nil
 }
 
-const (
-	initialTokenName = "initial"
-	initialTokenDays = 90
-)
+const initialTokenDays = 90
 
 // ensureInitialToken creates a token for the operations if a SQLite database has none, and tells the operator where it
 // is, but not the token itself. It never creates one for PostgreSQL: replicas share no directory to write it to.
@@ -201,12 +196,11 @@ func (c *Command) ensureInitialToken(
 	if err != nil || exist {
 		return err
 	}
-	dir := c.Database.Dir()
-	if dir == "" {
+	path := c.Database.Beside(console.InitialTokenFile)
+	if path == "" {
 		log.messages.Warn("the database has no access token; create one with \"providerd token create\"")
 		return nil
 	}
-	path := filepath.Join(dir, console.InitialTokenFile)
 	err = createInitialToken(ctx, database, path, operations)
 	if errors.Is(err, token.ErrExist) {
 		// Another server was faster.
@@ -222,7 +216,7 @@ func (c *Command) ensureInitialToken(
 // createInitialToken creates a token unless the database has one, and writes it to the file at path, which gets the
 // owner of its directory even when root starts the server.
 func createInitialToken(ctx context.Context, database *store.Store, path string, operations []string) error {
-	grant := token.Grant{Name: initialTokenName, Operations: operations, ExpiresIn: initialTokenDays * console.Day}
+	grant := token.Grant{Name: "initial", Operations: operations, ExpiresIn: initialTokenDays * console.Day}
 	return files.WithLock(ctx, filepath.Dir(path), func() error {
 		return database.Tokens.CreateFirst(ctx, grant, func(text string) error {
 			owner, err := files.OwnerFor(path)

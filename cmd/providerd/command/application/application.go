@@ -1,6 +1,4 @@
 // Package application implements "providerd application", which manages applications and their links to providers.
-//
-// Start with Commands.
 package application
 
 import (
@@ -33,8 +31,8 @@ type createCommand struct {
 }
 
 type linkFlags struct {
-	Provider    *console.ProviderPK  `placeholder:"PK" help:"pk of the OAuth2 provider that serves the application."`
-	Backchannel []console.ProviderPK `sep:"none" placeholder:"PK" help:"pk of a provider that serves the application as a backchannel; repeatable."`
+	Provider    *console.Positive  `placeholder:"PK" help:"pk of the OAuth2 provider that serves the application."`
+	Backchannel []console.Positive `sep:"none" placeholder:"PK" help:"pk of a provider that serves the application as a backchannel; repeatable."`
 }
 
 func (f linkFlags) application(slug console.Slug, name console.Label) records.Application {
@@ -49,14 +47,11 @@ func (f linkFlags) application(slug console.Slug, name console.Label) records.Ap
 func (c *createCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	return c.WithStore(ctx, func(database *store.Store) error {
 		application, err := database.Applications.Create(ctx, c.application(c.Slug, c.Name))
-		return printApplication(out, messages, application, err)
+		return printChanged(out, messages, application, err)
 	})
 }
 
-type listCommand struct {
-	console.DatabaseFlags
-	console.ListFormat
-}
+type listCommand struct{ console.ListFlags }
 
 // Run lists the applications.
 func (c *listCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
@@ -91,7 +86,7 @@ func (*linkCommand) Help() string {
 func (c *linkCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	return c.WithStore(ctx, func(database *store.Store) error {
 		application, err := database.Applications.Link(ctx, c.application(c.Slug, ""))
-		return printApplication(out, messages, application, err)
+		return printChanged(out, messages, application, err)
 	})
 }
 
@@ -106,7 +101,7 @@ func (*unlinkCommand) Help() string {
 func (c *unlinkCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	return c.WithStore(ctx, func(database *store.Store) error {
 		application, err := database.Applications.Unlink(ctx, c.application(c.Slug, ""))
-		return printApplication(out, messages, application, err)
+		return printChanged(out, messages, application, err)
 	})
 }
 
@@ -165,12 +160,10 @@ func show(application records.Application) shownApplication {
 	return shown
 }
 
-// printApplication prints an application after a change, or explains the error of the change.
-func printApplication(
-	out *console.Output, messages *console.Messages, application records.Application, err error,
-) error {
+// printChanged prints an application after a change, or explains the error of the change.
+func printChanged(out *console.Output, messages *console.Messages, changed records.Application, err error) error {
 	if err != nil {
 		return console.SuggestList(err, listOfApplications+` or "providerd provider list"`)
 	}
-	return applications().Print(out, messages, "", console.Values(application))
+	return applications().Print(out, messages, "", console.Values(changed))
 }

@@ -1,6 +1,4 @@
 // Package audit implements "providerd audit", which shows, follows and verifies the audit trail.
-//
-// Start with Commands.
 package audit
 
 import (
@@ -27,7 +25,7 @@ type listCommand struct {
 	console.DatabaseFlags
 	Since      *console.Time        `placeholder:"TIME" help:"Only events newer than this duration, such as 30d, or this time, such as 2026-01-31T08:00:00Z (default 1d; no limit with --pk, --request, --after or --output jsonl)."`
 	Kind       console.ProviderKind `placeholder:"KIND" help:"Only events of this kind of provider: oauth2 or workspace_directory."`
-	PK         console.ProviderPK   `placeholder:"PK" help:"Only events of this provider."`
+	PK         console.Positive     `placeholder:"PK" help:"Only events of this provider."`
 	By         console.FilterText   `placeholder:"NAME" help:"Only events caused by tokens of this name, or by this operating system user."`
 	Request    console.FilterText   `placeholder:"ID" help:"Only events caused by the request with this X-Request-Id."`
 	After      console.Positive     `placeholder:"ID" help:"Only events after the one with this id."`

@@ -122,12 +122,12 @@ func (c *Doctor) database(ctx context.Context, found *findings) {
 }
 
 func (f *findings) openSQLite(ctx context.Context, url console.DatabaseURL, keyset string) (database.View, error) {
-	path, dir := url.Path, url.Dir()
+	path := url.Path
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}
-	if _, err := os.Stat(dir); err == nil {
-		f.files(path, dir, keyset)
+	if _, err := os.Stat(filepath.Dir(path)); err == nil {
+		f.files(path, filepath.Dir(path), keyset)
 	}
 	view, err := sqlite.OpenReadOnly(ctx, path)
 	if err != nil {

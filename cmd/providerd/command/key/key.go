@@ -1,6 +1,4 @@
 // Package key implements "providerd key", which manages the keys that encrypt secrets at rest.
-//
-// Start with Commands.
 package key
 
 import (
@@ -86,10 +84,7 @@ func (c *createCommand) keys() (keys *seal.MasterKeys, owner files.Owner, err er
 	return keys, owner, err
 }
 
-type listCommand struct {
-	console.DatabaseFlags
-	console.ListFormat
-}
+type listCommand struct{ console.ListFlags }
 
 // Run lists the keys.
 func (c *listCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {

@@ -69,9 +69,9 @@ func noteAdvice(messages *console.Messages, record records.Record) {
 type updateCommand struct {
 	console.DatabaseFlags
 	console.ConsentFlag
-	PK     console.ProviderPK `arg:"" help:"pk of the provider, from \"providerd provider list\"."`
-	Items  items              `arg:"" name:"item" help:"Fields: NAME=TEXT, NAME:=JSON, NAME=@FILE or NAME:=@FILE. A secret must be in a file; client_secret=generate generates one."`
-	Reveal bool               `help:"Print the provider as JSON, with its secret, before it is stored, and the changes on standard error."`
+	PK     console.Positive `arg:"" help:"pk of the provider, from \"providerd provider list\"."`
+	Items  items            `arg:"" name:"item" help:"Fields: NAME=TEXT, NAME:=JSON, NAME=@FILE or NAME:=@FILE. A secret must be in a file; client_secret=generate generates one."`
+	Reveal bool             `help:"Print the provider as JSON, with its secret, before it is stored, and the changes on standard error."`
 }
 
 // Help is the long help text.
@@ -140,7 +140,7 @@ func (c *updateCommand) Run(
 type deleteCommand struct {
 	console.DatabaseFlags
 	console.ConsentFlag
-	PKs []console.ProviderPK `arg:"" name:"pk" help:"pks of up to 1000 providers, from \"providerd provider list\". If one does not exist or is linked to an application, none is deleted."`
+	PKs []console.Positive `arg:"" name:"pk" help:"pks of up to 1000 providers, from \"providerd provider list\". If one does not exist or is linked to an application, none is deleted."`
 }
 
 // Help is the long help text.

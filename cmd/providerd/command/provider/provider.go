@@ -1,6 +1,4 @@
 // Package provider implements "providerd provider", which creates, shows, changes, deletes and exports providers.
-//
-// Start with Commands.
 package provider
 
 import (
@@ -121,11 +119,10 @@ func (p advised) rows() (rows [][]string) {
 }
 
 type showCommand struct {
-	console.DatabaseFlags
-	console.ListFormat
-	Reveal   bool               `help:"Print secrets, which are masked otherwise."`
-	PK       console.ProviderPK `arg:"" optional:"" help:"pk of the provider, from \"providerd provider list\"."`
-	ClientID string             `placeholder:"ID" help:"client_id of the provider, instead of its pk."`
+	console.ListFlags
+	Reveal   bool             `help:"Print secrets, which are masked otherwise."`
+	PK       console.Positive `arg:"" optional:"" help:"pk of the provider, from \"providerd provider list\"."`
+	ClientID string           `placeholder:"ID" help:"client_id of the provider, instead of its pk."`
 }
 
 // Validate requires exactly one of pk and client_id.
@@ -194,7 +191,7 @@ type providerFlags struct {
 	CreatedBy console.FilterText   `placeholder:"NAME" help:"Only providers created with a token of this name."`
 	Limit     console.Positive     `placeholder:"N" help:"Print at most N; if there are more, a message on standard error gives the --after value of the next page."`
 	Since     console.Time         `placeholder:"TIME" help:"Only providers newer than this duration, such as 30d, or this time, such as 2026-01-31T08:00:00Z."`
-	After     console.ProviderPK   `placeholder:"PK" help:"Only providers with a pk above this one."`
+	After     console.Positive     `placeholder:"PK" help:"Only providers with a pk above this one."`
 }
 
 func (f providerFlags) records(

@@ -1,6 +1,4 @@
 // Package token implements "providerd token", which creates, lists, renews and revokes access tokens.
-//
-// Start with Commands.
 package token
 
 import (
@@ -94,21 +92,18 @@ func (f tokenFlags) print(
 		err = out.Line(text)
 	}
 	if err = cmp.Or(err, out.Flush()); err != nil {
-		messages.Error(revokeUnprinted(ctx, database, token.ID, err))
+		if failure := database.Tokens.Revoke(ctx, token.ID); failure != nil {
+			err = fmt.Errorf("token %d could be neither printed nor revoked; run \"providerd token revoke %[1]d\": %w",
+				token.ID, errors.Join(err, failure))
+		} else {
+			err = fmt.Errorf("token %d could not be printed and was revoked: %w", token.ID, err)
+		}
+		messages.Error(err)
 		return console.ErrReported
 	}
 	messages.Note("token %d for %s allows %s until %s",
 		token.ID, token.Name, strings.Join(token.Operations, ", "), console.Timestamp(token.ExpiresAt.Time))
 	return nil
-}
-
-// revokeUnprinted revokes a token that could not be printed, and returns what happened.
-func revokeUnprinted(ctx context.Context, database *store.Store, id int64, cause error) error {
-	if err := database.Tokens.Revoke(ctx, id); err != nil {
-		return fmt.Errorf("token %d could be neither printed nor revoked; run \"providerd token revoke %d\": %w",
-			id, id, errors.Join(cause, err))
-	}
-	return fmt.Errorf("token %d could not be printed and was revoked: %w", id, cause)
 }
 
 type renewCommand struct {
@@ -177,11 +172,10 @@ func (c *revokeCommand) Run(ctx context.Context, messages *console.Messages) err
 					err = fmt.Errorf("no active token is named %s; tokens are named %s", c.Name, others)
 				}
 			}
-			if err != nil {
-				return err
+			if err == nil {
+				messages.Note("revoked %s of %s", console.Count(int(revoked), "token"), c.Name)
 			}
-			messages.Note("revoked %s of %s", console.Count(int(revoked), "token"), c.Name)
-			return nil
+			return err
 		}
 		if err := database.Tokens.Revoke(ctx, int64(c.ID)); err != nil {
 			return console.SuggestList(err, listOfTokens)
@@ -191,10 +185,7 @@ func (c *revokeCommand) Run(ctx context.Context, messages *console.Messages) err
 	})
 }
 
-type listCommand struct {
-	console.DatabaseFlags
-	console.ListFormat
-}
+type listCommand struct{ console.ListFlags }
 
 type shownToken struct {
 	token.Token
