@@ -45,9 +45,7 @@ type Command struct {
 	Timeout          time.Duration       `default:"30s" placeholder:"TIME" help:"With --server, how long to wait for a response before retrying (default ${default})."`
 	Output           string              `short:"o" default:"table" enum:"table,json" help:"Output format: ${enum} (default ${default}). The table omits unchanged entries, except in a dry run."`
 	Schema           bool                `help:"Print the JSON Schema of the files, for completion in editors, and exit."`
-
-	// token is the access token.
-	token string
+	token            string
 }
 
 // TokenVariable is the environment variable with the access token.
@@ -163,8 +161,7 @@ func (c *Command) hasPathAsToken() bool {
 
 // Run creates the providers that the files list or, in a database, makes the records as the files say.
 func (c *Command) Run(
-	ctx context.Context, contract *contract.Document, out *console.Output,
-	messages *console.Messages,
+	ctx context.Context, contract *contract.Document, out *console.Output, messages *console.Messages,
 ) error {
 	// Without a database or a server, the output is all there is.
 	out.IsReport = !c.Schema && (c.As != nil || c.needsServer())
@@ -175,12 +172,8 @@ func (c *Command) Run(
 		}
 		return err
 	}
-	entries, err := c.read(ctx, contract, out, messages)
-	if err != nil {
-		return err
-	}
-	report, err := newReport(c, out, messages, entries)
-	switch {
+	report := &report{Command: c, out: out, messages: messages}
+	switch err := report.read(ctx, contract); {
 	case err != nil:
 		return err
 	case c.As != nil:
@@ -229,17 +222,15 @@ func (r *report) runOverHTTP(ctx context.Context) error {
 	return errors.Join(err, ended)
 }
 
-// read returns the entries of the files, or prints all problems of the files.
-func (c *Command) read(
-	ctx context.Context, contract *contract.Document, out *console.Output, messages *console.Messages,
-) ([]manifest.Entry, error) {
+// read reads the entries of the files, or prints all problems of the files.
+func (r *report) read(ctx context.Context, contract *contract.Document) error {
 	console.KeepHeapSmall()
-	inputs, unread, err := readFiles(c.Files, c.Recursive)
+	inputs, unread, err := readFiles(r.Files, r.Recursive)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if unread != "" && c.Prune > 0 {
-		return nil, fmt.Errorf("--prune: %s was not read, so its records would be deleted; pass --recursive to read "+
+	if unread != "" && r.Prune > 0 {
+		return fmt.Errorf("--prune: %s was not read, so its records would be deleted; pass --recursive to read "+
 			"subdirectories, or move it to another directory", unread)
 	}
 	values := manifest.Values{Variable: os.LookupEnv, File: files.ReadInput}
@@ -247,18 +238,18 @@ func (c *Command) read(
 	problems := findProblems(ctx, contract, list)
 	if len(problems) == 0 {
 		for _, path := range list.OutsideFiles {
-			messages.Note("read %s, which is outside the directory of the files", path)
+			r.messages.Note("read %s, which is outside the directory of the files", path)
 		}
-		return list.Entries, nil
+		return r.add(list.Entries)
 	}
-	if err := printProblems(out, messages, c.Output, problems); err != nil {
-		return nil, err
+	if err := r.printProblems(problems); err != nil {
+		return err
 	}
 	sum := fmt.Sprintf("%s in %s", console.Count(len(problems), "problem"), console.Count(len(inputs), "file"))
 	if len(problems) == manifest.MaxProblems {
 		sum = "at least " + sum
 	}
-	return nil, errors.New(sum + "; nothing was stored")
+	return errors.New(sum + "; nothing was stored")
 }
 
 func (c *Command) providers() (*client.Providers, error) {

@@ -52,13 +52,8 @@ func findViolations(ctx context.Context, document *contract.Document, entry mani
 	violations = slices.DeleteFunc(violations, func(violation contract.Violation) bool {
 		return entry.IsBroken(violation.Pointer) || isMasked && violation.Pointer == secret
 	})
-	for i := range violations {
-		if violations[i].Code == "null" {
-			violations[i].Detail += " Write a value, or omit the field; if another program fills in the file, set the " +
-				"variable that it uses."
-			continue
-		}
-		violations[i].Detail += remedyInYAML(entry, violations[i].Pointer)
+	for i, violation := range violations {
+		violations[i].Detail += remedyInYAML(entry, violation)
 	}
 	if isMasked {
 		violations = append(violations, contract.Violation{Pointer: secret, Detail: manifest.FieldName(secret) +
@@ -89,8 +84,8 @@ func adviseOnID(entry manifest.Entry) []advice.Advice {
 }
 
 // remedyInYAML returns what to write if YAML reads another type, or if a field is from a system with id as client_id.
-func remedyInYAML(entry manifest.Entry, pointer string) string {
-	value := fieldOf(entry, pointer)
+func remedyInYAML(entry manifest.Entry, violation contract.Violation) string {
+	pointer, value := violation.Pointer, fieldOf(entry, violation.Pointer)
 	text, isText := value.(string)
 	_, isNumber := value.(float64)
 	remedy := map[string]string{ //nolint:gosec // It has no secret.
@@ -101,13 +96,15 @@ func remedyInYAML(entry manifest.Entry, pointer string) string {
 	}[pointer]
 	isForeign := slices.Contains([]string{"/secret", "/redirectURIs", "/public"}, pointer)
 	switch {
+	case violation.Code == "null":
+		return " Write a value, or omit the field; if another program fills in the file, set the variable that it uses."
 	case isForeign && entry.Has("/id") && !entry.Has("/client_id"):
 		return " `id` identifies the entry, not the client; write client_id, too."
 	case remedy != "" && !isText:
 		return remedy
 	case isNumber:
 		return " Quote a number to make it a string."
-	case isText && slices.Contains([]string{"yes", "no", "on", "off"}, strings.ToLower(text)):
+	case slices.Contains([]string{"yes", "no", "on", "off"}, strings.ToLower(text)):
 		return " Write true instead of yes or on, and false instead of no or off."
 	case pointer == "/redirect_uris" && strings.Contains(text, " "):
 		return " Write a list, or use | instead of >, because > joins the lines."
@@ -117,17 +114,17 @@ func remedyInYAML(entry manifest.Entry, pointer string) string {
 }
 
 // printProblems prints the problems for people and, if the format is JSON, for programs.
-func printProblems(out *console.Output, messages *console.Messages, format string, problems []manifest.Problem) error {
+func (r *report) printProblems(problems []manifest.Problem) error {
 	list := make([]applied, len(problems))
 	for i, problem := range problems {
-		messages.At(problem.String(), problem.Kind, problem.ID, problem.Detail)
+		r.messages.At(problem.String(), problem.Kind, problem.ID, problem.Detail)
 		list[i] = applied{
 			Entry: manifest.Entry{Kind: problem.Kind, ID: problem.ID}, Position: problem.Position,
 			Outcome: outcomeFaulty, Detail: problem.Detail,
 		}
 	}
-	if format != console.FormatJSON {
+	if r.Output != console.FormatJSON {
 		return nil
 	}
-	return out.JSON(list, indent)
+	return r.out.JSON(list, indent)
 }

@@ -66,10 +66,8 @@ func (r *report) plan(ctx context.Context, database *store.Store, contract *cont
 	if err := p.decide(ctx); err != nil {
 		return nil, err
 	}
-	if !slices.ContainsFunc(p.found.pks, func(pk int64) bool { return pk != 0 }) {
-		if err := p.checkCaller(ctx); err != nil {
-			return nil, err
-		}
+	if err := p.checkCaller(ctx); err != nil {
+		return nil, err
 	}
 	var deleted []int64
 	for _, a := range p.changed() {
@@ -104,8 +102,9 @@ func (p *plan) changed() (list []*applied) {
 
 // checkCaller refuses a name that has neither a record nor a token: it is probably mistyped.
 func (p *plan) checkCaller(ctx context.Context) error {
+	isStored := slices.ContainsFunc(p.found.pks, func(pk int64) bool { return pk != 0 })
 	records, err := p.database.Providers.Identities(ctx, store.Filter{CreatedBy: string(*p.As)}, 1)
-	if err != nil || len(records) > 0 {
+	if err != nil || isStored || len(records) > 0 {
 		return err
 	}
 	names, err := console.TokenNames(ctx, p.database)

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -96,16 +97,10 @@ func FieldNames(diffs []FieldDiff) []string {
 // Diff returns the fields that differ between two records of a kind, in the order of the contract, with secrets masked.
 func (k Kind) Diff(document *contract.Document, before, after records.Record) ([]FieldDiff, error) {
 	was, err := contract.Fields(before, true)
-	if err != nil {
-		return nil, err
-	}
-	is, err := contract.Fields(after, true)
-	if err != nil {
-		return nil, err
-	}
-	differing, err := records.Differing(before, after)
-	if err != nil {
-		return nil, err
+	is, isErr := contract.Fields(after, true)
+	differing, differingErr := records.Differing(before, after)
+	if err := cmp.Or(err, isErr, differingErr); err != nil {
+		return nil, err //nolint:wrapcheck // Each is of this module.
 	}
 	operation, _ := document.Operation(k.Operation)
 	var diffs []FieldDiff

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -54,12 +55,10 @@ func (o outcome) done() outcome {
 
 // mark returns the symbol and color of the outcome, as in plans and diffs.
 func (o outcome) mark() (symbol string, color console.Color) {
-	if symbol = map[outcome]string{
+	symbol = cmp.Or(map[outcome]string{
 		outcomeCreate: "+", outcomeCreated: "+", outcomeUnchanged: "=", outcomeValid: "=", outcomeDelete: "-",
 		outcomeDeleted: "-", outcomeRefused: "!", outcomeOrphan: "?",
-	}[o]; symbol == "" {
-		symbol = "~"
-	}
+	}[o], "~")
 	return symbol, map[string]console.Color{
 		"+": console.Green, "-": console.Red, "!": console.Red, "~": console.Yellow,
 	}[symbol]
@@ -71,10 +70,9 @@ func (o outcome) isChange() bool { return o.done() != "" }
 type applied struct {
 	manifest.Entry
 	manifest.Position
-	Outcome outcome `json:"outcome"`
-	// PK and ClientID identify the record.
-	PK       int64  `json:"pk,omitempty"`
-	ClientID string `json:"client_id,omitempty"`
+	Outcome  outcome `json:"outcome"`
+	PK       int64   `json:"pk,omitempty"`
+	ClientID string  `json:"client_id,omitempty"`
 	// Name is the name of a record without an entry.
 	Name string `json:"name,omitempty"`
 	// Differs holds the pointers of the fields in which a drifted entry differs from the record.
@@ -82,8 +80,7 @@ type applied struct {
 	// Changes are the fields that get another value.
 	Changes []FieldDiff `json:"changes,omitempty"`
 	// Undo is the command that gives fields their old values, or deletes what was created.
-	Undo string `json:"undo,omitempty"`
-	// Detail explains the outcome.
+	Undo   string          `json:"undo,omitempty"`
 	Detail string          `json:"detail,omitempty"`
 	Advice []advice.Advice `json:"advice,omitempty"`
 
@@ -121,35 +118,35 @@ type report struct {
 	applied  []applied
 }
 
-// newReport prints the advice for the entries. With --strict, it returns an error if there is any.
-func newReport(c *Command, out *console.Output, messages *console.Messages, entries []manifest.Entry) (*report, error) {
-	report, advised := &report{Command: c, out: out, messages: messages}, 0
+// add adds entries, and prints the advice for them. With --strict, it returns an error if there is any.
+func (r *report) add(entries []manifest.Entry) error {
+	advised := 0
 	for _, entry := range entries {
 		record, err := contract.Requested(records.Kind(entry.Kind), "", nil, entry.Body, nil)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		a := applied{
 			Entry: entry, Position: entry.At(""), kind: KindOf(records.Kind(entry.Kind)), Outcome: outcomePending,
 			Advice: append(Advise(record), adviseOnID(entry)...),
 		}
 		a.clientID, _ = fieldOf(entry, "client_id").(string)
-		report.applied = append(report.applied, a)
+		r.applied = append(r.applied, a)
 		for _, advice := range a.Advice {
-			messages.At(entry.At(advice.Pointer).String(), a.Kind, a.ID,
+			r.messages.At(entry.At(advice.Pointer).String(), a.Kind, a.ID,
 				fmt.Sprintf("advice: %s: %s (%s)", advice.Pointer, advice.Detail, advice.Section))
 		}
 		advised += min(len(a.Advice), 1)
 	}
-	if advised == 0 || !c.Strict {
-		return report, nil
+	if advised == 0 || !r.Strict {
+		return nil
 	}
-	if c.Output == console.FormatJSON {
-		if err := out.JSON(report.applied, indent); err != nil {
-			return nil, err
+	if r.Output == console.FormatJSON {
+		if err := r.out.JSON(r.applied, indent); err != nil {
+			return err
 		}
 	}
-	return nil, fmt.Errorf("there is advice for %s; nothing was stored", console.Count(advised, "entry", "entries"))
+	return fmt.Errorf("there is advice for %s; nothing was stored", console.Count(advised, "entry", "entries"))
 }
 
 // print prints the entries with their outcomes: unchanged ones only in a dry run, and orphans only if they are few.

@@ -62,10 +62,8 @@ func errInterrupted() error { return errors.New("interrupted; run the command ag
 // warnOfPlainHTTP warns if requests leave this host unencrypted.
 func (r *report) warnOfPlainHTTP() {
 	server, err := url.Parse(r.Server)
-	if err != nil || server.Scheme != "http" || server.Hostname() == "localhost" {
-		return
-	}
-	if ip := net.ParseIP(server.Hostname()); ip == nil || !ip.IsLoopback() {
+	isRemote := err == nil && server.Scheme == "http" && server.Hostname() != "localhost"
+	if isRemote && !net.ParseIP(server.Hostname()).IsLoopback() {
 		r.messages.Warn("the token and secrets are sent to %s unencrypted; use https", server.Host)
 	}
 }
@@ -133,9 +131,7 @@ func (a *applied) create(ctx context.Context, to *client.Providers, isDryRun boo
 func (a *applied) send(
 	ctx context.Context, to *client.Providers, id string, option client.CreateOption,
 ) (pk int64, clientID string, err error) {
-	options := []client.CreateOption{
-		client.WithIdempotencyKey(idempotencyKey(a.Kind, id)), client.WithUnchecked(), option,
-	}
+	options := []client.CreateOption{client.WithIdempotencyKey(idempotencyKey(a.Kind, id)), client.WithUnchecked(), option}
 	if a.Kind == string(records.KindOAuth2) {
 		record, err := send(ctx, to.CreateOAuth2, a.Body, options)
 		return record.PK, console.Truncate(record.ClientID, maxClientIDBytes), err

@@ -136,12 +136,10 @@ func Read(files []File, kinds []Kind, values Values) Manifest {
 
 type reader struct {
 	Manifest
-	kinds  []Kind
-	values Values
-	used   usage
-	// lists is the number of lists that were read.
-	lists int
-	// file is the current file.
+	kinds   []Kind
+	values  Values
+	used    usage
+	lists   int
 	file    File
 	outside map[string]bool
 }

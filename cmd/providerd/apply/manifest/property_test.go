@@ -58,7 +58,7 @@ func TestWrittenEntriesComeBack(t *testing.T) {
 	known := kinds(t)
 	rapid.Check(t, func(t *rapid.T) {
 		var file bytes.Buffer
-		writer := manifest.NewWriter(&file)
+		writer := manifest.Writer{Out: &file}
 		var want []string
 		for number := range rapid.IntRange(0, 3).Draw(t, "entries") {
 			body := rapid.MapOf(anyName(), anyJSON(4)).Draw(t, "body")

@@ -59,10 +59,7 @@ func (e *entryReader) expand(text string, isTagged bool) (string, error) {
 		}
 		return value
 	})
-	if err != nil {
-		return "", err
-	}
-	return expanded, nil
+	return expanded, err
 }
 
 func (e *entryReader) refer(name string) (string, error) {

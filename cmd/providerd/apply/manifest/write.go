@@ -15,16 +15,12 @@ import (
 
 // Writer writes a manifest.
 type Writer struct {
-	out  io.Writer
+	Out  io.Writer
 	kind string
 }
 
-// NewWriter returns a new Writer.
-func NewWriter(out io.Writer) *Writer { return &Writer{out: out} }
-
 // Entry writes an entry: one JSON object with the member id. Entries of a kind must follow each other. Read returns the
-// same values, order and digits, except the string at reference, which has a tag if it is empty. Entry returns an error
-// of the JSON or of the output.
+// same values, order and digits, except the string at reference, which has a tag if it is empty.
 func (w *Writer) Entry(kind string, body []byte, reference jsontext.Pointer) error {
 	reader := elementReader{Decoder: jsontext.NewDecoder(bytes.NewReader(body)), reference: reference}
 	element, err := reader.read()
@@ -52,7 +48,7 @@ func (w *Writer) Close(kind string) error {
 }
 
 func (w *Writer) write(text []byte) error {
-	if _, err := w.out.Write(text); err != nil {
+	if _, err := w.Out.Write(text); err != nil {
 		return fmt.Errorf("write manifest: %w", err)
 	}
 	return nil
@@ -83,24 +79,19 @@ func (r *elementReader) read() (*yaml.Node, error) {
 		r.hasHidden = r.hasHidden || strings.ContainsFunc(text, console.IsHidden)
 		// In an object, the number of tokens is odd after a name.
 		container, count := r.StackIndex(r.StackDepth())
-		isName := container == '{' && count%2 == 1
-		if !isName && r.StackPointer() != r.reference {
+		isName, isReference := container == '{' && count%2 == 1, r.StackPointer() == r.reference
+		if !isName && !isReference {
 			text = strings.ReplaceAll(text, "${", "$${")
 		}
 		node := &yaml.Node{Kind: yaml.ScalarNode, Tag: stringTag, Value: text}
-		if r.isUnset(text) || foreign.MatchString(text) {
+		if isReference && text == "" || foreign.MatchString(text) {
 			node.Style = yaml.TaggedStyle | yaml.SingleQuotedStyle
 		} else if otherType.MatchString(text) {
 			node.Style = yaml.DoubleQuotedStyle
 		}
 		return node, nil
-	default:
-		return &yaml.Node{Kind: yaml.ScalarNode, Value: token.String()}, nil
 	}
-}
-
-func (r *elementReader) isUnset(text string) bool {
-	return text == "" && r.StackPointer() == r.reference
+	return &yaml.Node{Kind: yaml.ScalarNode, Value: token.String()}, nil
 }
 
 func (r *elementReader) readAll(kind yaml.Kind) (*yaml.Node, error) {

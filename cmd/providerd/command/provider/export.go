@@ -58,55 +58,59 @@ func (c *exportCommand) Run(
 ) error {
 	ctx, stop := console.UntilInterrupted(ctx)
 	defer stop()
-	to := exporter{contract: contract, messages: messages, reveal: c.Reveal}
+	to := exporter{exportCommand: c, contract: contract, messages: messages}
 	err := c.WithStore(ctx, func(database *store.Store) error {
 		if c.To == "" {
-			return c.write(ctx, database, &to, out)
+			return to.write(ctx, database, out)
 		}
 		return files.Create(c.To, files.Owner{}, func(file io.Writer) error {
 			buffered := console.NewOutput(file)
-			err := c.write(ctx, database, &to, buffered)
-			return errors.Join(err, buffered.Flush())
+			return errors.Join(to.write(ctx, database, buffered), buffered.Flush())
 		})
 	})
 	if err != nil {
 		return err
 	}
-	return to.sum()
+	sum := console.Count(to.exported, "provider") + " exported"
+	if to.references > 0 {
+		sum += fmt.Sprintf("; \"providerd apply\" needs %s in the environment", console.Count(to.references, "variable"))
+	}
+	messages.Note("%s", sum)
+	return console.SkippedError(to.damaged)
 }
 
-func (c *exportCommand) write(ctx context.Context, database *store.Store, to *exporter, out io.Writer) error {
-	to.writer = manifest.NewWriter(out)
+type exporter struct {
+	*exportCommand
+	contract *contract.Document
+	messages *console.Messages
+	writer   manifest.Writer
+	// exported, references and damaged are counts.
+	exported, references, damaged int
+}
+
+func (e *exporter) write(ctx context.Context, database *store.Store, out io.Writer) error {
+	e.writer = manifest.Writer{Out: out}
 	for _, kind := range apply.Kinds() {
-		selected := c.providerFlags
-		if c.Kind != "" && string(c.Kind) != kind.Name {
+		selected := e.providerFlags
+		if e.Kind != "" && string(e.Kind) != kind.Name {
 			continue
 		}
 		selected.Kind = console.ProviderKind(kind.Name)
-		for record, err := range database.Providers.Opened(ctx, selected.records(ctx, database, to.messages)) {
+		for record, err := range database.Providers.Opened(ctx, selected.records(ctx, database, e.messages)) {
 			if errors.Is(err, store.ErrDamaged) {
-				to.messages.Error(err)
-				to.damaged++
+				e.messages.Error(err)
+				e.damaged++
 				continue
 			}
 			if err == nil {
-				err = to.add(kind, record)
+				err = e.add(kind, record)
 			}
 			if err != nil {
 				return err
 			}
 		}
 	}
-	return to.writer.Close(string(records.KindOAuth2))
-}
-
-type exporter struct {
-	writer   *manifest.Writer
-	contract *contract.Document
-	messages *console.Messages
-	reveal   bool
-	// exported, references and damaged are counts.
-	exported, references, damaged int
+	return e.writer.Close(string(records.KindOAuth2))
 }
 
 func (e *exporter) add(kind apply.Kind, record records.Record) error {
@@ -118,7 +122,7 @@ func (e *exporter) add(kind apply.Kind, record records.Record) error {
 	}
 	secret := kind.Secret
 	var reference jsontext.Pointer
-	if !e.reveal && len(fields[secret]) > len(`""`) {
+	if !e.Reveal && len(fields[secret]) > len(`""`) {
 		reference = reference.AppendToken(secret)
 		variable := strings.ToUpper(strings.ReplaceAll(name, "-", "_") + "_" + secret)
 		fields[secret] = json.RawMessage(`"${` + variable + `}"`)
@@ -142,13 +146,4 @@ func inOrder(id string, fields map[string]json.RawMessage) []byte {
 	}
 	body.WriteByte('}')
 	return body.Bytes()
-}
-
-func (e *exporter) sum() error {
-	sum := console.Count(e.exported, "provider") + " exported"
-	if e.references > 0 {
-		sum += fmt.Sprintf("; \"providerd apply\" needs %s in the environment", console.Count(e.references, "variable"))
-	}
-	e.messages.Note("%s", sum)
-	return console.SkippedError(e.damaged)
 }

@@ -61,11 +61,9 @@ func (i items) members(secret string) (map[string]json.RawMessage, error) {
 				return nil, fmt.Errorf("read %s: %w", name, err)
 			}
 		}
-		member, err := memberOf(value, isJSON)
-		if err != nil {
+		if members[name], err = memberOf(value, isJSON); err != nil {
 			return nil, fmt.Errorf("%s is %w", name, err)
 		}
-		members[name] = member
 	}
 	return members, nil
 }
@@ -125,10 +123,9 @@ func readItem(name, path string, isSecret, isJSON bool) (string, error) {
 }
 
 func memberOf(value string, isJSON bool) (json.RawMessage, error) {
-	if !isJSON {
-		return json.Marshal(value) //nolint:wrapcheck // It cannot fail.
-	}
 	switch {
+	case !isJSON:
+		return json.Marshal(value) //nolint:wrapcheck // It cannot fail.
 	case json.Valid([]byte(value)):
 		return json.RawMessage(value), nil
 	case strings.HasPrefix(value, "[") || strings.HasPrefix(value, "{"):
