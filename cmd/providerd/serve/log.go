@@ -55,15 +55,12 @@ const (
 type logWriter struct {
 	lines          chan []byte
 	closing, ended chan struct{}
-	// dropped counts all dropped lines.
-	dropped atomic.Int64
+	dropped        atomic.Int64
 }
 
 // newLogWriter returns a new writer. The function note renders the line that reports how many lines were dropped.
 func newLogWriter(output io.Writer, note func(dropped int64) []byte) *logWriter {
-	writer := &logWriter{
-		lines: make(chan []byte, maxPendingLog), closing: make(chan struct{}), ended: make(chan struct{}),
-	}
+	writer := &logWriter{lines: make(chan []byte, maxPendingLog), closing: make(chan struct{}), ended: make(chan struct{})}
 	go writer.run(output, note)
 	return writer
 }

@@ -120,7 +120,4 @@ func loopbackOnly(next http.Handler) http.Handler {
 // hostOf returns an address without its port, if it has one.
 func hostOf(address string) string { return (&url.URL{Host: address}).Hostname() }
 
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
-}
+func isLoopback(host string) bool { return net.ParseIP(host).IsLoopback() }

@@ -103,8 +103,10 @@ func (c *Command) Run(
 // except SIGHUP, which some programs send along with the first.
 func untilStopped(ctx context.Context) (context.Context, context.CancelFunc) {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	terminal, err := os.Open("/dev/tty")
+	_ = terminal.Close()
 	// nohup ignores SIGHUP, so that the server outlives the terminal. Without a terminal it asks for a reload.
-	if !signal.Ignored(syscall.SIGHUP) && hasTerminal() {
+	if !signal.Ignored(syscall.SIGHUP) && err == nil {
 		signals = append(signals, syscall.SIGHUP)
 	} else {
 		signal.Ignore(syscall.SIGHUP)
@@ -118,13 +120,6 @@ func untilStopped(ctx context.Context) (context.Context, context.CancelFunc) {
 		stop()
 	})
 	return stopped, release
-}
-
-// hasTerminal reports whether the process has a controlling terminal.
-func hasTerminal() bool {
-	terminal, err := os.Open("/dev/tty")
-	_ = terminal.Close()
-	return err == nil
 }
 
 // endpoint has the listeners of the server. It serves HTTPS unless security is nil.
@@ -221,8 +216,7 @@ func listenOn(ctx context.Context, address console.ListenAddress, flag string) (
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, fmt.Errorf("%s: %s is in use; stop the other process or use another port", source, address)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return nil, fmt.Errorf("%s: %s is not an address of this host; use one that is, or 0.0.0.0 for all", source,
-			address)
+		return nil, fmt.Errorf("%s: %s is not an address of this host; use one that is, or 0.0.0.0 for all", source, address)
 	case errors.Is(err, syscall.EACCES):
 		return nil, fmt.Errorf("%s: ports below 1024 require a privilege; use a higher port or grant CAP_NET_BIND_SERVICE",
 			source)
@@ -264,7 +258,12 @@ func (c *Command) serve(ctx context.Context, config server.Config, at endpoint, 
 	go pingWatchdog()
 	notifyManager(daemon.SdNotifyReady + "\nSTATUS=serving on " + at.url())
 	log.messages.Note("serving the API at %s/api/v3/; its documentation is at %[1]s/docs/", at.url())
-	go printListenURL(at.url(), log)
+	go func() {
+		// This is for programs that wait for the URL. The server continues if it fails or blocks.
+		if _, err := fmt.Fprintln(os.Stdout, "listening on "+at.url()); err != nil {
+			log.Warn("cannot print listen URL", slog.String("error", err.Error()))
+		}
+	}()
 	limits := listener.DefaultLimits()
 	limits.Connections, limits.IsProxy = int(c.MaxConnections), config.Proxies.Include
 	if err := listener.Serve(ctx, at, api, limits, at.security, log.Logger); err != nil {
@@ -272,11 +271,4 @@ func (c *Command) serve(ctx context.Context, config server.Config, at endpoint, 
 	}
 	log.Info("server stopped")
 	return nil
-}
-
-// printListenURL prints the URL for programs that wait for it. The server continues if this fails or blocks.
-func printListenURL(baseURL string, log *serveLog) {
-	if _, err := fmt.Fprintln(os.Stdout, "listening on "+baseURL); err != nil {
-		log.Warn("cannot print listen URL", slog.String("error", err.Error()))
-	}
 }

@@ -11,7 +11,7 @@ import (
 	"net"
 	"os"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,18 +21,11 @@ import (
 	"example.com/providerd/store/files"
 )
 
-// reloadInterval is how often the files are read, however many handshakes arrive.
-const reloadInterval = time.Second
-
 // certificateFiles is a certificate that is reloaded when its files change.
 type certificateFiles struct {
 	certPath, keyPath string
 	logger            *slog.Logger
-	mutex             sync.Mutex
-	certificate       *tls.Certificate
-	// problem is why the files could not be loaded at readAt, or "".
-	problem string
-	readAt  time.Time
+	loaded            atomic.Pointer[tls.Certificate]
 }
 
 // watchExpiry adds the expiry of the certificate to the metrics.
@@ -83,52 +76,42 @@ func newTLSConfig(certPath, keyPath string, logger *slog.Logger) (*tls.Config, e
 	if err != nil {
 		return nil, err
 	}
-	loaded := &certificateFiles{
-		certPath: certPath, keyPath: keyPath, logger: logger, certificate: &certificate, readAt: time.Now(),
-	}
+	f := &certificateFiles{certPath: certPath, keyPath: keyPath, logger: logger}
+	f.loaded.Store(&certificate)
 	if info, err := os.Stat(keyPath); err == nil && info.Mode().Perm()&0o004 != 0 {
 		logger.Warn("other users can read the private key; run chmod 600 on it", slog.String("path", keyPath))
 	}
-	loaded.warnIfExpired()
-	go loaded.watch()
-	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: loaded.current}, nil
+	f.warnIfExpired()
+	go f.watch()
+	current := func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return f.loaded.Load(), nil }
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: current}, nil
 }
 
-// watch reads the files as long as the process runs, so that the log says that they cannot be used before the previous
-// certificate expires, even if no handshake arrives.
+// watch reloads the files as long as the process runs. The previous certificate stays while they cannot be loaded: when
+// one file after the other is replaced, they do not match.
 func (f *certificateFiles) watch() {
-	for range time.Tick(reloadInterval) {
-		_, _ = f.current(nil)
-	}
-}
-
-// current returns the certificate in the files or the previous one: while the files are replaced, they do not match.
-func (f *certificateFiles) current(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	if time.Since(f.readAt) < reloadInterval {
-		return f.certificate, nil
-	}
-	f.readAt = time.Now()
-	loaded, err := LoadCertificate(f.certPath, f.keyPath)
-	if err != nil {
-		if problem := err.Error(); problem != f.problem {
-			f.problem = problem
-			f.logger.Error("keeping the previous certificate", slog.String("error", problem))
+	var reported string
+	// Twice a second, so that a change is served within one.
+	for range time.Tick(time.Second / 2) {
+		certificate, err := LoadCertificate(f.certPath, f.keyPath)
+		if err != nil {
+			if err.Error() != reported {
+				reported = err.Error()
+				f.logger.Error("keeping the previous certificate", slog.String("error", reported))
+			}
+			continue
 		}
-		return f.certificate, nil
+		reported = ""
+		previous := f.loaded.Swap(&certificate)
+		if !slices.EqualFunc(certificate.Certificate, previous.Certificate, bytes.Equal) {
+			f.logger.Info("reloaded certificate", slog.String("path", f.certPath))
+			f.warnIfExpired()
+		}
 	}
-	isNew := !slices.EqualFunc(loaded.Certificate, f.certificate.Certificate, bytes.Equal)
-	f.certificate, f.problem = &loaded, ""
-	if isNew {
-		f.logger.Info("reloaded certificate", slog.String("path", f.certPath))
-		f.warnIfExpired()
-	}
-	return f.certificate, nil
 }
 
 func (f *certificateFiles) warnIfExpired() {
-	if expiry := f.certificate.Leaf.NotAfter; time.Now().After(expiry) {
+	if expiry := f.loaded.Load().Leaf.NotAfter; time.Now().After(expiry) {
 		f.logger.Warn("the certificate has expired, so clients refuse connections; renew it, and the server reloads it",
 			slog.String("path", f.certPath), slog.Time("expired_at", expiry))
 	}
@@ -136,9 +119,8 @@ func (f *certificateFiles) warnIfExpired() {
 
 // warnOfPlainHTTP warns if plain HTTP is served on an address that other machines can reach.
 func warnOfPlainHTTP(log *serveLog, address net.Addr) {
-	if tcp, ok := address.(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
-		return
+	if tcp, ok := address.(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
+		log.messages.Warn("tokens and secrets cross the network in plain HTTP, because %s is not a loopback "+
+			"address; pass --tls-cert and --tls-key, or listen on 127.0.0.1 behind a TLS proxy", address)
 	}
-	log.messages.Warn("tokens and secrets cross the network in plain HTTP, because %s is not a loopback "+
-		"address; pass --tls-cert and --tls-key, or listen on 127.0.0.1 behind a TLS proxy", address)
 }

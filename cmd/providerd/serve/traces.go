@@ -46,14 +46,13 @@ const (
 // used, it notifies the operator and returns a nil provider: the server must work without it.
 func startTraces(ctx context.Context, log *serveLog, version string) (provider *sdktrace.TracerProvider, stop func()) {
 	endpoint, err := TraceEndpoint()
-	if err == nil && endpoint == nil {
-		return nil, func() {}
-	}
-	if err == nil {
+	if err == nil && endpoint != nil {
 		provider, err = newTracerProvider(ctx, endpoint, version, log.Logger)
 	}
 	if err != nil {
 		log.messages.Warn("traces are not exported: %v", err)
+	}
+	if provider == nil {
 		return nil, func() {}
 	}
 	log.messages.Note("exporting traces to %s", originOf(endpoint))
@@ -75,15 +74,13 @@ func newTracerProvider(
 	otel.SetErrorHandler(logSDKErrors(endpoint, logger))
 	// Without an explicit URL, OTEL_EXPORTER_OTLP_INSECURE, which is for gRPC, would send the collector's key unencrypted.
 	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(endpoint.String()),
-		otlptracehttp.WithProxy(proxyExceptRedirects),
-		otlptracehttp.WithMaxResponseSize(maxCollectorResponse))
+		otlptracehttp.WithProxy(proxyExceptRedirects), otlptracehttp.WithMaxResponseSize(maxCollectorResponse))
 	if err != nil {
 		return nil, fmt.Errorf("start exporter: %w", err)
 	}
 	// The provider reads the variable, too, and reports entries that are not valid.
 	program, _ := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithAttributes(
-		semconv.ServiceName("providerd"), semconv.ServiceVersion(version),
-		semconv.ServiceInstanceID(uuid.NewString()),
+		semconv.ServiceName("providerd"), semconv.ServiceVersion(version), semconv.ServiceInstanceID(uuid.NewString()),
 	), resource.WithFromEnv())
 	// A panic value may contain a part of a request body.
 	return sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter, clampOptions), sdktrace.WithResource(program),
@@ -109,15 +106,13 @@ func proxyExceptRedirects(r *http.Request) (*url.URL, error) {
 
 // TraceEndpoint returns the collector's endpoint, or nil if traces are off. Its error omits the URL, perhaps a secret.
 func TraceEndpoint() (*url.URL, error) {
-	if strings.EqualFold(variable("OTEL_SDK_DISABLED"), "true") ||
-		strings.EqualFold(variable("OTEL_TRACES_EXPORTER"), "none") {
+	switch {
+	case strings.EqualFold(variable("OTEL_SDK_DISABLED"), "true"),
+		strings.EqualFold(variable("OTEL_TRACES_EXPORTER"), "none"),
+		variable(tracesEndpoint)+variable(generalEndpoint) == "":
 		return nil, nil
-	}
-	if variable(tracesEndpoint) != "" {
+	case variable(tracesEndpoint) != "":
 		return parseEndpoint(tracesEndpoint)
-	}
-	if variable(generalEndpoint) == "" {
-		return nil, nil
 	}
 	endpoint, err := parseEndpoint(generalEndpoint)
 	if err != nil {
