@@ -20,7 +20,7 @@ import (
 
 func newTestParser(t *testing.T) *kong.Kong {
 	t.Helper()
-	parser, err := newParser(&cli{})
+	parser, err := newParser(&cli{}, "unknown")
 	if err != nil {
 		t.Fatal(err)
 	}

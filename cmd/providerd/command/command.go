@@ -1,6 +1,5 @@
-// Package command is the command line of providerd: the tree of commands, their help, and errors of usage. Each group
-// of commands has a package below this one; the largest commands, serve and apply, have packages next to it. What
-// commands share is in console.
+// Package command is the command line of providerd: the tree of commands, their help, and usage errors. Each group of
+// commands has a package below this one; serve and apply have packages next to it. What commands share is in console.
 //
 // Start with the type cli, which lists the commands, and with Main, which runs one.
 package command
@@ -33,7 +32,6 @@ import (
 	"example.com/providerd/server/contract"
 )
 
-// Exit statuses.
 const (
 	exitFailed  = 1
 	exitUsage   = 2
@@ -49,7 +47,8 @@ func Main() int {
 
 func run(ctx context.Context, arguments []string) int {
 	var root cli
-	parser, err := newParser(&root)
+	version, _ := diagnose.BuiltFrom()
+	parser, err := newParser(&root, version)
 	if err == nil {
 		err = trimVariables(parser)
 	}
@@ -79,10 +78,14 @@ func run(ctx context.Context, arguments []string) int {
 		return printUsageError(err)
 	}
 	command.BindTo(ctx, (*context.Context)(nil))
-	version, _ := diagnose.BuiltFrom()
 	command.Bind(messages, serve.Version(version), serve.VariableWarnings(warnings))
 	messages.Out = console.NewOutput(os.Stdout)
-	return failure(runCommand(ctx, command, messages.Out))
+	messages.Out.IsReport = selected(command).Tag.Has("report")
+	// Most commands do not need the contract, which takes longer to parse than they take to run.
+	if err = command.BindToProvider(contract.Load); err == nil {
+		err = command.Run(messages.Out)
+	}
+	return failure(messages.Out.End(err))
 }
 
 // failure prints why a command failed and returns the exit status. If a reader such as head has closed the pipe, it
@@ -98,17 +101,6 @@ func failure(err error) int {
 	default:
 		return printError(console.Explain(err), exitFailed)
 	}
-}
-
-func runCommand(ctx context.Context, command *kong.Context, out *console.Output) error {
-	out.IsReport = selected(command).Tag.Has("report")
-	// Most commands need neither, and a contract takes longer to parse than they take to run.
-	loadContract := func() (*contract.Document, error) { return contract.Load(ctx) }
-	err := command.BindToProvider(loadContract)
-	if err == nil {
-		err = command.Run(out)
-	}
-	return out.End(err)
 }
 
 func printError(err error, status int) int {
@@ -135,10 +127,9 @@ func checkRepeated(command *kong.Context) error {
 
 // checkUTF8 refuses invalid UTF-8: the parser replaces it by U+FFFD, which would make two names or paths the same.
 func checkUTF8(arguments []string) error {
-	for i, argument := range arguments {
-		if !utf8.ValidString(argument) {
-			return fmt.Errorf("argument %d is not UTF-8; type it in a UTF-8 locale, such as LANG=C.UTF-8", i+1)
-		}
+	isInvalid := func(argument string) bool { return !utf8.ValidString(argument) }
+	if i := slices.IndexFunc(arguments, isInvalid); i >= 0 {
+		return fmt.Errorf("argument %d is not UTF-8; type it in a UTF-8 locale, such as LANG=C.UTF-8", i+1)
 	}
 	return nil
 }
@@ -173,8 +164,7 @@ const description = "Provider configuration server: creates OAuth2 and workspace
 	"command.\n\nData goes to standard output, messages to standard error. The exit status is 0 for success, 1 " +
 	"for failure, 2 for incorrect usage, and 3 if apply or audit verify finds records that differ."
 
-func newParser(root *cli) (*kong.Kong, error) {
-	version, _ := diagnose.BuiltFrom()
+func newParser(root *cli, version string) (*kong.Kong, error) {
 	parser, err := kong.New(root,
 		kong.Name("providerd"),
 		kong.Description(description),

@@ -91,32 +91,27 @@ type manCommand struct{}
 
 // Run prints a manual page, in the format of man(7), with the help of all commands.
 func (manCommand) Run(app *kong.Kong, out *console.Output) error {
-	var help strings.Builder
+	var page, help strings.Builder
+	page.WriteString(".TH PROVIDERD 1 \"\" providerd \"User Commands\"\n" +
+		".SH NAME\nproviderd \\- provider configuration server")
 	app.Stdout = &help
-	add := func(macro, title string, arguments ...string) error {
+	options := kong.HelpOptions{Compact: true, FlagsLast: true, ValueFormatter: kong.DefaultHelpValueFormatter}
+	for _, node := range slices.Insert(app.Model.Leaves(true), 0, app.Model.Node) {
+		path, heading := pathOf(node), ".SH DESCRIPTION"
+		if node.Parent != nil {
+			heading = ".SS " + path
+		}
 		help.Reset()
-		traced, err := kong.Trace(app, arguments)
+		traced, err := kong.Trace(app, strings.Fields(path)[1:])
 		if err == nil {
-			options := kong.HelpOptions{Compact: true, FlagsLast: true, ValueFormatter: kong.DefaultHelpValueFormatter}
 			err = printHelp(options, traced)
 		}
 		if err != nil {
 			return fmt.Errorf("print help: %w", err)
 		}
-		return out.Line(macro + " " + title + "\n.nf\n" + manText(help.String()) + ".fi")
+		page.WriteString("\n" + heading + "\n.nf\n" + manText(help.String()) + ".fi")
 	}
-	err := out.Line(".TH PROVIDERD 1 \"\" providerd \"User Commands\"\n" +
-		".SH NAME\nproviderd \\- provider configuration server")
-	if err == nil {
-		err = add(".SH", "DESCRIPTION")
-	}
-	for _, command := range app.Model.Leaves(true) {
-		if err == nil {
-			path := pathOf(command)
-			err = add(".SS", path, strings.Fields(path)[1:]...)
-		}
-	}
-	return err
+	return out.Line(page.String())
 }
 
 // manText escapes characters that man(7) would interpret.

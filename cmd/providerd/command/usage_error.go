@@ -78,14 +78,11 @@ func describeUsageError(err error) string {
 
 // mask omits values of fields, tokens, contents of files, and what looks generated, from what an error repeats.
 func mask(repeated string) string {
-	shown := regexp.MustCompile(`^("|un\w+ \w+ )([A-Za-z_-]+:?=)?`).FindString(repeated)
 	if !regexp.MustCompile(`[={}\n]|\\n|pvd_|[0-9A-Za-z+]{12}\d|\d[0-9A-Za-z+]{12}`).MatchString(repeated) {
 		return repeated
 	}
-	if strings.HasPrefix(shown, `"`) {
-		return shown + `…"`
-	}
-	return shown + "…"
+	shown := regexp.MustCompile(`(?s)^(?:(")|(un\w+ \w+ ))([A-Za-z_-]+:?=)?.*$`)
+	return shown.ReplaceAllString(repeated, "$1$2$3…$1")
 }
 
 // withRemedy adds which variable to correct, if it sets the flag of an error, or what to write instead.
@@ -166,11 +163,10 @@ func meantCommand(command *kong.Node, argument, next string, before []string) st
 
 // meantArgument returns which flag takes an argument, or selects what a command prints, or the usage of the command.
 func meantArgument(command *kong.Node, argument string) string {
-	isKind := new(console.ProviderKind).UnmarshalText([]byte(argument)) == nil
 	var flags []string
 	for _, flag := range command.Flags {
 		switch {
-		case isKind && flag.Name == "kind":
+		case flag.Name == "kind" && new(console.ProviderKind).UnmarshalText([]byte(argument)) == nil:
 			return "; use --kind " + argument
 		case flag.Name == "name" && flag.Required:
 			return "; write --name " + argument

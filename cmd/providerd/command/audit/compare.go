@@ -13,7 +13,6 @@ import (
 	"example.com/providerd/store/event"
 )
 
-// difference is one between lines and the database.
 type difference struct {
 	Provider int64  `json:"provider,omitempty"`
 	Token    int64  `json:"token,omitempty"`

@@ -16,8 +16,6 @@ import (
 	"example.com/providerd/store/files"
 )
 
-const pollInterval = time.Second
-
 // eventLog prints events as lines of JSON, in the order of their ids: none with a lower id is committed later.
 type eventLog struct {
 	*listCommand
@@ -44,14 +42,12 @@ func (l *eventLog) print(ctx context.Context, from *store.Store) (err error) {
 		defer func() { err = errors.Join(err, l.cursor.Close()) }()
 		l.after = l.cursor.last
 	}
-	if err := l.follow(ctx, from); err != nil {
-		return err
-	}
-	if l.unreadable > 0 {
+	err = l.follow(ctx, from)
+	if err == nil && l.unreadable > 0 {
 		lines := console.Count(l.unreadable, "line has", "lines have")
-		return errors.New(lines + " no digest, because a record cannot be read")
+		err = errors.New(lines + " no digest, because a record cannot be read")
 	}
-	return nil
+	return err
 }
 
 func (l *eventLog) follow(ctx context.Context, from *store.Store) error {
@@ -69,7 +65,7 @@ func (l *eventLog) follow(ctx context.Context, from *store.Store) error {
 			return err
 		}
 		select {
-		case <-time.After(pollInterval):
+		case <-time.After(time.Second):
 		case <-ctx.Done():
 			return nil
 		}

@@ -46,20 +46,15 @@ func (Backup) Help() string {
 
 // AfterApply refuses a PostgreSQL database, an invalid schedule, and a path that the database or its keyset uses.
 func (c *Backup) AfterApply(*kong.Context) error {
-	if c.Database.Path == "" {
+	switch err := console.CheckDistinctPaths(c.Database, c.Keyset, c.MetricsFile); {
+	case c.Database.Path == "":
 		return errors.New("use PostgreSQL's own tools to back up a PostgreSQL database: pg_basebackup with WAL archiving " +
 			"for point-in-time recovery, or pg_dump for a single dump; neither contains the keyset file, so keep a copy of " +
 			"that elsewhere")
-	}
-	if c.MetricsFile != "" {
-		if filepath.Ext(c.MetricsFile) != ".prom" {
-			return errors.New("--metrics-file must end in .prom")
-		}
-		if err := console.CheckDistinctPaths(c.Database, c.Keyset, c.MetricsFile); err != nil {
-			return err
-		}
-	}
-	switch {
+	case c.MetricsFile != "" && filepath.Ext(c.MetricsFile) != ".prom":
+		return errors.New("--metrics-file must end in .prom")
+	case err != nil:
+		return err
 	case c.Every == 0 && c.Keep == 0:
 		return c.checkFile()
 	case time.Duration(c.Every) < time.Second:

@@ -20,8 +20,16 @@ func (Migrate) Help() string {
 
 // Run migrates the database to the schema version of this program.
 func (c *Migrate) Run(ctx context.Context, messages *console.Messages) error {
-	schema, err := c.schema(ctx)
+	view, err := c.Database.OpenReadOnly(ctx)
 	if err != nil {
+		return err
+	}
+	schema, err := view.Schema(ctx)
+	if errors.Is(err, database.ErrNoDatabase) {
+		// It has no tables yet, and the version 0.
+		err = nil
+	}
+	if err = errors.Join(err, view.Close()); err != nil {
 		return err
 	}
 	logger := slog.New(slog.NewTextHandler(messages.File, &slog.HandlerOptions{Level: slog.LevelWarn}))
@@ -34,17 +42,4 @@ func (c *Migrate) Run(ctx context.Context, messages *console.Messages) error {
 	}
 	messages.Note("migrated the database from schema version %d to %d", schema.Version, schema.Program)
 	return nil
-}
-
-// schema reads the schema version of the database, 0 if it has no tables.
-func (c *Migrate) schema(ctx context.Context) (database.Schema, error) {
-	view, err := c.Database.OpenReadOnly(ctx)
-	if err != nil {
-		return database.Schema{}, err
-	}
-	schema, err := view.Schema(ctx)
-	if errors.Is(err, database.ErrNoDatabase) {
-		err = nil
-	}
-	return schema, errors.Join(err, view.Close())
 }

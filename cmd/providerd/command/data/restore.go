@@ -61,13 +61,12 @@ func (c *Restore) Run(ctx context.Context, messages *console.Messages) error {
 		},
 		Restored: event.AddRestored,
 	}.Run(ctx)
-	if err != nil {
-		if ctx.Err() != nil {
-			return errors.New("interrupted; nothing was restored")
-		}
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return errors.New("interrupted; nothing was restored")
+	case err != nil:
 		return c.explain(err)
-	}
-	if kept != "" {
+	case kept != "":
 		messages.Note("kept the previous database as %s", kept)
 	}
 	messages.Note("restored %s to %s", c.File, c.Database.Path)

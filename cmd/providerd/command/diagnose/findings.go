@@ -166,8 +166,7 @@ func (f *findings) disk(dir string, files ...string) {
 	err := syscall.Statfs(dir, &disk)
 	used := int64(0)
 	for _, path := range files {
-		info, statErr := os.Stat(path)
-		if statErr == nil {
+		if info, statErr := os.Stat(path); statErr == nil {
 			used += info.Size()
 		} else if !errors.Is(statErr, fs.ErrNotExist) {
 			err = cmp.Or(err, statErr)

@@ -17,14 +17,13 @@ type Version struct {
 }
 
 type versions struct {
-	Version  string `json:"version"`
-	Commit   string `json:"commit"`
-	Go       string `json:"go"`
-	Platform string `json:"platform"`
-	SQLite   string `json:"sqlite"`
-	// SQLiteSchema and PostgresSchema are schema versions.
-	SQLiteSchema   int64 `json:"sqlite_schema"`
-	PostgresSchema int64 `json:"postgres_schema"`
+	Version        string `json:"version"`
+	Commit         string `json:"commit"`
+	Go             string `json:"go"`
+	Platform       string `json:"platform"`
+	SQLite         string `json:"sqlite"`
+	SQLiteSchema   int64  `json:"sqlite_schema"`
+	PostgresSchema int64  `json:"postgres_schema"`
 }
 
 // Run prints the versions of the program, Go, SQLite and the schemas.
