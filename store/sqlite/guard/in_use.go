@@ -72,14 +72,15 @@ const (
 func (f *File) IsInUse() (bool, error) { return isLocked(f.File, sharedBytes, sharedBytesCount) }
 
 func isIndexLocked(path string) (bool, error) {
-	index, err := Open(path)
+	// Do not wait for the writer of a FIFO, which checks of the file report.
+	index, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
-		return false, err
+		return false, fmt.Errorf("inspect the database files: %w", err)
 	}
-	locked, err := isLocked(index.File, deadMansSwitch, 1)
+	locked, err := isLocked(index, deadMansSwitch, 1)
 	return locked, errors.Join(err, index.Close())
 }
 

@@ -104,14 +104,15 @@ func readLines(name string, from io.Reader, messages *console.Messages) iter.Seq
 		reader := bufio.NewReaderSize(from, maxLine)
 		for number := 1; ; number++ {
 			text, err := reader.ReadSlice('\n')
-			if errors.Is(err, io.EOF) {
+			isEnd := errors.Is(err, io.EOF)
+			if isEnd && !bytes.ContainsFunc(text, unicode.IsControl) {
 				if len(text) > 0 {
 					messages.Note("%s: line %d is incomplete, and was not compared", name, number)
 				}
 				return
 			}
 			var line audit.Entry
-			if err == nil {
+			if err == nil || isEnd {
 				line, err = parseLine(bytes.TrimSpace(text))
 			}
 			if err != nil {

@@ -43,6 +43,7 @@ func TestDoctorOverPostgreSQL(t *testing.T) {
 	cluster.Exec(t, name, "ALTER DATABASE "+name+" CONNECTION LIMIT 20")
 	expectOnly(t, examined, standby, archive, noToken, warns("connections", "a replica may open up to 24 connections, but PostgreSQL allows 20: .*; raise max_connections or the role's limit, or connect through PgBouncer"))
 	server.Stop(t)
+	cluster.Await(t, "SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE datname = $1)", name)
 	cluster.Exec(t, name, "ALTER DATABASE "+name+" CONNECTION LIMIT 1")
 	expectOnly(t, examined, standby, archive, noToken, fails("connections", `.* PostgreSQL allows 1: "serve" needs at least 2 to start; raise max_connections .*`))
 	cluster.Exec(t, name, "ALTER DATABASE "+name+" CONNECTION LIMIT -1")
