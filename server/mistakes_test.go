@@ -111,9 +111,10 @@ func TestMalformedJSON(t *testing.T) {
 		return `{"x":` + strings.Repeat("[", depth-1) + strings.Repeat("]", depth-1) + `}`
 	}
 	for says, bodies := range map[string][]string{
-		"The body is empty.": {"", " \n"},
-		"byte order mark":    {"\ufeff" + valid},
-		"not a JSON object":  {"null", "[" + valid + "]", `"x"`},
+		"The body is empty. Send one JSON object; with curl -d @FILE, check": {"", " \n"},
+		"byte order mark":   {"\ufeff" + valid},
+		"not a JSON object": {"null", `"x"`, "1"},
+		"The body is a list. Send one object per request.": {"[" + valid + "]", "[]", "["},
 		"The body is a form, YAML or XML. Send one JSON object": {
 			"name=x", "authorization_flow=x&name=y", "oauth2:\n- name: x", "<name/>", "--x\r\nContent-Disposition: form-data\r\n",
 		},

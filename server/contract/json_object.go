@@ -50,7 +50,7 @@ func (o *Operation) Read(body []byte) (Object, error) {
 	switch {
 	case kind == '{' && !bytes.HasPrefix(body, []byte("{\x00")):
 	case follows(body, 0) == int64(len(body)):
-		return Object{}, malformed("The body is empty. Send one JSON object.")
+		return Object{}, malformed("The body is empty. Send one JSON object; with curl -d @FILE, check that the file exists.")
 	case bytes.HasPrefix(body, []byte("\xef\xbb\xbf")):
 		return Object{}, malformed("The body begins with a byte order mark. Remove it.")
 	case !utf8.Valid(body), bytes.IndexByte(body, 0) >= 0:
@@ -63,7 +63,9 @@ func (o *Operation) Read(body []byte) (Object, error) {
 	case otherFormat.Match(body):
 		return Object{}, malformed(`The body is a form, YAML or XML. Send one JSON object, such as {"name": "Wiki", …}.`)
 	case kind != 0:
-		return Object{}, malformed("The body is not a JSON object. Send exactly one.")
+		return Object{}, malformed(map[bool]string{
+			true: "The body is a list. Send one object per request.", false: "The body is not a JSON object. Send exactly one.",
+		}[kind == '['])
 	}
 	result, err := reader.members(o)
 	if err != nil {
