@@ -43,7 +43,6 @@ func (r *refusal) Error() string {
 	return fmt.Sprintf("%s: %v", r.slug, r.cause)
 }
 
-// Unwrap returns the cause.
 func (r *refusal) Unwrap() error { return r.cause }
 
 // isCutOff reports whether a request is refused because its connection ended in the middle of its body.

@@ -60,7 +60,6 @@ type Server struct {
 	isDraining   atomic.Bool
 }
 
-// ServeHTTP serves one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.router.ServeHTTP(w, r)
 }

@@ -81,7 +81,6 @@ type MalformedError struct {
 	Detail string
 }
 
-// Error returns the detail.
 func (e *MalformedError) Error() string { return e.Detail }
 
 // InvalidError means that a body breaks rules of the contract.
@@ -93,7 +92,6 @@ type InvalidError struct {
 	Length     int64
 }
 
-// Error returns the detail.
 func (e *InvalidError) Error() string { return e.Detail }
 
 // Violation is a rule of the contract that a body breaks, as a response lists it. It repeats no value.
@@ -128,10 +126,16 @@ func (o *Operation) violations(sent Object, lenient bool) iter.Seq[Violation] {
 	}
 }
 
+// OmitRemedy follows the predicate of a field that is null. It is wrong where omitted fields keep their values.
+const OmitRemedy = "; omit it for the default or a generated value"
+
 // ofValue yields what is wrong with a field as a whole. Like the functions below, it reports whether to continue.
 func (f field) ofValue(sent Object, yield func(Violation) bool) bool {
 	if value, ok := sent.members[f.name]; ok {
 		broken := firstBroken(f.rules, value)
+		if broken != nil && value == nil && !f.required {
+			return yield(at(f.pointer(), Violation{Code: codeNull, Detail: "must not be null" + OmitRemedy}))
+		}
 		return broken == nil || yield(at(f.pointer(), describe(broken)))
 	}
 	return !f.required || yield(at(f.pointer(), Violation{Code: codeRequired, Detail: "is required"}))

@@ -97,7 +97,7 @@ func remedyInYAML(entry manifest.Entry, violation contract.Violation) string {
 	isForeign := slices.Contains([]string{"/secret", "/redirectURIs", "/public"}, pointer)
 	switch {
 	case violation.Code == "null":
-		return " Write a value, or omit the field; if another program fills in the file, set the variable that it uses."
+		return " If another program fills in the file, set the variable that it uses."
 	case isForeign && entry.Has("/id") && !entry.Has("/client_id"):
 		return " `id` identifies the entry, not the client; write client_id, too."
 	case remedy != "" && !isText:

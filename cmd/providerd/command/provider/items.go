@@ -174,7 +174,7 @@ func (i items) request(
 func (i items) refused(violations []contract.Violation, replaced map[string]json.RawMessage) error {
 	var details strings.Builder
 	for _, violation := range violations {
-		details.WriteString(strings.TrimSuffix(violation.Detail, ".") + "; ")
+		details.WriteString(strings.Replace(strings.TrimSuffix(violation.Detail, "."), contract.OmitRemedy, "", 1) + "; ")
 		name := violation.Pointer[1:]
 		isFile := slices.ContainsFunc(i, func(text string) bool { return strings.HasPrefix(text, name+"=@") })
 		switch {
