@@ -90,7 +90,7 @@ func secretCases() []ruleCase {
 				"{bcrypt}$2a$10$abcdefghijklm", "{SSHA512.b64}abcdefghijklmnop", "scrypt:32768:8:1$abcdefgh$ijkl", "sha256:abcdefghijklmnopqrstuv",
 				"bcrypt_sha256$$2b$12$abcdefgh", "pbkdf2_sha256$870000$abcdefgh$ij", "{BLF-CRYPT}$2y$05$abcdefgh",
 				"$argon2id$v=19$m=65536,t=3,p=4$a", "$scrypt$ln=16,r=8,p=1$abcdef", "$6$rounds=5000$abcdefgh$ijk", "{noop}abcdefghijklmnopqrst",
-				"md5:0123456789abcdef0123456789abcdef", "{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=",
+				"md5:0123456789abcdef0123456789abcdef", "{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=", strings.Repeat("*", 24), strings.Repeat("\u2022", 24),
 			},
 			[]string{enough, "shaDe4QpZ7wK1vN8tR5yB2mX", "md5-yM3pQ8vT1kZ6wB9nR4cX7", "bcrypt.yM3pQ8vT1kZ6wB9nR4", "argon2_yM3pQ8vT1kZ6wB9nR4", "sha512yM3pQ8vT1kZ6wB9nR4"}),
 		of("client_secret_reserved", field,

@@ -55,8 +55,8 @@ var oauth2Rules = []rule[client]{
 	padded("client_secret", func(c client) string { return c.secret }),
 	unresolved("client_secret", func(c client) string { return c.secret }),
 	{Rule: Rule{
-		Code: "client_secret_digest", Pointer: clientSecret, When: "client_secret looks like the digest of a password",
-		Detail: "Looks like a digest. Clients send the secret itself, and will be refused. Set the secret itself. " +
+		Code: "client_secret_digest", Pointer: clientSecret, When: "client_secret looks like a digest or mask of a password",
+		Detail: "Looks like a digest or mask. Clients send the secret itself, and will be refused. Set the secret itself. " +
 			omitField + ".",
 		Section: "RFC 6749, section 2.3.1",
 		Seen:    "Authelia's digest, set as the secret of Nextcloud: invalid_client (nextcloud-oidc-login issue 263).",

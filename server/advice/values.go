@@ -26,9 +26,9 @@ var (
 		`doppler|bws|akeyless|infisical|conjur|keyring|keychain|aws_secret|gcp_secret):[\w/.@{$-].*|` +
 		`\$[({].+[)}]|\{\{.+\}\}|#\{.+\}#?|@@.+@@|@[\w.]+\(.+\)|\(\(.+\)\)|<[\w .:%=/-]+>|__\w+__|%\w+%|ENC\[.+\]|` +
 		`\$[A-Za-z_]\w*|([A-Z0-9]+_)*(CLIENT_ID|SECRET|PASSWORD)(_[A-Z0-9]+)*)$`)
-	// digest matches what other systems store instead of a password: the name of an algorithm, and what it results in.
+	// digest matches what other systems store or show instead of a password: an algorithm and its result, or a mask.
 	digest = regexp.MustCompile(`(?i)^(\$[a-z0-9-]+\$.+|(argon2|bcrypt|scrypt|pbkdf2|crypt|s?sha\d+|s?sha|md5)` +
-		`(id?|[_-]\w+)?[$:].+|\{[a-z][a-z0-9]{2,}([.-][a-z0-9]+)*\}.+)$`)
+		`(id?|[_-]\w+)?[$:].+|\{[a-z][a-z0-9]{2,}([.-][a-z0-9]+)*\}.+|[*•]+)$`)
 	// reservedInID matches a colon, and what is not printable ASCII.
 	reservedInID = regexp.MustCompile(`[^ -9;-~]`)
 	// unreserved matches what clients and servers rarely encode differently.
