@@ -217,6 +217,9 @@ func TestInvalidRequestIsNotSent(t *testing.T) {
 	if _, err := new(client.Providers).CreateOAuth2(t.Context(), oauth2Request()); err == nil {
 		t.Error("the zero value of Providers is used")
 	}
+	if _, err := r.CreateOAuth2(nil, oauth2Request()); err == nil { //nolint:staticcheck // A mistake of callers.
+		t.Error("a nil context is used")
+	}
 	processtest.Expect(t, len(r.keys) == 0, "%d requests were sent", len(r.keys))
 	_, err := r.CreateOAuth2(t.Context(), request, client.WithUnchecked(), client.WithValidateOnly())
 	processtest.Must(t, err)

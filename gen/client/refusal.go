@@ -129,7 +129,6 @@ func legible(text string, maxBytes int) string {
 // refusalError is a problem type as an error that matches every refusal of the type.
 type refusalError string
 
-// Error returns the problem type.
 func (t refusalError) Error() string { return "refused: " + string(t) }
 
 // Problem types (RFC 9457, section 3.1.1), for errors.Is: errors.Is(err, ErrClientIDTaken) reports whether err is an

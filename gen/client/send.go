@@ -41,10 +41,12 @@ func send[Record, Params, Request any](
 	ctx context.Context, p *Providers, chosen create, model string,
 	newRequest func(string, *Params, Request) (*http.Request, error), params *Params, request Request,
 ) (*Record, error) {
-	if p == nil || p.api == nil {
+	switch key := *chosen.params.IdempotencyKey; {
+	case p == nil || p.api == nil:
 		return nil, errors.New("create provider: Providers is the zero value; use one that New returned")
-	}
-	if key := *chosen.params.IdempotencyKey; len(key) > 255 || !visibleASCII.MatchString(key) {
+	case ctx == nil:
+		return nil, errors.New("create provider: the context is nil; pass context.Background()")
+	case len(key) > 255 || !visibleASCII.MatchString(key):
 		return nil, errors.New("create provider: the idempotency key is not 1 to 255 visible ASCII characters; " +
 			"write one without spaces, such as import-wiki")
 	}
@@ -123,7 +125,10 @@ func (p *Providers) try(callers context.Context, post *http.Request, status int,
 	// The body is in memory, so that repeating it cannot fail.
 	request.Body, _ = post.GetBody()
 	response, err := p.doer.Do(request)
-	if err != nil {
+	switch {
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return fmt.Errorf("%w; if it is the intended server, use http://%s", err, p.api.Host)
+	case err != nil:
 		return err
 	}
 	defer func() { _ = response.Body.Close() }()
@@ -165,12 +170,10 @@ func (p *Providers) read(ctx context.Context, body io.Reader) (text []byte, done
 // waitError is the end of a wait by the caller's context, after an error. The cause decides whether it is temporary.
 type waitError struct{ cause, after error }
 
-// Error returns the cause and the error before.
 func (e waitError) Error() string {
 	return fmt.Sprintf("wait for the next attempt: %v, after %v", e.cause, e.after)
 }
 
-// Unwrap returns the cause and the error before.
 func (e waitError) Unwrap() []error { return []error{e.cause, e.after} }
 
 // IsTemporary reports whether the same request may succeed later: after a failed connection, a timeout or a temporary
@@ -204,8 +207,7 @@ type Advice struct {
 }
 
 // adviceLink is a link of the contract's Link header; its title is a quoted string (RFC 9110, section 5.6.4).
-var adviceLink = regexp.MustCompile(
-	`</advice/#([a-z0-9_]+)>; rel="help"; anchor="#([^"]*)"; title="((?:[^"\\]|\\.)*)"`)
+var adviceLink = regexp.MustCompile(`</advice/#([a-z0-9_]+)>; rel="help"; anchor="#([^"]*)"; title="((?:[^"\\]|\\.)*)"`)
 
 // adviceIn returns the advice in the Link header of a response (RFC 8288).
 func adviceIn(header http.Header) (given []Advice) {

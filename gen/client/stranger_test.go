@@ -130,7 +130,7 @@ func TestFailedConnections(t *testing.T) {
 		scheme, says string
 		mayPass      bool
 	}{
-		"HTTPS to an HTTP port": {newStranger(t, created), "https", "HTTP response to HTTPS client", false},
+		"HTTPS to an HTTP port": {newStranger(t, created), "https", "HTTP response to HTTPS client; if it is the intended server, use http://127.0.0.1:", false},
 		"HTTP to an HTTPS port": {startStranger(t, (*httptest.Server).StartTLS, created), "http", "The server uses TLS.", false},
 		"untrusted certificate": {startStranger(t, (*httptest.Server).StartTLS, created), "https", "unknown authority", false},
 		"malformed response":    {newStranger(t, malformed), "http", "the response is not HTTP", false},

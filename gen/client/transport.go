@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -50,6 +51,9 @@ func (s redirectRefuser) RoundTrip(request *http.Request) (*http.Response, error
 	if err != nil && strings.Contains(err.Error(), "broken: malformed") {
 		// The error quotes the response, which may repeat the request.
 		return nil, errors.New("the response is not HTTP; check the base URL")
+	}
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return nil, fmt.Errorf("%w; start the server, or check the base URL", err)
 	}
 	if err != nil {
 		return nil, err //nolint:wrapcheck // The http.Client inspects it.

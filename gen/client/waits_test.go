@@ -97,7 +97,9 @@ func TestOnlyTemporaryErrorsAreRetried(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				if found, err := pauses(t, 3, c.try); len(found) != c.retries {
+				found, err := pauses(t, 3, c.try)
+				isAdvised := strings.HasSuffix(err.Error(), "; start the server, or check the base URL")
+				if len(found) != c.retries || isAdvised != (name == "refused") {
 					t.Errorf("%d retries after %v", len(found), err)
 				}
 			})

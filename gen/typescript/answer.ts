@@ -50,7 +50,8 @@ export async function exchange(
       const { process } = globalThis as { process?: { env: { NODE_EXTRA_CA_CERTS?: string } } };
       const present = process?.env.NODE_EXTRA_CA_CERTS ? "; its present file lacks that, or it was set too late" : "";
       const remedy = "; set NODE_EXTRA_CA_CERTS to a PEM file with the certificate of its issuer before node starts, which reads it once";
-      error.message += `: ${String(cause?.message || cause?.code)}${isUntrusted ? remedy + present : ""}`;
+      const refused = cause?.code === "ECONNREFUSED" ? "; start the server, or check the base URL" : "";
+      error.message += `: ${String(cause?.message || cause?.code)}${isUntrusted ? remedy + present : refused}`;
     }
     throw error;
   }

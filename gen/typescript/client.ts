@@ -18,7 +18,6 @@ export type OAuth2Provider = Schemas["OAuth2Provider"];
 export type WorkspaceDirectoryProviderRequest = Schemas["WorkspaceDirectoryProviderRequest"];
 export type WorkspaceDirectoryProvider = Schemas["WorkspaceDirectoryProvider"];
 
-/** Options of a client. */
 export interface ClientOptions {
   /**
    * Sends the requests. It must respect their redirect mode, which is not to follow any, and their signal. The default
@@ -34,7 +33,6 @@ export interface ClientOptions {
   tryTimeoutSeconds?: number;
 }
 
-/** Options of one create. */
 export interface CreateOptions {
   /**
    * The key by which a later call, of this program or another, finds the record of this one: 1 to 255 visible ASCII
@@ -121,7 +119,6 @@ export function createClient(baseUrl: string, token: string, options: ClientOpti
   };
 }
 
-/** Sends a create, with retries, and returns the record of a model. */
 async function create<Provider extends OAuth2Provider | WorkspaceDirectoryProvider>(
   { url, token, fetch: send, retries, tryTimeoutSeconds }: Required<ClientOptions> & { url: string; token: string },
   path: keyof paths, model: string, body: object, options: CreateOptions = {},

@@ -218,6 +218,7 @@ test("throws the errors of fetch", async () => {
     const lost = await failure(url, { retries: 0 });
     expect(lost).toBeInstanceOf(TypeError);
     expect(isTemporary(lost)).toBe(true);
+    expect(lost.message.endsWith("; start the server, or check the base URL")).toBe(url === gone.url);
   }
   const cause = new Error("REASON");
   const fetch = () => Promise.reject(new TypeError("fetch failed", { cause }));

@@ -14,7 +14,6 @@ export function isForeign(value: unknown): boolean {
   return isCollection || isInfinite || value instanceof Promise || typeof value === "bigint" || typeof value === "function";
 }
 
-/** Throws an error for a value that does not have fields. */
 export function checkObject(what: string, value: unknown, remedy = ""): void {
   check(!(value instanceof Promise), `${what} a promise; await it`);
   const isObject = typeof value === "object" && value !== null && !(Symbol.iterator in value);

@@ -56,9 +56,8 @@ export function isTemporary(error: unknown): boolean {
 }
 
 /**
- * Runs work with a timeout. Its signal is aborted at the timeout or with the caller's signal; work that ignores it is
- * abandoned. It does not use AbortSignal.timeout, which leaves a timer behind for each request, or AbortSignal.any, which
- * the first releases of Node 20 lack.
+ * Runs work with a timeout. Its signal is aborted then or by the caller; work that ignores it is abandoned.
+ * AbortSignal.timeout leaves a timer behind for each request, and the first releases of Node 20 lack AbortSignal.any.
  */
 async function within<Result>(
   seconds: number, signal: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<Result>,

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"syscall"
 
 	"golang.org/x/sync/errgroup"
 
@@ -71,16 +72,14 @@ func (r *report) warnOfPlainHTTP() {
 // remedyFor returns what to do if there was no response to a request; "" for other errors.
 func remedyFor(err error) string {
 	switch {
-	case is[*client.Error](err):
-		return ""
+	case is[*client.Error](err), errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, http.ErrSchemeMismatch):
+		return "" // The client says it.
 	case errors.Is(err, context.DeadlineExceeded):
 		return "; check the server, or allow more time with --timeout"
 	case is[x509.UnknownAuthorityError](err):
 		return "; set SSL_CERT_FILE to a PEM file with the certificate of its issuer"
 	case is[*tls.CertificateVerificationError](err):
 		return "; use a certificate that is valid for this host"
-	case is[tls.RecordHeaderError](err), errors.Is(err, http.ErrSchemeMismatch):
-		return "; use http:// in the URL, or enable TLS on the server"
 	case is[*url.Error](err):
 		return "; start the server, or check --server"
 	default:
