@@ -178,6 +178,7 @@ func TestFaultsSayWhereAndWhat(t *testing.T) {
 		"oauth2:\n- é: a\n  \tb: c":        {"3:3 is not valid YAML: indent with spaces, not tabs"},
 		"oauth2:\n- name: *secret":         {"2:9 refers to an unknown anchor"},
 		"oauth2:\n- name: é\xff":           {"2:10 is not valid YAML: invalid leading UTF-8 octet"},
+		"oauth2:\n<<<<<<< a\n- {}\n":       {"2:1 is a conflict marker of git; resolve the merge"},
 		"oauth2:\n- name: a\x01":           {"2:10 is not valid YAML: control characters"},
 		"oauth2: [{name: a, b: !X 1}]\n---\n}": {
 			"1:23 oauth2/a `b` has a tag", "3:1 is not valid YAML",

@@ -34,10 +34,13 @@ func (r *reader) reportSyntax(err error) {
 		// The library's message contains the name of the anchor, which may be an unquoted value.
 		detail = "refers to an unknown anchor; define it earlier in the same document, or quote a value that begins with *"
 	}
-	at := yaml.Node{Line: wrong.Mark.Line, Column: wrong.Mark.Column}
+	at, offset := yaml.Node{Line: wrong.Mark.Line, Column: wrong.Mark.Column}, wrong.Mark.Index
+	if conflict := regexp.MustCompile(`(?m)^<{7} `).FindIndex(r.file.Text); conflict != nil {
+		at.Line, offset, detail = 0, conflict[0], "is a conflict marker of git; resolve the merge"
+	}
 	if at.Line == 0 {
 		// For an invalid character, the library reports only the offset.
-		before := r.file.Text[:min(wrong.Mark.Index, len(r.file.Text))]
+		before := r.file.Text[:min(offset, len(r.file.Text))]
 		at.Line = 1 + bytes.Count(before, []byte("\n"))
 		at.Column = 1 + utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])
 	}
