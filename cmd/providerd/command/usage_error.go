@@ -144,8 +144,10 @@ func meantCommand(command *kong.Node, argument, next string, before []string) st
 	split := regexp.MustCompile(`--(name|as|by|created-by)[=\n][^\n]+$`).FindStringSubmatch(strings.Join(before, "\n"))
 	similar, called := contract.MostSimilar(argument, names), commandsCalled(argument, next, command)
 	switch {
-	case command.Name == "provider" && strings.HasSuffix(argument, "link"):
+	case regexp.MustCompile(`^provider (un)?link$`).MatchString(command.Name + " " + argument):
 		return fmt.Sprintf(`; use "providerd application %s"`, argument)
+	case regexp.MustCompile(`^token (show|get|view|describe)$`).MatchString(command.Name + " " + argument):
+		return "; " + printedOnce
 	case called != "":
 		return "; did you mean " + called + "?"
 	case similar != "":
@@ -185,6 +187,8 @@ func meantArgument(command *kong.Node, argument string) string {
 	}
 }
 
+const printedOnce = `a token is printed only once: "providerd token renew" prints a new one`
+
 // meantFlag returns what to write instead of a flag that other programs have; "" if nothing is known.
 func meantFlag(command *kong.Node, unknown string) string {
 	for _, known := range []struct{ names, flag, example string }{
@@ -207,6 +211,7 @@ func meantFlag(command *kong.Node, unknown string) string {
 		{"force f overwrite", "replace", ""},
 		{"secrets show-secrets", "reveal", ""},
 		{"config c config-file", "", "there is no configuration file; use flags or PROVIDERD_* variables (see --help)"},
+		{"reveal", "", "it prints secrets of providers; " + printedOnce},
 		{"sort", "", "lists are ordered by pk, id or slug"},
 		{"event action", "", `write: providerd audit list --output jsonl | jq 'select(.event == "token created")'`},
 	} {
