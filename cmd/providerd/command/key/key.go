@@ -140,11 +140,14 @@ func (c *resealCommand) Run(ctx context.Context, messages *console.Messages) err
 		defer stop()
 		report := messages.Progress("secrets re-encrypted")
 		removed, err := database.Keys.Reseal(ctx, report.Update)
-		if errors.Is(err, context.Canceled) {
+		switch {
+		case errors.Is(err, context.Canceled):
 			return fmt.Errorf("interrupted after %d of %d secrets; run \"providerd key reseal\" to continue",
 				report.Done, report.Total)
-		}
-		if err != nil && !errors.Is(err, store.ErrDamaged) {
+		case err != nil && !errors.Is(err, store.ErrDamaged):
+			return err
+		case report.Total == 0 && removed == 0:
+			messages.Note("all secrets use the newest data key; to replace it, first run \"providerd key rotate\"")
 			return err
 		}
 		report.Report()
@@ -172,11 +175,9 @@ func (c *rewrapCommand) Run(ctx context.Context, messages *console.Messages) err
 				"--add\" wrote, then run the command again", err)
 			return nil
 		}
-		if err != nil {
-			return err
+		if err == nil {
+			messages.Note("master key %d now encrypts the data keys; keep older ones as long as you keep older backups", id)
 		}
-		messages.Note("master key %d now encrypts the data keys; keep older master keys as long as you keep older backups",
-			id)
-		return nil
+		return err
 	})
 }
