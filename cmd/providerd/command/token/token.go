@@ -177,11 +177,11 @@ func (c *revokeCommand) Run(ctx context.Context, messages *console.Messages) err
 			}
 			return err
 		}
-		if err := database.Tokens.Revoke(ctx, int64(c.ID)); err != nil {
-			return console.SuggestList(err, listOfTokens)
+		err := database.Tokens.Revoke(ctx, int64(c.ID))
+		if err == nil {
+			messages.Note("revoked token %d", c.ID)
 		}
-		messages.Note("revoked token %d", c.ID)
-		return nil
+		return console.SuggestList(err, listOfTokens)
 	})
 }
 
