@@ -194,6 +194,13 @@ func (c *Command) Warnings() (warnings []string) {
 				"choose the address that is logged, audited and limited; pass only the networks of your proxies", network))
 		}
 	}
+	isDefault := c.Database.Text == console.DefaultDatabase && os.Getenv("PROVIDERD_DATABASE") == ""
+	for _, variable := range []string{"PGHOST", "PGDATABASE", "PGSERVICE"} {
+		if isDefault && os.Getenv(variable) != "" {
+			return append(warnings, variable+" is set, but the database is SQLite; for PostgreSQL, pass --database "+
+				"postgres://USER@HOST/DATABASE")
+		}
+	}
 	return warnings
 }
 
