@@ -2,6 +2,7 @@ package seal
 
 import (
 	"bytes"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -47,8 +48,13 @@ func ReadMasterKeys(path string) (*MasterKeys, error) {
 	// The errors of Tink may quote the content.
 	ring, err := keyringOf(insecurecleartextkeyset.Read(keyset.NewJSONReader(bytes.NewReader(content))))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s is not a Tink keyset of AEAD keys; restore the right one",
-			ErrKeysetUnusable, path)
+		wrong := "not a Tink keyset of AEAD keys; restore the right one"
+		if len(content) == 0 {
+			wrong = "empty; restore the right one"
+		} else if decoded, _ := base64.StdEncoding.DecodeString(string(content)); bytes.HasPrefix(decoded, []byte("{")) {
+			wrong = "Base64; decode it with base64 --decode"
+		}
+		return nil, fmt.Errorf("%w: %s is %s", ErrKeysetUnusable, path, wrong)
 	}
 	return &MasterKeys{ring}, nil
 }

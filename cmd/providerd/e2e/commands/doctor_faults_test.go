@@ -89,6 +89,8 @@ func damagedSetUps() map[string]damagedSetUp {
 		)},
 		"no keyset":          {shell("rm -r data/keyset.json"), fails("keyset", "no keyset file: data/keyset.json; restore it, or pass its path with --keyset; without it the secrets in the database cannot be decrypted")},
 		"rubbish for keyset": {write("data/keyset.json", "{}"), fails("keyset", "keyset cannot be used: data/keyset.json is not a Tink keyset of AEAD keys; restore the right one")},
+		"empty keyset":       {write("data/keyset.json", ""), fails("keyset", "keyset cannot be used: data/keyset.json is empty; restore the right one")},
+		"keyset in Base64":   {shell("base64 data/keyset.json >k; cat k >data/keyset.json"), fails("keyset", "keyset cannot be used: data/keyset.json is Base64; decode it with base64 --decode")},
 		"keyset of another database": {
 			shell("rm data/keyset.json; providerd key create --keyset data/keyset.json"),
 			fails("keyset", `data/keyset\.json: keyset cannot be used: it lacks master key [0-9]+, which encrypts the data keys of the database; copy the keyset file of another replica or of a backup, or pass it with --keyset`),
