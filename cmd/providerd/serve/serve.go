@@ -163,11 +163,11 @@ func (c *Command) open(ctx context.Context, contract *contract.Document, version
 		return err
 	}
 	unlock, err := c.lockDatabase(ctx, log)
-	if errors.Is(err, context.Canceled) {
+	switch {
+	case errors.Is(err, context.Canceled):
 		// A signal arrived before the other server had stopped.
 		return nil
-	}
-	if err != nil {
+	case err != nil:
 		return err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()

@@ -122,11 +122,11 @@ func (c *deleteCommand) Run(ctx context.Context, out *console.Output, messages *
 		if err := c.Ask(out, "delete "+what); err != nil {
 			return err
 		}
-		if err := database.Applications.Delete(ctx, slugs); err != nil {
-			return console.SuggestList(err, listOfApplications)
+		err := database.Applications.Delete(ctx, slugs)
+		if err == nil {
+			messages.Note("deleted %s", what)
 		}
-		messages.Note("deleted %s", what)
-		return nil
+		return console.SuggestList(err, listOfApplications)
 	})
 }
 

@@ -129,11 +129,10 @@ func (c *updateCommand) Run(
 				return errors.New("the secret could not be printed; nothing was stored")
 			}
 		}
-		if err := database.Providers.ChangePlanned(ctx, []store.Change{change}); err != nil {
-			return err
+		if err = database.Providers.ChangePlanned(ctx, []store.Change{change}); err == nil {
+			messages.Note("updated provider %d", c.PK)
 		}
-		messages.Note("updated provider %d", c.PK)
-		return nil
+		return err
 	})
 }
 
@@ -175,11 +174,10 @@ func (c *deleteCommand) Run(ctx context.Context, out *console.Output, messages *
 		if err := c.Ask(out, "delete "+nameProviders(providers)); err != nil {
 			return err
 		}
-		if err := database.Providers.Delete(ctx, pks); err != nil {
-			return err
+		if err = database.Providers.Delete(ctx, pks); err == nil {
+			messages.Note("deleted %s", console.Count(len(providers), "provider"))
 		}
-		messages.Note("deleted %s", console.Count(len(providers), "provider"))
-		return nil
+		return err
 	})
 }
 
