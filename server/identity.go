@@ -102,24 +102,33 @@ func bearerToken(header http.Header) (token, flaw string) {
 	}
 }
 
+// What is often sent instead of a token, and a text that has the form of one.
+var (
+	wordTwice     = regexp.MustCompile(`(?i)^bearer( |$)`)
+	jsonOfToken   = regexp.MustCompile(`^\{\s*"`)
+	placeholder   = regexp.MustCompile("[$<>%`]|^\\{\\{|^(undefined|null|None|nil|TOKEN)$")
+	formedAsToken = regexp.MustCompile(`^pvd_.{40}$`)
+	pathOfFile    = regexp.MustCompile(`[/\\]|^[~@]|[.-](txt|token)$`)
+)
+
 // mistypedHint returns what to do about a string that is not a token. It reveals only what the string itself shows.
 func mistypedHint(text string) string {
-	for _, hint := range [][2]string{
-		{`(?i)^bearer( |$)`, "The Authorization header has the word Bearer twice; send it once."},
-		{`^\{\s*"`, "It is JSON; send only the value of its member token."},
-		{
-			"[$<>%`]|^\\{\\{|^(undefined|null|None|nil|TOKEN)$",
-			"It is a placeholder or a variable that was not expanded; set the variable, and use double quotes in a shell.",
-		},
-		{`["']`, "It is in quotation marks; remove them."},
-		{`^pvd_.{40}$`, askForNew},
-		{`[/\\]|^[~@]|[.-](txt|token)$`, "It is the path of a file; send what the file contains."},
-	} {
-		if regexp.MustCompile(hint[0]).MatchString(text) {
-			return hint[1]
-		}
+	switch {
+	case wordTwice.MatchString(text):
+		return "The Authorization header has the word Bearer twice; send it once."
+	case jsonOfToken.MatchString(text):
+		return "It is JSON; send only the value of its member token."
+	case placeholder.MatchString(text):
+		return "It is a placeholder or a variable that was not expanded; set the variable, and use double quotes in a shell."
+	case strings.ContainsAny(text, `"'`):
+		return "It is in quotation marks; remove them."
+	case formedAsToken.MatchString(text):
+		return askForNew
+	case pathOfFile.MatchString(text):
+		return "It is the path of a file; send what the file contains."
+	default:
+		return "It is not a whole token, which has 44 characters and begins with pvd_. Copy all of it, and nothing else."
 	}
-	return "It is not a whole token, which has 44 characters and begins with pvd_. Copy all of it, and nothing else."
 }
 
 // invalidToken refuses a token, or makes an address that sent too many invalid ones wait; valid ones are accepted.
