@@ -53,10 +53,10 @@ type Option func(*Providers)
 // environment and HTTP/1.1, and limits response headers to 64 KiB.
 func WithDoer(doer HttpRequestDoer) Option { return func(p *Providers) { p.doer = doer } }
 
-// WithRetries sets how often a create is retried; 0 for never.
+// WithRetries sets how often a create is retried; 0 for never. The default is DefaultRetries.
 func WithRetries(count int) Option { return func(p *Providers) { p.retries = count } }
 
-// WithTryTimeout sets how long one attempt may take, from connecting to the last byte of the response.
+// WithTryTimeout limits an attempt, from connecting to the last byte of the response. The default is DefaultTryTimeout.
 func WithTryTimeout(length time.Duration) Option { return func(p *Providers) { p.tryTimeout = length } }
 
 var (

@@ -38,6 +38,9 @@ func (e *Error) Error() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%d %s: %s", e.Status, e.Title, e.Detail)
 	for _, violation := range e.Violations() {
+		if text.Len() > maxMessage {
+			break
+		}
 		text.WriteString(" " + violation.Detail)
 	}
 	line := legible(text.String(), maxMessage)

@@ -18,6 +18,7 @@ export type OAuth2Provider = Schemas["OAuth2Provider"];
 export type WorkspaceDirectoryProviderRequest = Schemas["WorkspaceDirectoryProviderRequest"];
 export type WorkspaceDirectoryProvider = Schemas["WorkspaceDirectoryProvider"];
 
+/** Options of a client. */
 export interface ClientOptions {
   /**
    * Sends the requests. It must respect their redirect mode, which is not to follow any, and their signal. The default
@@ -33,6 +34,7 @@ export interface ClientOptions {
   tryTimeoutSeconds?: number;
 }
 
+/** Options of one create. */
 export interface CreateOptions {
   /**
    * The key by which a later call, of this program or another, finds the record of this one: 1 to 255 visible ASCII

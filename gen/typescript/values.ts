@@ -13,6 +13,7 @@ export function redirectUris(...uris: (string | readonly string[])[]): string {
 
 const units = ["weeks", "days", "hours", "minutes", "seconds", "milliseconds", "microseconds"] as const;
 
+/** A duration: the sum of its parts. */
 export type Duration = { [Unit in (typeof units)[number]]?: number };
 
 /**
