@@ -102,9 +102,11 @@ func (p *plan) changed() (list []*applied) {
 
 // checkCaller refuses a name that has neither a record nor a token: it is probably mistyped.
 func (p *plan) checkCaller(ctx context.Context) error {
-	isStored := slices.ContainsFunc(p.found.pks, func(pk int64) bool { return pk != 0 })
+	if slices.ContainsFunc(p.found.pks, func(pk int64) bool { return pk != 0 }) {
+		return nil
+	}
 	records, err := p.database.Providers.Identities(ctx, store.Filter{CreatedBy: string(*p.As)}, 1)
-	if err != nil || isStored || len(records) > 0 {
+	if err != nil || len(records) > 0 {
 		return err
 	}
 	names, err := console.TokenNames(ctx, p.database)
